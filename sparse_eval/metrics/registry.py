@@ -538,7 +538,7 @@ def register_metric(
         lower = upper = math.nan
     if not lower < upper:
         raise InvalidMetricError(
-            f"metric {name!r}: range is {range!r}; expected (smallest, largest)"
+            f"metric {name!r}: range is {range!r}; expected (smallest, largest)", metric=name
         )
     _check_options(name, options)
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from raising import raises
 
 from sparse_eval.core.arguments import check_choice, check_fraction, check_number, check_whole
 from sparse_eval.errors import InvalidDataError
@@ -18,21 +19,21 @@ def test_whole_numbers_become_int(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "limits", "expected"),
+    ("value", "limits"),
     [
-        (True, (), ""),
-        (1.0, (), ""),
-        ("1", (0,), " of at least 0"),
-        (None, (0,), " of at least 0"),
-        (0, (1,), " of at least 1"),
-        (5, (1, 4), " from 1 to 4"),
-        (np.bool_(True), (), ""),
+        (True, ()),
+        (1.0, ()),
+        ("1", (0,)),
+        (None, (0,)),
+        (0, (1,)),
+        (5, (1, 4)),
+        (np.bool_(True), ()),
     ],
 )
 def test_refuses_what_is_no_whole_number_in_the_range(
-    value: object, limits: tuple[int, ...], expected: str
+    value: object, limits: tuple[int, ...]
 ) -> None:
-    with pytest.raises(InvalidDataError, match=rf"^k: expected a whole number{expected}, found"):
+    with raises(InvalidDataError, argument="k"):
         check_whole("k", value, *limits)
 
 
@@ -46,19 +47,19 @@ def test_numbers_become_float(value: object) -> None:
     "value", [True, "2", None, 1.5, math.nan, math.inf, -math.inf, 10**400, np.float64("nan")]
 )
 def test_refuses_what_is_no_number_in_the_range(value: object) -> None:
-    with pytest.raises(InvalidDataError, match="^p: expected a finite number of at least 2, found"):
+    with raises(InvalidDataError, argument="p"):
         check_number("p", value, 2)
 
 
 def test_an_open_end_is_refused() -> None:
-    with pytest.raises(InvalidDataError, match="p: expected a finite number above 2, found 2"):
+    with raises(InvalidDataError, argument="p"):
         check_number("p", 2, 2, open_end=True)
 
 
 def test_a_choice_is_one_of_a_few_words() -> None:
     assert check_choice("ties", "item", ("item", "average")) == "item"
     for value in ("items", None, np.array(["item"]), ["item"]):
-        with pytest.raises(InvalidDataError, match="^ties is .*; expected 'item' or 'average'$"):
+        with raises(InvalidDataError, argument="ties"):
             check_choice("ties", value, ("item", "average"))
 
 
@@ -72,5 +73,5 @@ def test_fractions_become_float(value: object) -> None:
     "value", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, True, "0.5", None, 0.5j]
 )
 def test_refuses_what_is_no_fraction(value: object) -> None:
-    with pytest.raises(InvalidDataError, match="^share: expected a number between 0 and 1, both"):
+    with raises(InvalidDataError, argument="share"):
         check_fraction("share", value)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensors
+from raising import raises
 from scipy import sparse
 from tensors import Tensor
 
@@ -65,31 +66,25 @@ def test_reads_other_flat_arrays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    "values",
     [
-        (Tensor(VALUES, requires_grad=True), r"scores is a Tensor that wants gradients; .*detach"),
-        (
-            [Tensor(row, requires_grad=True) for row in VALUES],
-            "is a list that NumPy cannot read .*",
-        ),
-        (Tensor(VALUES, device=tensors.CUDA), r"is a Tensor on a GPU; copy it to the CPU .*\.cpu"),
-        (Tensor(VALUES, device=tensors.METAL), r"on a GPU"),
-        (np.ma.masked_equal(VALUES, 2), r"is a masked array; .*\.filled\(\)"),
-        (sparse.csr_matrix(VALUES), r"is a csr_matrix with shape \(2, 2\); expected an array of"),
-        (
-            pd.DataFrame(VALUES, columns=["a", "b"]),
-            "is a DataFrame with the columns a, b; expected",
-        ),
-        ([[1, 2], [3, 4], [5]], "scores have rows of different lengths: 2 in row 0 and 1 in row 2"),
-        ("12", "is a str; expected an array of numbers"),
-        (None, "is a NoneType"),
-        (iter([1]), "is a list_iterator"),
-        (3.0, "is a float"),
-        ({1, 2}, "is a set"),
+        Tensor(VALUES, requires_grad=True),
+        [Tensor(row, requires_grad=True) for row in VALUES],
+        Tensor(VALUES, device=tensors.CUDA),
+        Tensor(VALUES, device=tensors.METAL),
+        np.ma.masked_equal(VALUES, 2),
+        sparse.csr_matrix(VALUES),
+        pd.DataFrame(VALUES, columns=["a", "b"]),
+        [[1, 2], [3, 4], [5]],
+        "12",
+        None,
+        iter([1]),
+        3.0,
+        {1, 2},
     ],
 )
-def test_refuses_what_is_no_array(values: object, says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
+def test_refuses_what_is_no_array(values: object) -> None:
+    with raises(InvalidDataError, argument="scores"):
         read(values)
 
 
@@ -105,5 +100,5 @@ def test_says_what_of_a_gpu_cannot_tell_its_device() -> None:
             raise TypeError("Implicit conversion to a NumPy array is not allowed.")
 
     for values in (Meta(VALUES), CuPy()):
-        with pytest.raises(InvalidDataError, match=r"on a GPU; .*\.get\(\) \(CuPy\)"):
+        with raises(InvalidDataError, argument="scores"):
             read(values)

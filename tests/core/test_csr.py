@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 
 from sparse_eval.core import csr as module
@@ -62,7 +63,7 @@ def test_duplicates_are_summed_without_modifying_the_input(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 def test_refuses_duplicates_that_have_no_sum(form: str) -> None:
-    with pytest.raises(InvalidDataError, match="user 0 has item 2 twice in one list"):
+    with raises(InvalidDataError, user=0):
         canonical_csr(unsorted().asformat(form), "m", sum_duplicates=False)
 
 
@@ -81,21 +82,21 @@ def test_entries_beyond_indptr_are_dropped() -> None:
 
 
 def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
-    for bad, says in (
-        (np.ones((2, 2)), "m is an array of float64 .*; expected a scipy sparse matrix"),
-        (sparse.coo_array(np.ones(3)), "m: expected a matrix of users × items, found 1-D"),
-        (sparse.csr_matrix([[1j]]), "m holds complex128; expected real numbers"),
-        (sparse.csc_matrix([[1j]]), "m holds complex128; expected real numbers"),
+    for bad in (
+        np.ones((2, 2)),
+        sparse.coo_array(np.ones(3)),
+        sparse.csr_matrix([[1j]]),
+        sparse.csc_matrix([[1j]]),
     ):
-        with pytest.raises(InvalidDataError, match=says):
+        with raises(InvalidDataError, argument="m"):
             canonical_csr(bad, "m", sum_duplicates=True)
 
 
 def test_the_first_repeated_pair_is_named() -> None:
     coo = sparse.coo_matrix(([1] * 6, ([2, 1, 1, 2, 0, 1], [0, 2, 0, 0, 1, 2])), shape=(3, 3))
-    with pytest.raises(InvalidDataError, match="user 1 has item 2 twice"):
+    with raises(InvalidDataError, user=1):
         check_no_duplicates(coo)
-    with pytest.raises(InvalidDataError, match="user 'b' has item 'z' twice"):
+    with raises(InvalidDataError, user="b"):
         check_no_duplicates(coo, pd.Index(list("abc")), pd.Index(list("xyz")))
     check_no_duplicates(sparse.coo_matrix(np.eye(3)))
     check_no_duplicates(sparse.coo_matrix((0, 3)))
@@ -127,7 +128,7 @@ def test_coordinates_keep_zeros_and_duplicates() -> None:
     assert columns.tolist() == [0, 1, 1]
     assert values.tolist() == [0, 1, 1]
     assert shape == (2, 3)
-    with pytest.raises(InvalidDataError, match="row 0, column 1: the value is -1"):
+    with raises(InvalidDataError, row=0, column=1):
         coordinates(sparse.csr_matrix([[0, -1.0]]))
 
 
@@ -141,7 +142,7 @@ def test_sums_do_not_depend_on_the_order_of_the_rows() -> None:
     for part in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(first, part), getattr(second, part))
     assert first.indptr.tolist() == [0, 3, 6, 9, 9]
-    with pytest.raises(InvalidDataError, match="row 1, column 0: the sum .* beyond float64"):
+    with raises(InvalidDataError, row=1, column=0):
         summed_csr(np.array([1, 1]), np.array([0, 0]), np.full(2, 1e308), (2, 1))
 
 
@@ -178,12 +179,12 @@ def test_integers_get_one_of_two_dtypes() -> None:
         (np.empty((0, 3)), np.int64),
     ):
         assert integer_array(values, "ids", 2).dtype == dtype
-    for bad, says in (
-        ([1], "ids is an array of int64 with shape .* two-dimensional"),
-        ([[1.0]], "ids is an array of float64"),
-        ([[1], [1, 2]], "ids have rows of different lengths: 1 in row 0 and 2 in row 1"),
-        (np.array([[2**63]], np.uint64), "ids holds 9223372036854775808"),
-        (np.ma.masked_equal([[1]], 1), "ids is a masked array"),
+    for bad in (
+        [1],
+        [[1.0]],
+        [[1], [1, 2]],
+        np.array([[2**63]], np.uint64),
+        np.ma.masked_equal([[1]], 1),
     ):
-        with pytest.raises(InvalidDataError, match=says):
+        with raises(InvalidDataError, argument="ids"):
             integer_array(bad, "ids", 2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.core import parquet
@@ -71,7 +72,7 @@ def test_two_columns_of_one_name(tmp_path: Path) -> None:
     table = pa.table([columns[0], columns[1], pa.array(["u", "v"])], names=["item", "user", "item"])
     pq.write_table(table, path)
     assert parquet.read_table(path).equals(table)
-    with pytest.raises(InvalidFileError, match="there are 2 columns named 'item'; rename one"):
+    with raises(InvalidFileError):
         se.datasets.load(path)
 
 
@@ -89,11 +90,10 @@ def test_a_long_text_in_each_of_many_rows(name: str, tmp_path: Path) -> None:
     bomb(path, name)
     pq.write_table(pa.table({"user": ["a"], "item": ["b"], "rank": [1]}), small)
     pq.write_table(pa.table({name: ["a"], "user" if name == "item" else "item": [1]}), small)
-    message = f"bomb.parquet: text of column '{name}' would take 5.0 GB of memory, .* times as much"
-    with pytest.raises(InvalidFileError, match=message):
+    with raises(InvalidFileError, column=name):
         parquet.read_table(path)
     for metric in ("ndcg@5", "coverage@5"):  # which takes a first look at the items
-        with pytest.raises(InvalidFileError, match=message):
+        with raises(InvalidFileError, column=name):
             se.evaluate(path, small, metric)
     assert len(se.datasets.load(path).values) == 10_000  # which keeps each text once
 
@@ -103,7 +103,7 @@ def test_metadata_of_pandas_that_are_damaged(tmp_path: Path) -> None:
     table = pa.Table.from_pandas(pd.DataFrame({"user": ["a", "b"], "plan": ["free", "paid"]}))
     metadata = {b"pandas": table.schema.metadata[b"pandas"].replace(b"numpy_type", b"numpygtype")}
     pq.write_table(table.replace_schema_metadata(metadata), path)
-    with pytest.raises(ValueError, match="metadata that pandas has written is damaged: 'numpy_"):
+    with raises(ValueError):
         parquet.read_parquet(path)
 
 
@@ -111,12 +111,12 @@ def test_rows_that_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     pq.write_table(TABLE, tmp_path / "a.parquet")
     read = pq.ParquetFile.read
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *a, **k: read(*a, **k).slice(1))
-    with pytest.raises(InvalidDataError, match="has 2 rows, and says that there are 3"):
+    with raises(InvalidDataError):
         parquet.read_table(tmp_path / "a.parquet")
 
 
 def test_names_beyond_utf8(odd: Path) -> None:
-    with pytest.raises(InvalidFileError, match="not a readable Parquet file"):
+    with raises(InvalidFileError):
         se.datasets.load_parquet(odd)
     events = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"], "rank": [1, 1]})
     try:

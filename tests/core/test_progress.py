@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from raising import raises
 
 from sparse_eval.core import bars, progress
 from sparse_eval.core.bars import tqdm
@@ -41,7 +42,7 @@ def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_shown(False) is False
     monkeypatch.setattr(sys, "stderr", None)
     assert is_shown(None) is False
-    with pytest.raises(InvalidDataError, match="True, False or None"):
+    with raises(InvalidDataError):
         is_shown("yes")  # type: ignore[arg-type]
 
 
@@ -125,7 +126,7 @@ def test_lines_need_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     with lines_without_terminal():
         assert display(None) == {"disable": True}
         assert display(True) == {"disable": True}
-    with pytest.raises(InvalidDataError, match="True, False or None"):
+    with raises(InvalidDataError):
         display("yes")  # type: ignore[arg-type]
 
 

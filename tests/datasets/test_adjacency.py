@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from events import rows
+from raising import raises, warns
 
 from sparse_eval.datasets import (
     GuessWarning,
@@ -36,15 +37,15 @@ def test_several_files_share_one_encoding(write):
 
 def test_refuses_or_skips_malformed_lines_and_empty_files(write):
     path = write("a.txt", "1 2\n3,4,5\n")
-    with pytest.raises(InvalidFileError, match="line 2: expected ids separated by spaces"):
+    with raises(InvalidFileError, line=2):
         load_adjacency(path)
     with pytest.warns(SkippedLinesWarning):
         assert load_adjacency(path, on_bad_lines="skip").n_skipped == 1
-    with pytest.raises(InvalidFileError, match="no user has an item"):
+    with raises(InvalidFileError):
         load_adjacency(write("b.txt", "1 2\n"), write("c.txt", "1\n2\n"))
-    with pytest.raises(InvalidDataError, match="at least one file"):
+    with raises(InvalidDataError):
         load_adjacency()
-    with pytest.raises(InvalidDataError, match="on_bad_lines"):
+    with raises(InvalidDataError):
         load_adjacency(path, on_bad_lines="")
 
 
@@ -72,20 +73,18 @@ def test_lines_keep_their_numbers_behind_blank_ones(write):
 
 def test_says_where_counts_are_in_doubt(write):
     tiny = write("tiny.txt", "2 10 11\n1 5\n")
-    with pytest.warns(
-        GuessWarning, match="tiny.txt: .* but none is there twice; .* counts=True or counts="
-    ):
+    with warns(GuessWarning):
         assert load_adjacency(tiny).users.tolist() == [1, 2]
     assert load_adjacency(tiny, counts=True).users.tolist() == [0, 1]
     assert load_adjacency(tiny, counts=False).users.tolist() == [1, 2]
     damaged = write("damaged.txt", COUNTED * 10 + "2 5\n")
-    with pytest.warns(GuessWarning, match="except for line 41 and 0 others"):
+    with warns(GuessWarning):
         assert load_adjacency(damaged).recognized == {}
-    with pytest.raises(InvalidFileError, match="line 41: expected the number of the 1 items, fo"):
+    with raises(InvalidFileError, line=41):
         load_adjacency(damaged, counts=True)
     with pytest.warns(SkippedLinesWarning):
         assert load_adjacency(damaged, counts=True, on_bad_lines="skip").n_users == 40
-    with pytest.raises(InvalidDataError, match="counts: expected True, False or None, found '1'"):
+    with raises(InvalidDataError):
         load_adjacency(tiny, counts="1")
 
 
@@ -93,7 +92,7 @@ def test_files_that_disagree_are_an_error(write):
     train, test = write("train.txt", COUNTED), write("test.txt", "7 1\n")
     for read in (load_adjacency, load_parts):
         options = {} if read is load_adjacency else {"format": "adjacency"}
-        with pytest.raises((InvalidFileError, InvalidDataError), match="counts=True or counts="):
+        with raises((InvalidFileError, InvalidDataError)):
             read(train, test, **options)
         first, _ = read(train, test, counts=False, **options)
         assert first.users.tolist() == [0, 1, 2, 7]

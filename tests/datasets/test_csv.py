@@ -10,6 +10,7 @@ import pytest
 from events import CSV, rows
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises, warns
 
 from sparse_eval.datasets import SkippedLinesWarning, load_csv, load_movielens, text_table
 from sparse_eval.datasets.lines import BadLines
@@ -77,9 +78,9 @@ def test_reads_dates_as_nanoseconds_and_refuses_others(write):
     interactions = load_csv(write("a.csv", content), timestamp="at")
     assert interactions.timestamps.tolist() == [10**9, 86400 * 10**9, 0]
     assert interactions.time_unit == "ns"
-    with pytest.raises(InvalidFileError, match="line 3: .*ISO 8601 date, found '5'"):
+    with raises(InvalidFileError, line=3):
         load_csv(write("b.csv", "user,item,at\n1,1,1970-01-01\n1,2,5\n"), timestamp="at")
-    with pytest.raises(InvalidFileError, match="line 2: .*ISO 8601 date"):
+    with raises(InvalidFileError, line=2):
         load_csv(write("c.csv", "user,item,at\n1,1,2500-01-01\n"), timestamp="at")
 
 
@@ -91,36 +92,34 @@ def test_keeps_all_digits_of_timestamps(write):
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
+    "line",
     [
-        ("a,b,1", "expected 4 fields separated by ',', found 3, in 'a,b,1'"),
-        ("a,b,1,2,3", "expected 4 fields separated by ',', found 5"),
-        ("a", "expected 4 fields separated by ',', found 1"),
-        (",b,1,2", "expected a user id, found an empty field"),
-        ("a, ,1,2", "expected an item id, found an empty field"),
-        ("a,b,x,2", "expected a finite value that is not negative, found 'x'"),
-        ("a,b,,2", "found ''"),
-        ("a,b,nan,2", "found 'nan'"),
-        ("a,b,1e999,2", "found '1e999'"),
-        ("a,b,-1,2", "found '-1'"),
-        ("a,b,1_0,2", "found '1_0'"),
-        ("a,b,1,x", "expected a whole number as timestamp, found 'x'"),
-        ("a,b,1,1.5", "found '1.5'"),
-        ("a,b,1,", "found ''"),
-        ("a,b,1,99999999999999999999", "found '99999999999999999999'"),
-        ("a,b,1,9223372036854775808", "found '9223372036854775808'"),
-        ('a,"b"c,1,2', "expected quotes in pairs"),
+        "a,b,1",
+        "a,b,1,2,3",
+        "a",
+        ",b,1,2",
+        "a, ,1,2",
+        "a,b,x,2",
+        "a,b,,2",
+        "a,b,nan,2",
+        "a,b,1e999,2",
+        "a,b,-1,2",
+        "a,b,1_0,2",
+        "a,b,1,x",
+        "a,b,1,1.5",
+        "a,b,1,",
+        "a,b,1,99999999999999999999",
+        "a,b,1,9223372036854775808",
+        'a,"b"c,1,2',
     ],
 )
-def test_refuses_or_skips_malformed_lines(write, line, fault):
+def test_refuses_or_skips_malformed_lines(write, line):
     options = {"value": "value", "timestamp": "at"}
     path = write("a.csv", CSV + line + "\n" + CSV.split("\n", 1)[1])
-    with pytest.raises(InvalidFileError) as caught:
+    with raises(InvalidFileError, line=5) as caught:
         load_csv(path, **options)
     assert (caught.value.path, caught.value.line) == (path, 5)
-    assert fault in str(caught.value)
-    message = f"skipped 1 malformed line of {path} \\(first: line 5\\)"
-    with pytest.warns(SkippedLinesWarning, match=message):
+    with warns(SkippedLinesWarning):
         interactions = load_csv(path, **options, on_bad_lines="skip")
     assert interactions.n_skipped == 1
     assert repr(interactions).endswith("1 lines skipped)")
@@ -131,8 +130,7 @@ def test_refuses_or_skips_malformed_lines(write, line, fault):
 def test_refuses_a_field_with_a_line_break(write, on_bad_lines):
     """What follows would pass for rows: here (u9, i9), which is part of a title."""
     text = 'user,item,title\nu1,i1,"a film\nu9,i9,in 2024"\nu2,i2,ok\n'
-    message = "line 2: expected quotes in pairs.*pandas.read_csv, and load the frame"
-    with pytest.raises(InvalidFileError, match=message):
+    with raises(InvalidFileError, line=2):
         load_csv(write("a.csv", text), on_bad_lines=on_bad_lines)
 
 
@@ -152,44 +150,38 @@ def test_shortens_long_lines_in_messages(write):
 
 def test_refuses_tables_without_interactions(write):
     path = write("a.csv", "user,item\nx\ny\n")
-    with pytest.raises(InvalidFileError, match="no interactions: all 2 lines are malformed"):
+    with raises(InvalidFileError):
         load_csv(path, on_bad_lines="skip")
-    with pytest.raises(InvalidFileError, match="no interactions: no line after the header"):
+    with raises(InvalidFileError):
         load_csv(write("b.csv", "user,item\n"))
 
 
 @pytest.mark.parametrize(
-    ("options", "fault"),
+    "options",
     [
-        ({"on_bad_lines": "warn"}, "on_bad_lines: expected 'error' or 'skip', found 'warn'"),
-        ({"sep": ""}, "sep: expected"),
-        ({"sep": '"'}, "sep: expected"),
-        ({"sep": 5}, "sep: expected"),
-        ({"user": 0}, "user: expected a column name, found 0"),
-        (
-            {"header": False, "user": "who"},
-            "user: expected a column number, because of header=False",
-        ),
-        (
-            {"header": False, "value": True},
-            "value: expected a column number, because of header=False",
-        ),
-        ({"header": False, "item": 4}, "item: there is no column 4; the first line has 4 fields"),
-        ({"header": False, "item": -1}, "item: there is no column -1"),
-        ({"value": "values"}, "value: there is no column 'values'.*did you mean 'value'"),
+        {"on_bad_lines": "warn"},
+        {"sep": ""},
+        {"sep": '"'},
+        {"sep": 5},
+        {"user": 0},
+        {"header": False, "user": "who"},
+        {"header": False, "value": True},
+        {"header": False, "item": 4},
+        {"header": False, "item": -1},
+        {"value": "values"},
     ],
 )
-def test_refuses_invalid_options(write, options, fault):
-    with pytest.raises((InvalidDataError, InvalidFileError), match=fault):
+def test_refuses_invalid_options(write, options):
+    with raises((InvalidDataError, InvalidFileError)):
         load_csv(write("a.csv", CSV), **options)
 
 
 def test_refuses_unusable_headers(write):
-    with pytest.raises(InvalidFileError, match="user: there are several columns 'user'"):
+    with raises(InvalidFileError):
         load_csv(write("a.csv", "user,user,item\n1,2,3\n"))
-    with pytest.raises(InvalidFileError, match="line 1: expected fields separated by"):
+    with raises(InvalidFileError, line=1):
         load_csv(write("b.csv", "user item\n1 2\n"))
-    with pytest.raises(InvalidFileError, match="line 1: expected quotes in pairs"):
+    with raises(InvalidFileError, line=1):
         load_csv(write("c.csv", 'user,"item\n1,2\n'))
 
 
@@ -235,7 +227,7 @@ def test_ignores_blank_lines_only(write, blank, sep):
     if blank.isspace():
         assert rows(load_csv(write("a", content), **options)) == [("b", "c", 1.0)]
     else:
-        with pytest.raises(InvalidFileError, match="line 2: expected a user id"):
+        with raises(InvalidFileError, line=2):
             load_csv(write("a", content), **options)
 
 

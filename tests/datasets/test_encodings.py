@@ -9,6 +9,7 @@ import pytest
 from events import rows
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises, warns
 
 from sparse_eval.datasets import GuessWarning, load, load_adjacency, load_csv, text_table
 from sparse_eval.datasets.lines import BadLines
@@ -30,15 +31,13 @@ def test_reads_any_encoding_that_is_named(write, encoding):
 def test_reads_adjacency_of_any_encoding(write):
     path = write("a.txt", "zoë 1 2\nbob 3\n".encode("latin-1"))
     assert load_adjacency(path, encoding="latin-1").users.tolist() == ["bob", "zoë"]
-    with pytest.warns(GuessWarning, match="a.txt: line 1 is not UTF-8"):
+    with warns(GuessWarning):
         assert load(path).users.tolist() == ["bob", "zoë"]
 
 
 def test_tries_latin_1_and_says_so(write):
     path = write("a.csv", TEXT.encode("latin-1"))
-    with pytest.warns(
-        GuessWarning, match=r"a.csv: line 3 is not UTF-8, so .* Latin-1; .*\(encoding='latin-1'"
-    ) as told:
+    with warns(GuessWarning) as told:
         assert rows(load_csv(path)) == ROWS
     assert len(told) == 1
     assert "\n" not in str(told[0].message)
@@ -57,13 +56,13 @@ def test_latin_1_keeps_different_ids_apart(ids):
 def test_refuses_encodings(write):
     path = write("a.csv", TEXT.encode("latin-1"))
     for encoding in ("klingon", "base64", 5):
-        with pytest.raises(InvalidDataError, match="encoding: expected a name that Python knows"):
+        with raises(InvalidDataError):
             load_csv(path, encoding=encoding)
     for encoding in ("utf-8", "ascii"):
-        with pytest.raises(InvalidFileError, match="line 3: expected text in .*another encoding="):
+        with raises(InvalidFileError, line=3):
             load_csv(path, encoding=encoding)
     for content in (TEXT.encode("utf-16"), b"\x89PNG\r\n\x1a\n\0\0\xff"):
-        with pytest.raises(InvalidFileError, match=r"line \d: expected UTF-8 text.*with encoding="):
+        with raises(InvalidFileError):
             load_csv(write("b.csv", content))
 
 
@@ -79,7 +78,7 @@ def test_quotes_hide_separators(write):
 
 def test_quotes_across_lines_are_refused(write):
     path = write("a.csv", 'user,item\n"a\nb",1\n')
-    with pytest.raises(InvalidFileError, match="line 2: .*ends in the line where it begins"):
+    with raises(InvalidFileError, line=2):
         load_csv(path)
 
 
@@ -113,5 +112,5 @@ def test_dates_take_the_fast_path(write, monkeypatch):
 @pytest.mark.parametrize("date", ["2024-01-01 00:00:00.1234567891", "2024-13-01", "1 May 2024"])
 def test_refuses_dates_that_would_lose_digits(write, date):
     path = write("a.csv", f"user,item,date\n1,1,2024-01-01\n1,2,{date}\n")
-    with pytest.raises(InvalidFileError, match=f"line 3: .*ISO 8601 date, found '{date}'"):
+    with raises(InvalidFileError, line=3):
         load_csv(path, timestamp="date")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from events import rows
+from raising import raises
 
 from sparse_eval.datasets import SkippedLinesWarning, guess_format, load, load_movielens
 from sparse_eval.errors import InvalidDataError, InvalidFileError
@@ -30,12 +31,12 @@ def test_reads_every_layout(write, tmp_path, name, content):
 
 
 def test_refuses_or_skips_malformed_lines(write):
-    with pytest.raises(InvalidFileError, match="line 1: expected MovieLens ratings.*'user item'"):
+    with raises(InvalidFileError, line=1):
         load_movielens(write("u.data", "user item\n"))
     path = write("ratings.dat", "1::2::3::4\n1::2::3\n")
-    with pytest.raises(InvalidFileError, match="line 2: expected 4 fields separated by '::'"):
+    with raises(InvalidFileError, line=2):
         load_movielens(path)
     with pytest.warns(SkippedLinesWarning):
         assert load_movielens(path, on_bad_lines="skip").n_skipped == 1
-    with pytest.raises(InvalidDataError, match="on_bad_lines"):
+    with raises(InvalidDataError):
         load_movielens(path, on_bad_lines="no")

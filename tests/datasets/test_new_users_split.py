@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 from split_cases import EVENTS, events_in, interactions_of
 
@@ -193,21 +194,21 @@ def test_a_user_that_is_folded_in_is_known_and_its_unknown_items_are_not():
 
 def test_refuses_a_user_who_is_trained_on_and_folded_in():
     both = sparse.csr_matrix([[1, 1]])
-    with pytest.raises(InvalidDataError, match=r"user 'anna' is in train and in fold_in"):
+    with raises(InvalidDataError):
         se.Holdout(both, both, ["anna"], fold_in=both)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"fraction": 1.0}, "fraction: expected a number between 0 and 1"),
-        ({"fold_in": 0}, "fold_in: expected a number between 0 and 1"),
-        ({"test": 2}, "test: expected a number between 0 and 1"),
-        ({"order": "late"}, "order: expected 'random' or 'time'"),
-        ({"order": "time"}, "users needs Interactions with timestamps"),
-        ({"seed": -1}, "seed: expected"),
+        {"fraction": 1.0},
+        {"fold_in": 0},
+        {"test": 2},
+        {"order": "late"},
+        {"order": "time"},
+        {"seed": -1},
     ],
 )
-def test_refuses_options(options, message):
-    with pytest.raises(InvalidDataError, match=message):
+def test_refuses_options(options):
+    with raises(InvalidDataError):
         split.users(matrix_of({(0, 0), (0, 1), (1, 0), (1, 1)}), **options)

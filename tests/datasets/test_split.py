@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 
 from sparse_eval import split
@@ -237,27 +238,27 @@ def test_splits_any_object_with_a_matrix():
 
 
 @pytest.mark.parametrize(
-    ("function", "options", "fault"),
+    ("function", "options"),
     [
         *[
-            (function, {"fraction": fraction}, "fraction: expected a number between 0 and 1")
+            (function, {"fraction": fraction})
             for function in (split.random, split.temporal)
             for fraction in (0, 1, -0.1, 1.5, np.nan, "0.2", True)
         ],
-        *[(split.leave_k_out, {"k": k}, "k: expected a whole") for k in (0, -1, 1.0, "1", True)],
-        *[(split.last_n, {"n": n}, "n: expected a whole number from 1 to") for n in (0, 1.5)],
-        *[(split.k_fold, {"k": k}, "k: expected a whole number from 2 to") for k in (1, 2.0)],
+        *[(split.leave_k_out, {"k": k}) for k in (0, -1, 1.0, "1", True)],
+        *[(split.last_n, {"n": n}) for n in (0, 1.5)],
+        *[(split.k_fold, {"k": k}) for k in (1, 2.0)],
         *[
-            (function, {"seed": seed}, "seed: expected a whole number of at least 0")
+            (function, {"seed": seed})
             for function in (split.random, split.leave_k_out, split.k_fold)
             for seed in (-1, 0.5, None)
         ],
-        (split.random, {"min_interactions": 0}, "min_interactions: expected"),
+        (split.random, {"min_interactions": 0}),
     ],
 )
-def test_refuses_options_out_of_range(function, options, fault):
+def test_refuses_options_out_of_range(function, options):
     data = interactions_of([(0, 0, 1.0, 0), (0, 1, 1.0, 1)])
-    with pytest.raises(InvalidDataError, match=fault):
+    with raises(InvalidDataError):
         function(data, **options)
 
 
@@ -266,18 +267,16 @@ def test_refuses_unusable_input():
     undated = Interactions.from_frame(pd.DataFrame({"user": [1], "item": [1]}))
     for function in (split.last_n, split.temporal, partial(split.rolling, window=1)):
         for data in (matrix, undated):
-            with pytest.raises(
-                InvalidDataError, match="(last_n|temporal|rolling) needs .*timestamp"
-            ):
+            with raises(InvalidDataError):
                 function(data)
     for data in (np.ones((2, 2)), None, [[1]]):
-        with pytest.raises(InvalidDataError, match="expected Interactions or a scipy sparse"):
+        with raises(InvalidDataError):
             split.random(data)
-    with pytest.raises(InvalidDataError, match="row 0, column 1: the value is -1"):
+    with raises(InvalidDataError, row=0, column=1):
         split.random(sparse.csr_matrix([[1, -1]]))
     outside = sparse.csr_matrix([[1, 1]])
     outside.indices[1] = 7
-    with pytest.raises(InvalidDataError, match="the matrix is damaged"):
+    with raises(InvalidDataError, argument="matrix"):
         split.random(outside)
 
 
@@ -326,7 +325,7 @@ def test_saves_and_loads(tmp_path, users, items):
 def test_refuses_to_save_labels_that_need_pickle(tmp_path, labels):
     matrix = sparse.csr_matrix([[1, 1], [1, 1]])
     holdout = split.Holdout(matrix, matrix, users=labels)
-    with pytest.raises(InvalidDataError, match=r"users: only labels .*map\(str\)"):
+    with raises(InvalidDataError):
         holdout.save(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -348,14 +347,14 @@ def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
     loaded = split.Holdout.load(tmp_path)
     assert (loaded.test, loaded.cut, loaded.left_out) == (None, 7, (1, 0, 0))
     assert type(loaded.cut) is int
-    with pytest.raises(InvalidDataError, match="there is no test part; split in three"):
+    with raises(InvalidDataError):
         loaded.for_test()
     three.save(tmp_path)
     (tmp_path / "test.npz").unlink()
-    with pytest.raises(InvalidFileError, match="test.npz: there is no such file"):
+    with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
     sparse.save_npz(tmp_path / "test.npz", three.train)
-    with pytest.raises(InvalidFileError, match="test.npz and labels.npz are of different splits"):
+    with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
 
 
@@ -376,11 +375,11 @@ def test_reads_splits_that_say_less_of_themselves(tmp_path):
 
 def test_refuses_different_shapes():
     matrix = sparse.csr_matrix([[1.0, 1.0]])
-    with pytest.raises(InvalidDataError, match=r"train has shape \(1, 2\), test \(2, 1\)"):
+    with raises(InvalidDataError):
         split.Holdout(matrix, matrix, test=matrix.T.tocsr())
-    with pytest.raises(InvalidDataError, match=r"train has shape \(1, 2\), validation \(2, 1\)"):
+    with raises(InvalidDataError):
         split.Holdout(matrix, matrix.T.tocsr())
-    with pytest.raises(InvalidDataError, match="items: expected 2 labels, found 1"):
+    with raises(InvalidDataError):
         split.Holdout(matrix, matrix, items=pd.Index([1]))
     assert repr(split.Holdout(matrix, matrix)) == (
         "Holdout(1 users × 2 items, 2 train + 2 validation pairs)"
@@ -390,32 +389,32 @@ def test_refuses_different_shapes():
 def test_refuses_unusable_folders(tmp_path):
     holdout = split.leave_k_out(sparse.csr_matrix([[1, 1]]))
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="file"):
+    with raises(OutputError):
         holdout.save(tmp_path / "file" / "folder")
     (tmp_path / "taken" / "train.npz").mkdir(parents=True)
-    with pytest.raises(OutputError, match=r"train.npz"):
+    with raises(OutputError):
         holdout.save(tmp_path / "taken")
     assert [file.name for file in (tmp_path / "taken").iterdir()] == ["train.npz"]
 
     folder = tmp_path / "good"
-    with pytest.raises(InvalidFileError, match=r"train.npz: there is no such file"):
+    with raises(InvalidFileError):
         split.Holdout.load(folder)
     holdout.save(folder)
     sparse.save_npz(folder / "validation.npz", sparse.csr_matrix([[1], [1]]))
-    with pytest.raises(InvalidFileError, match="train has shape"):
+    with raises(InvalidFileError):
         split.Holdout.load(folder)
     sparse.save_npz(folder / "validation.npz", sparse.csr_matrix([[-1, 0]]))
-    with pytest.raises(InvalidFileError, match=r"validation.npz: row 0, column 0: the value"):
+    with raises(InvalidFileError):
         split.Holdout.load(folder)
     holdout.save(folder)
     np.savez(folder / "labels.npz", users=np.array([{}], dtype=object))
-    with pytest.raises(InvalidFileError, match=r"labels.npz: expected labels saved by"):
+    with raises(InvalidFileError):
         split.Holdout.load(folder)
     (folder / "labels.npz").write_bytes(b"no")
-    with pytest.raises(InvalidFileError, match=r"labels.npz: expected labels saved by"):
+    with raises(InvalidFileError):
         split.Holdout.load(folder)
     (folder / "labels.npz").unlink()
-    with pytest.raises(InvalidFileError, match=r"labels.npz: there is no such file"):
+    with raises(InvalidFileError):
         split.Holdout.load(folder)
 
 
@@ -432,7 +431,7 @@ def test_refuses_files_of_two_splits(tmp_path):
     split.random(data, seed=1).save(tmp_path / "one")
     split.random(data, seed=2).save(tmp_path / "two")
     (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
-    with pytest.raises(InvalidFileError, match="are of different splits; split again"):
+    with raises(InvalidFileError):
         split.Holdout.load(tmp_path / "one")
 
 
@@ -441,7 +440,7 @@ def test_refuses_counts_that_are_none(tmp_path):
     with np.load(tmp_path / "labels.npz") as file:
         arrays = {**file, "left_out": np.array(["1", "x"])}
     np.savez(tmp_path / "labels.npz", **arrays)
-    with pytest.raises(InvalidFileError, match=r"labels.npz: expected labels saved by .*'x'"):
+    with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
 
 
@@ -450,7 +449,7 @@ def test_refuses_files_of_two_splits_that_differ_in_values_alone(tmp_path):
     for name, matrix in (("one", data), ("two", data * 2)):
         split.random(matrix, seed=1).save(tmp_path / name)
     (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
-    with pytest.raises(InvalidFileError, match="are of different splits; split again"):
+    with raises(InvalidFileError):
         split.Holdout.load(tmp_path / "one")
 
 
@@ -459,7 +458,7 @@ def test_refuses_a_file_whose_pairs_are_of_other_users(tmp_path):
     split.Holdout(matrix, matrix).save(tmp_path)
     other = sparse.csr_matrix((matrix.data, matrix.indices, [0, 1, 3]), shape=matrix.shape)
     sparse.save_npz(tmp_path / "train.npz", other)
-    with pytest.raises(InvalidFileError, match="are of different splits; split again"):
+    with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises, warns
 
 from sparse_eval.datasets import SkippedLinesWarning, blocks, delimited, load_csv, text_blocks
 from sparse_eval.datasets.blocks import UnusualError
@@ -171,7 +172,7 @@ def without_pyarrow(*_: object) -> None:
 def test_a_fault_in_a_late_block_is_told_with_its_line(write, monkeypatch):
     path = write("a.csv", "user,item\n" + "a,b\n" * 100 + "c\n")
     monkeypatch.setattr(text_blocks, "_BLOCK", 50)
-    with pytest.raises(SparseEvalError, match="line 102: expected 2 fields"):
+    with raises(SparseEvalError, line=102):
         load_csv(path)
-    with pytest.warns(SkippedLinesWarning, match="first: line 102"):
+    with warns(SkippedLinesWarning):
         assert len(load_csv(path, on_bad_lines="skip")) == 100

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 
 from sparse_eval.datasets.times import UNDATED, Clock
 from sparse_eval.errors import InvalidDataError
@@ -55,7 +56,7 @@ def test_a_duration_is_a_whole_number_of_units_or_refused(unit, length):
         if exact.denominator == 1:
             assert Clock(unit).duration("gap", spelled, 0) == exact
         else:
-            with pytest.raises(InvalidDataError, match=f"gap: expected a whole number of {unit}"):
+            with raises(InvalidDataError, argument="gap"):
                 Clock(unit).duration("gap", spelled, 0)
 
 
@@ -91,9 +92,7 @@ def test_reads_dates(value, seconds):
      1.5, True, pd.NaT, np.datetime64("NaT", "ns"), timedelta(1), [1], pd.Period("2019-11")],
 )  # fmt: skip
 def test_refuses_what_is_no_time(value):
-    with pytest.raises(
-        InvalidDataError, match=r"at: expected a date such as '2019-11-14'.*, found"
-    ):
+    with raises(InvalidDataError, argument="at"):
         Clock("s").time("at", value)
 
 
@@ -103,20 +102,20 @@ def test_refuses_what_is_no_time(value):
      np.timedelta64("NaT", "ns"), np.timedelta64(1, "M"), date(2019, 11, 14)],
 )  # fmt: skip
 def test_refuses_what_is_no_duration(value):
-    with pytest.raises(InvalidDataError, match=r"gap: expected a duration such as '1D'"):
+    with raises(InvalidDataError, argument="gap"):
         Clock("s").duration("gap", value, 0)
 
 
 def test_refuses_numbers_out_of_range():
-    with pytest.raises(InvalidDataError, match="window: expected a whole number of at least 1"):
+    with raises(InvalidDataError, argument="window"):
         Clock("s").duration("window", "0D", 1)
-    with pytest.raises(InvalidDataError, match="gap: expected a whole number of at least 0"):
+    with raises(InvalidDataError, argument="gap"):
         Clock(None).duration("gap", -1, 0)
-    with pytest.raises(InvalidDataError, match="at: expected a whole number from"):
+    with raises(InvalidDataError, argument="at"):
         Clock("s").time("at", 2**63)
-    with pytest.raises(InvalidDataError, match="at: expected a date that 64 bits can hold in ns"):
+    with raises(InvalidDataError, argument="at"):
         Clock("ns").time("at", "2500-01-01")
-    with pytest.raises(InvalidDataError, match="unit of the timestamps is not known"):
+    with raises(InvalidDataError):
         Clock(None).time("at", "2019-11-14")
 
 
@@ -145,7 +144,7 @@ def test_recent_dates_tell_their_unit(unit, moments):
 )
 def test_does_not_guess_the_unit_of_other_numbers(times):
     for value in ("2019-11-14", date(2019, 11, 14), timedelta(1), np.timedelta64(1, "D")):
-        with pytest.raises(InvalidDataError, match="at: the unit of the timestamps is not known"):
+        with raises(InvalidDataError):
             clock_of(times, value)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import N_ITEMS, every_metric, same_bits, same_numbers, same_random
+from raising import raises
 from rules import accepted, each_convention
 from scipy import sparse
 from tables_cases import saved_csr
@@ -163,78 +164,53 @@ def changed(array: Any, place: int, value: Any) -> Any:
 def test_matrices_that_are_refused_within_a_budget() -> None:
     lists, held = positions(), gains()
     with small_blocks():
-        for a, b, match in (
-            (damaged(lists, data=changed(lists.data, -1, 0)), held, "the position in row"),
-            (
-                lists,
-                damaged(held, data=changed(held.data, -1, np.nan)),
-                "the gain in row .* is nan",
-            ),
-            (damaged(lists, indices=changed(lists.indices, -1, N_ITEMS)), held, "names column 12"),
-            (
-                damaged(lists, indptr=changed(lists.indptr, 7, 10**6)),
-                held,
-                "bounds of row 7 are out",
-            ),
-            (damaged(lists, indptr=lists.indptr[:-1]), held, "do not fit together"),
-            (
-                lists,
-                damaged(held, indptr=changed(held.indptr, -1, 10**6)),
-                "rows have 1000000 entr",
-            ),
-            (
-                lists.toarray(),
-                held,
-                "the position matrix is an array of int32 .*; expected a scipy sparse",
-            ),
-            (lists, "nowhere", "nowhere: does not exist; expected "),
+        for a, b in (
+            (damaged(lists, data=changed(lists.data, -1, 0)), held),
+            (lists, damaged(held, data=changed(held.data, -1, np.nan))),
+            (damaged(lists, indices=changed(lists.indices, -1, N_ITEMS)), held),
+            (damaged(lists, indptr=changed(lists.indptr, 7, 10**6)), held),
+            (damaged(lists, indptr=lists.indptr[:-1]), held),
+            (lists, damaged(held, indptr=changed(held.indptr, -1, 10**6))),
+            (lists.toarray(), held),
+            (lists, "nowhere"),
         ):
-            with pytest.raises((InvalidDataError, InvalidFileError), match=match):
+            with raises((InvalidDataError, InvalidFileError)):
                 se.evaluate(a, b, [*PLAIN, "err@3"], memory=LEAST)
 
 
 def test_a_budget_that_is_too_small() -> None:
     for memory in (0, LEAST - 1, -1, 1.5, True, "1G"):
-        with pytest.raises(InvalidDataError, match=f"memory: .* at least {LEAST}, found"):
+        with raises(InvalidDataError, argument="memory"):
             se.evaluate(positions(), gains(), PLAIN, memory=memory)  # type: ignore[arg-type]
     n = 200_000
     wide = sparse.csr_matrix((np.ones(1), np.zeros(1, int), np.r_[0, np.ones(n, int)]), (n, 1))
-    with pytest.raises(InvalidDataError, match="values of 200,000 users take .* keep='totals'"):
+    with raises(InvalidDataError):
         se.evaluate(wide, wide, "mrr", memory=LEAST)
     assert se.evaluate(wide, wide, "mrr", memory=LEAST, keep="totals")["mrr"] == 1
 
 
 def test_nobody_counts() -> None:
     empty = sparse.csr_matrix((N_USERS, N_ITEMS))
-    match = "none of the 23 users has a relevant item .* nothing to evaluate"
     with (
         small_blocks(),
-        pytest.raises(InvalidDataError, match=match),
+        raises(InvalidDataError),
     ):
         se.evaluate(positions(), empty, PLAIN, memory=LEAST)
 
 
 FILES: dict[str, tuple[str, Any, str]] = {
-    "missing": ("data", None, "data.npy: does not exist; expected an array that numpy.save wrote"),
-    "no array": ("indices", b"hello", "indices.npy: is not an array that numpy.save wrote"),
-    "empty": ("indices", b"", "indices.npy: is not an array that numpy.save wrote"),
-    "objects": (
-        "data",
-        np.array([{}], object),
-        "data.npy: holds objects that only pickle",
-    ),
-    "a shape of one": (
-        "shape",
-        np.array([3]),
-        r"shape.npy: holds \[3\]; expected two whole number",
-    ),
-    "no shape": ("shape", np.array(3), "shape.npy: holds 3; expected two whole numbers"),
-    "a text shape": ("shape", np.array(["a", "b"]), "shape.npy: holds .* expected two whole"),
-    "a negative shape": ("shape", np.array([-1, 3]), r"shape.npy: holds \[-1, 3\]; expected two"),
-    "another shape": ("shape", np.array([22, 3]), "indptr.npy: holds 24 bounds of rows, but shape"),
-    "float indices": ("indices", np.zeros(3), "lists: the matrix has indices of dtype '<f8'"),
-    "text": ("data", np.array(["a"] * positions().nnz), "lists: the matrix holds <U1; expected"),
-    "too short": ("data", np.ones(3, np.int32), "lists: the matrix is not a CSR"),
+    "missing": ("data", None),
+    "no array": ("indices", b"hello"),
+    "empty": ("indices", b""),
+    "objects": ("data", np.array([{}], object)),
+    "a shape of one": ("shape", np.array([3])),
+    "no shape": ("shape", np.array(3)),
+    "a text shape": ("shape", np.array(["a", "b"])),
+    "a negative shape": ("shape", np.array([-1, 3])),
+    "another shape": ("shape", np.array([22, 3])),
+    "float indices": ("indices", np.zeros(3)),
+    "text": ("data", np.array(["a"] * positions().nnz)),
+    "too short": ("data", np.ones(3, np.int32)),
 }
 
 
@@ -242,7 +218,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
 @pytest.mark.parametrize("name", FILES)
 def test_folders_that_are_refused(name: str, memory: int | None, tmp_path: Path) -> None:
     folder = saved_csr(tmp_path / "lists", positions())
-    which, content, match = FILES[name]
+    which, content = FILES[name]
     file = folder / f"{which}.npy"
     if content is None:
         file.unlink()
@@ -250,7 +226,7 @@ def test_folders_that_are_refused(name: str, memory: int | None, tmp_path: Path)
         file.write_bytes(content)
     else:
         np.save(file, content, allow_pickle=True)
-    with pytest.raises(InvalidFileError, match=match):
+    with raises(InvalidFileError):
         se.evaluate(folder, gains(), PLAIN, memory=memory)
 
 
@@ -258,7 +234,7 @@ def test_several_arrays_are_no_matrix(tmp_path: Path) -> None:
     folder = saved_csr(tmp_path / "lists", positions())
     with (folder / "data.npy").open("wb") as file:
         np.savez(file, a=np.ones(3))
-    with pytest.raises(InvalidFileError, match="holds several arrays; expected one"):
+    with raises(InvalidFileError):
         se.evaluate(folder, gains(), PLAIN)
 
 
@@ -297,18 +273,17 @@ def test_tied_lists() -> None:
         for held in (gains(), gains()[:5]):
             expected = se.evaluate(lists, held, "ndcg@3")
             same_bits(se.evaluate(lists, held, "ndcg@3", memory=LEAST), expected)
-        with pytest.raises(InvalidMetricError, match="no expectation over tied items"):
+        with raises(InvalidMetricError):
             se.evaluate(lists, gains(), "mrr", memory=LEAST)
 
 
 @pytest.mark.parametrize("memory", [None, LEAST])
 def test_an_iterable_of_blocks_is_no_matrix(memory: int | None) -> None:
     lists, held = positions(), gains()
-    remedy = r"is a .*expected a scipy sparse matrix.*vstack\(blocks\).* ev\.merge\(\*others\)"
     for given in (
         ([lists[:5], lists[5:]], held),
         (lists, iter([held])),
         ([se.Rankings.from_positions(lists)], held),
     ):
-        with pytest.raises(InvalidDataError, match=remedy):
+        with raises(InvalidDataError):
             se.evaluate(*given, PLAIN, memory=memory)

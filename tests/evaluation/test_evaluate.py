@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from raising import raises
 from scipy.sparse import csr_matrix
 from systems import need_posix
 
@@ -117,7 +118,7 @@ def test_explain_one_user(ev: se.Evaluation) -> None:
     assert missed["item"].tolist() == [0, 1]
     assert missed["cumulative"].tolist() == [0.0, 0.0]
     for user in (4, -1, "nobody", None):
-        with pytest.raises(InvalidDataError, match="there is no user"):
+        with raises(InvalidDataError):
             ev.explain(user)
 
 
@@ -126,7 +127,7 @@ def test_explain_shows_labels() -> None:
     ev = se.evaluate(LISTS, relevance, "dcg@2")
     assert ev.explain("b")["item"].tolist() == ["y", "z"]
     assert ev.per_user.index.tolist() == [*"abcd"]
-    with pytest.raises(InvalidDataError, match="there is no user 'e'"):
+    with raises(InvalidDataError):
         ev.explain("e")
 
 
@@ -149,10 +150,10 @@ def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) ->
 
 
 def test_a_file_that_cannot_be_written(ev: se.Evaluation, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="missing"):
+    with raises(OutputError):
         ev.to_csv(tmp_path / "missing" / "users.csv")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OutputError, match="folder"):
+    with raises(OutputError):
         ev.to_json(tmp_path / "folder")
     assert os.listdir(tmp_path) == ["folder"]  # noqa: PTH208
 
@@ -186,7 +187,7 @@ def test_nobody_to_evaluate() -> None:
         csr_matrix((0, 4)),
         csr_matrix(([0.0], ([0], [1])), (4, 4)),
     ):
-        with pytest.raises(InvalidDataError, match="has a relevant item"):
+        with raises(InvalidDataError):
             se.evaluate(LISTS if nothing.shape[0] else se.Rankings.from_topk(np.empty((0, 2), int)),
                         nothing, "ndcg@2")  # fmt: skip
 
@@ -197,9 +198,9 @@ def test_gains_too_large_to_sum() -> None:
     large = csr_matrix([[1.0, 1.0, 1.0], [1100.0, 1.0, 0.0]])
     huge = csr_matrix([[1.0, 1.0, 1.0], [1.5e308, 1.5e308, 1.0]])
     for gains, metric in ((large, "ndcg(gain=exp)@2"), (huge, "ndcg@2"), (huge, "cg@2")):
-        with pytest.raises(InvalidDataError, match="row 1 of the validation matrix: the gains"):
+        with raises(InvalidDataError, row=1):
             se.evaluate(lists, gains, metric)
-    with pytest.raises(InvalidDataError, match="row 1 of the validation matrix: the gains"):
+    with raises(InvalidDataError, row=1):
         se.evaluate(lists, csr_matrix([[1.0, 1, 1], [1e308, 1, 1]]), "percentile_rank")
     assert se.evaluate(lists, large, "ndcg(gain=binary)@2")["ndcg(gain=binary)@2"] == 1.0
 
@@ -215,7 +216,7 @@ def test_gains_too_small_to_sum(metric: str) -> None:
             found = se.evaluate(lists, tiny, "ndcg@3")
             np.testing.assert_allclose(found.per_user, expected.per_user, rtol=1e-15)
         else:
-            with pytest.raises(InvalidDataError, match="row 1 of the validation.*1e-307"):
+            with raises(InvalidDataError, row=1):
                 se.evaluate(lists, tiny, metric)
 
 
@@ -231,12 +232,12 @@ def test_the_random_baseline_of_small_gains_keeps_its_digits() -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, "two", True])
 def test_refuses_thread_counts(bad: object) -> None:
-    with pytest.raises(InvalidDataError, match="num_threads"):
+    with raises(InvalidDataError, argument="num_threads"):
         se.evaluate(LISTS, GAINS, "mrr@1", num_threads=bad)
 
 
 def test_refuses_other_no_relevant() -> None:
-    with pytest.raises(InvalidDataError, match="expected 'exclude', 'zero' or 'judged'"):
+    with raises(InvalidDataError, argument="no_relevant"):
         se.evaluate(LISTS, GAINS, se.Protocol("mrr@1", no_relevant="skip"))
 
 
@@ -266,20 +267,20 @@ def test_means_of_the_largest_numbers(ev: se.Evaluation) -> None:
 def test_only_regular_files_are_replaced(ev: se.Evaluation, tmp_path: Path) -> None:
     need_posix()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="no regular file"):
+    with raises(OutputError):
         ev.to_json(tmp_path / "pipe")
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     ev.to_json(tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "real.json").read_text())["schema"] == SCHEMA
-    with pytest.raises(InvalidDataError, match="no path can have"):
+    with raises(InvalidDataError):
         ev.to_json(tmp_path / "a\0b")
 
 
 def test_labels_without_a_common_type_fit_no_parquet(tmp_path: Path) -> None:
     relevance = se.Relevance.from_csr(GAINS, users=["a", 1, 2.5, ("b",)])
     ev = se.evaluate(LISTS, relevance, "mrr@1")
-    with pytest.raises(InvalidDataError, match="write CSV"):
+    with raises(InvalidDataError):
         ev.to_parquet(tmp_path / "x.parquet")
     ev.to_csv(tmp_path / "x.csv")
 
@@ -296,7 +297,7 @@ def test_a_file_is_moved_in_not_written_over(ev: se.Evaluation, tmp_path: Path) 
 def test_one_number_for_all_is_not_read_by_user() -> None:
     one = se.evaluate(LISTS, GAINS, ["coverage@2", "precision(average=micro)@2"])
     for name in one.names:
-        with pytest.raises(InvalidMetricError, match="one number for all users together"):
+        with raises(InvalidMetricError, metric=name):
             one.values(name)
     assert one.n_users_of == {"coverage@2": 3, "precision(average=micro)@2": 3}
 
@@ -304,15 +305,13 @@ def test_one_number_for_all_is_not_read_by_user() -> None:
 def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
     lists = csr_matrix([[0, 0, 3, 0]])
     for options in ({}, {"keep": "totals"}, {"memory": 1 << 24}):
-        with pytest.raises(InvalidDataError, match="list of user 0 has positions without an item"):
+        with raises(InvalidDataError, user=0):
             se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), ["ndcg@3", "coverage@3"], **options)
     assert se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), "ndcg@3").n_users == 1
 
 
 def test_the_top_of_the_scale_is_not_below_the_gains() -> None:
-    with pytest.raises(
-        InvalidDataError, match="largest gain of the validation data is 2, above max=1"
-    ):
+    with raises(InvalidDataError):
         se.evaluate(LISTS, GAINS, "err(max=1)@2")
 
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merge_cases import every_metric, same_numbers
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import (
@@ -220,7 +221,7 @@ def test_the_random_baseline_takes_a_metric_that_counts_all_items() -> None:
         whole = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), ["mrr"])
         assert known.random("mrr") == whole.random("mrr")
         assert unknown.summary()["random"].isna().all()
-        with pytest.raises(InvalidDataError, match="number of items.* such as coverage@10"):
+        with raises(InvalidDataError):
             unknown.random("mrr")
 
 
@@ -231,10 +232,10 @@ def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
         found = se.evaluate(*pair(folder, truth=truth, group=1), metric)
         same_bits(found, of_frames(pd.DataFrame(RECS), pd.DataFrame(truth), [metric]))
         twice = {"user": [0, 1, 1], "item": [2, 1, 1], "gain": [1.0, 4.0, 0.5]}
-        with pytest.raises(InvalidDataError, match=r"user 1, item 1 is in several .* sum of 4.5"):
+        with raises(InvalidDataError):
             se.evaluate(*pair(folder, truth=twice, group=1), metric)
         del twice["gain"]
-        with pytest.raises(InvalidDataError, match="sum of 2, and one of the metrics"):
+        with raises(InvalidDataError):
             se.evaluate(*pair(folder, truth=twice, group=1), metric)
 
 
@@ -272,10 +273,10 @@ def test_values_beyond_the_budget_are_refused() -> None:
     table = {"user": np.arange(n), "item": np.zeros(n, np.int64), "rank": np.ones(n, np.int64)}
     with temporary() as folder:
         paths = pair(folder, table, {k: table[k] for k in ("user", "item")}, group=10_000)
-        with pytest.raises(InvalidDataError, match="more than half of memory=16,777,216 bytes"):
+        with raises(InvalidDataError):
             se.evaluate(*paths, METRICS, memory=1 << 24)
         assert se.evaluate(*paths, "mrr", memory=1 << 24, keep="totals")["mrr"] == 1
-        with pytest.raises(InvalidDataError, match="memory: expected a whole number of at least"):
+        with raises(InvalidDataError, argument="memory"):
             se.evaluate(*paths, "mrr", memory=1000)
 
 
@@ -285,7 +286,7 @@ def test_refuses_too_many_files_to_deal_out_to() -> None:
     table = {"user": users, "item": np.arange(n), "rank": np.repeat(np.arange(1, n // 10 + 1), 10)}
     with temporary(1) as folder:
         paths = pair(folder, table)
-        with pytest.raises(InvalidDataError, match="expected at most 500: sort the tables by 'us"):
+        with raises(InvalidDataError):
             se.evaluate(*paths, "mrr")
 
 
@@ -325,17 +326,16 @@ def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
 def test_a_full_disk_is_told_before_rows_are_dealt_out() -> None:
     with temporary(40) as folder, mock.patch.object(parquet.shutil, "disk_usage") as usage:
         usage.return_value.free = 10
-        with pytest.raises(OutputError, match="10 bytes are free, and .* TMPDIR"):
+        with raises(OutputError):
             se.evaluate(*shuffled(folder), "mrr")
 
 
 def test_too_few_open_files_are_told() -> None:
     error = OSError(errno.EMFILE, "Too many open files")
-    message = r"Too many open files\); let the process open .* or sort the tables by 'user'$"
     with (
         temporary(40) as folder,
         mock.patch.object(pa, "OSFile", side_effect=error),
-        pytest.raises(OutputError, match=message),
+        raises(OutputError),
     ):
         se.evaluate(*shuffled(folder), "mrr")
 
@@ -370,66 +370,64 @@ def test_many_row_groups_are_planned_quickly() -> None:
 
 
 REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
-    "no user": ({"item": [1], "rank": [1]}, None, InvalidDataError, "'user'.*no c"),
-    "no item": (None, {"user": [1]}, InvalidDataError, "the relevant items.*'item'.*no column"),
-    "no order": ({"user": [1], "item": [1]}, None, InvalidDataError, "none of the columns 'rank'"),
-    "types": ({**RECS, "user": list("aabb")}, None, InvalidDataError, "'user' holds string in the"),
-    "float ids": ({**RECS, "item": [1.0, 2, 1, 3]}, None, InvalidDataError, "holds double; exp"),
-    "nested": ({**RECS, "user": [{"x": 1}] * 4}, None, InvalidDataError, "holds struct"),
-    "null user": ({**RECS, "user": [0, None, 1, 1]}, None, InvalidDataError, "'user' is empty"),
-    "null item": ({**RECS, "item": [0, None, 1, 1]}, None, InvalidDataError, "'item' is empty"),
-    "null rank": ({**RECS, "rank": [1, None, 1, 2]}, None, InvalidDataError, "'rank' is empty"),
-    "null gain": (None, {**TRUTH, "gain": [1, None, 1]}, InvalidDataError, "'gain' is empty"),
-    "all null": (None, {**TRUTH, "user": pa.nulls(3, pa.int64())}, InvalidDataError, "is empty"),
-    "rank 0": ({**RECS, "rank": [1, 0, 1, 2]}, None, InvalidDataError, r"item 2\).*found 0"),
-    "rank 1.5": ({**RECS, "rank": [1, 2, 1, 1.5]}, None, InvalidDataError, "user 1, item 3.* 1.5"),
-    "rank nan": ({**RECS, "rank": [1, 2, 1, np.nan]}, None, InvalidDataError, "item 3.*nan"),
-    "rank 2^40": ({**RECS, "rank": [1, 2, 1, 2**40]}, None, InvalidDataError, "found 1.09951e"),
-    "rank twice": ({**RECS, "rank": [1, 1, 1, 2]}, None, InvalidDataError, "rank 1 is given twice"),
-    "text rank": ({**RECS, "rank": list("1212")}, None, InvalidDataError, "string; expected num"),
-    "pair twice": ({**RECS, "item": [1, 1, 1, 3]}, None, InvalidDataError, "user 0, item 1 is twi"),
-    "score inf": (
-        {"user": [7], "item": [1], "score": [np.inf]}, None, InvalidDataError, "user 7, item 1.*f",
-    ),
+    "no user": ({"item": [1], "rank": [1]}, None, InvalidDataError),
+    "no item": (None, {"user": [1]}, InvalidDataError),
+    "no order": ({"user": [1], "item": [1]}, None, InvalidDataError),
+    "types": ({**RECS, "user": list("aabb")}, None, InvalidDataError),
+    "float ids": ({**RECS, "item": [1.0, 2, 1, 3]}, None, InvalidDataError),
+    "nested": ({**RECS, "user": [{"x": 1}] * 4}, None, InvalidDataError),
+    "null user": ({**RECS, "user": [0, None, 1, 1]}, None, InvalidDataError),
+    "null item": ({**RECS, "item": [0, None, 1, 1]}, None, InvalidDataError),
+    "null rank": ({**RECS, "rank": [1, None, 1, 2]}, None, InvalidDataError),
+    "null gain": (None, {**TRUTH, "gain": [1, None, 1]}, InvalidDataError),
+    "all null": (None, {**TRUTH, "user": pa.nulls(3, pa.int64())}, InvalidDataError),
+    "rank 0": ({**RECS, "rank": [1, 0, 1, 2]}, None, InvalidDataError),
+    "rank 1.5": ({**RECS, "rank": [1, 2, 1, 1.5]}, None, InvalidDataError),
+    "rank nan": ({**RECS, "rank": [1, 2, 1, np.nan]}, None, InvalidDataError),
+    "rank 2^40": ({**RECS, "rank": [1, 2, 1, 2**40]}, None, InvalidDataError),
+    "rank twice": ({**RECS, "rank": [1, 1, 1, 2]}, None, InvalidDataError),
+    "text rank": ({**RECS, "rank": list("1212")}, None, InvalidDataError),
+    "pair twice": ({**RECS, "item": [1, 1, 1, 3]}, None, InvalidDataError),
+    "score inf": ({"user": [7], "item": [1], "score": [np.inf]}, None, InvalidDataError),
     "score 2^53": (
-        {"user": [0, 0], "item": [1, 2], "score": [2**53, 2**53 + 1]}, None, InvalidDataError,
-        "beyond 2\\^53",
+        {"user": [0, 0], "item": [1, 2], "score": [2**53, 2**53 + 1]},
+        None,
+        InvalidDataError,
     ),
-    "negative gain": (None, {**TRUTH, "gain": [1, 2, -1]}, InvalidDataError, "user 2, item 1.*-1"),
+    "negative gain": (None, {**TRUTH, "gain": [1, 2, -1]}, InvalidDataError),
     "hidden negative": (
-        None, {"user": [0, 0], "item": [1, 1], "gain": [5.0, -1.0]}, InvalidDataError, "found -1",
+        None,
+        {"user": [0, 0], "item": [1, 1], "gain": [5.0, -1.0]},
+        InvalidDataError,
     ),
     "sum that is not finite": (
-        None, {"user": [0, 0], "item": [1, 1], "gain": [1e308] * 2}, InvalidDataError,
-        "user 0, item 1 is beyond float64",
+        None,
+        {"user": [0, 0], "item": [1, 1], "gain": [1e308] * 2},
+        InvalidDataError,
     ),
-    "blank": (
-        {**RECS, "item": list("ab c")}, {"user": [0], "item": ["a"]}, InvalidDataError,
-        "'item' holds an id that is empty or blank",
-    ),
+    "blank": ({**RECS, "item": list("ab c")}, {"user": [0], "item": ["a"]}, InvalidDataError),
     "beyond 64 bits": (
-        {**RECS, "user": pa.array([0, 0, 1, 2**63], pa.uint64())}, None, InvalidDataError,
-        "'user' holds 9223372036854775808; expected whole numbers below 2\\^63",
+        {**RECS, "user": pa.array([0, 0, 1, 2**63], pa.uint64())},
+        None,
+        InvalidDataError,
     ),
     "several columns": (
-        pa.Table.from_arrays([pa.array([1])] * 4, ["user", "item", "item", "rank"]), None,
-        InvalidDataError, "expected one column 'item', found several",
+        pa.Table.from_arrays([pa.array([1])] * 4, ["user", "item", "item", "rank"]),
+        None,
+        InvalidDataError,
     ),
-    "empty truth": (None, pa.table(TRUTH).slice(0, 0), InvalidFileError, "truth.parq.* no row"),
-    "nothing relevant": (
-        None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError,
-        "none of the 3 users has a relevant item",
-    ),
-}  # fmt: skip
+    "empty truth": (None, pa.table(TRUTH).slice(0, 0), InvalidFileError),
+    "nothing relevant": (None, {**TRUTH, "gain": [0.0] * 3}, InvalidDataError),
+}
 
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses_rows(name: str, n_rows: int) -> None:
-    recs, truth, error, match = REFUSED[name]
+    recs, truth, error = REFUSED[name]
     with temporary(n_rows) as folder:
         paths = pair(folder, recs, truth, group=2)
-        with pytest.raises(error, match=match) as caught:
+        with raises(error) as caught:
             se.evaluate(*paths, ["mrr", "coverage@1"])
         assert name == "nothing relevant" or any(
             str(caught.value).startswith(str(path)) for path in paths
@@ -441,22 +439,21 @@ def test_a_missing_user_is_not_lost_between_ranges() -> None:
     recs = {"user": users, "item": [1] * 6, "rank": [1] * 6}
     with temporary(2) as folder:
         paths = pair(folder, recs, {"user": [0, 1, 2, 3, 4], "item": [1] * 5}, group=3)
-        with pytest.raises(InvalidDataError, match="'user' is empty"):
+        with raises(InvalidDataError):
             se.evaluate(*paths, "mrr")
 
 
 def test_metrics_that_are_refused() -> None:
     with temporary() as folder:
-        with pytest.raises(InvalidMetricError, match="needs train"):
+        with raises(InvalidMetricError, metric="novelty@3"):
             se.evaluate(*pair(folder), "novelty@3")
-        with pytest.raises(InvalidDataError, match="train cannot be given beside tables"):
+        with raises(InvalidDataError):
             se.evaluate(*pair(folder), "novelty@3", train=np.eye(3))
 
 
 @pytest.mark.parametrize("truth", [None, 3, np.eye(3)])
 def test_refuses_another_side_that_is_no_table(truth: Any) -> None:
-    expected = "the validation matrix is an? .*; expected a scipy sparse matrix"
-    with temporary() as folder, pytest.raises(InvalidDataError, match=expected):
+    with temporary() as folder, raises(InvalidDataError, argument="validation"):
         se.evaluate(pair(folder)[0], truth, "mrr")
 
 
@@ -480,19 +477,14 @@ def test_refuses_other_files() -> None:
         empty = folder / "empty"
         empty.mkdir()
         (empty / "notes.txt").write_text("no table")
-        for path, match in (
-            (text, "text.parquet: holds something else; expected Parquet, CSV, .npz, a folder"),
-            (short, "short.parquet: not a readable Parquet file"),
-            (folder / "missing", "missing: does not exist; expected Parquet, CSV, .npz, a folder"),
-            (empty, "has no .parquet file in it"),
-        ):
+        for path in (text, short, folder / "missing", empty):
             for given_ in ((path, truth), (recs, path)):
-                with pytest.raises(InvalidFileError, match=match):
+                with raises(InvalidFileError):
                     se.evaluate(*given_, "mrr")
         text.write_bytes(b"user,item\n")  # a table in CSV, whatever it is called
-        with pytest.raises(InvalidFileError, match="text.parquet: the recommendations have none"):
+        with raises(InvalidFileError):
             se.evaluate(text, truth, "mrr")
-        with pytest.raises(InvalidFileError, match="text.parquet: there are no interactions"):
+        with raises(InvalidFileError):
             se.evaluate(recs, text, "mrr")
 
 
@@ -504,7 +496,7 @@ def test_damaged_pages_are_told() -> None:
             data = bytearray(recs.read_bytes())
             data[4:60] = b"\xff" * 56
             recs.write_bytes(data)
-            with pytest.raises(InvalidFileError, match=r"recs.parquet: not a readable Parquet"):
+            with raises(InvalidFileError):
                 se.evaluate(recs, truth, ["mrr", "coverage@1"])
 
 
@@ -524,7 +516,7 @@ def test_refuses_statistics_that_are_wrong(bound: int, wrong: int) -> None:
         footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
         changed = content[footer:].replace(bound.to_bytes(8, "little"), wrong.to_bytes(8, "little"))
         sides[0].write_bytes(content[:footer] + changed)
-        with pytest.raises(InvalidFileError, match="group 1 has users from 2000 to 2003, and its"):
+        with raises(InvalidFileError):
             se.evaluate(*sides, "mrr@1")
 
 
@@ -535,7 +527,7 @@ def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows: int) -> None:
         recs, truth = pair(folder, {**RECS, "item": [1, 2, 1, 77_777]}, **options)
         changed = recs.read_bytes().replace((77_777).to_bytes(8, "little"), b"\3" + b"\0" * 7)
         recs.write_bytes(changed)
-        with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet file"):
+        with raises(InvalidFileError):
             se.evaluate(recs, truth, "mrr")
 
 
@@ -556,12 +548,10 @@ def test_a_folder_with_other_files() -> None:
 def test_files_with_other_columns(side: int) -> None:
     truth = {**TRUTH, "gain": [1.0, 2.0, 0.5]}
     whole, value = (RECS, "rank") if side == 0 else (truth, "gain")
-    dtype = "int64" if side == 0 else "double"
-    for other, match in (
-        ({**whole, "user": list("abcd")[: len(whole["user"])]},
-         "column 'user' is string, and in a.parquet int64"),
-        ({"user": [5], "item": [1]}, f"column '{value}' is missing, and in a.parquet {dtype}"),
-        (pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", value]), "several"),
+    for other in (
+        {**whole, "user": list("abcd")[: len(whole["user"])]},
+        {"user": [5], "item": [1]},
+        pa.Table.from_arrays([pa.array([1])] * 4, ["user", "user", "item", value]),
     ):  # fmt: skip
         with temporary() as folder:
             sides = list(pair(folder, RECS, truth))
@@ -570,7 +560,7 @@ def test_files_with_other_columns(side: int) -> None:
             pq.write_table(pa.table(whole), sides[side] / "a.parquet")
             table = other if isinstance(other, pa.Table) else pa.table(other)
             pq.write_table(table, sides[side] / "b.parquet")
-            with pytest.raises(InvalidFileError, match=f"b.parquet: .*{match}"):
+            with raises(InvalidFileError):
                 se.evaluate(*sides, "mrr")
 
 
@@ -632,7 +622,7 @@ def test_catalogues_of_other_items_are_not_added_up() -> None:
         one = se.evaluate(*pair(folder), ["mrr", "coverage@2"])
         recs = {"user": [10, 11], "item": [1, 2], "rank": [1, 1]}
         other = se.evaluate(*pair(folder, recs, {"user": [10], "item": [7]}), ["mrr", "coverage@2"])
-    with pytest.raises(InvalidDataError, match="different labels of items cannot be merged"):
+    with raises(InvalidDataError):
         one.merge(other)
 
 
@@ -644,8 +634,7 @@ def test_text_that_is_not_utf_8(name: str, ends: bool, n_rows: int) -> None:
     with temporary(n_rows) as folder:
         truth = {**TRUTH, name: list("abc")}
         paths = pair(folder, {**RECS, name: wrong}, truth, group=2, write_statistics=ends)
-        message = f"recs.parquet: column '{name}' is damaged, or its text is not UTF-8"
-        with pytest.raises(InvalidFileError, match=message):
+        with raises(InvalidFileError, column=name):
             se.evaluate(*paths, ["mrr", "coverage@1"])
 
 
@@ -653,7 +642,7 @@ def test_there_is_no_folder_for_temporary_files() -> None:
     with temporary(40) as folder:
         paths = shuffled(folder)
         missing = mock.patch.object(tempfile, "tempdir", str(folder / "missing"))
-        with missing, pytest.raises(OutputError, match="no folder for temporary files .* TMPDIR"):
+        with missing, raises(OutputError):
             se.evaluate(*paths, "mrr")
 
 
@@ -663,5 +652,5 @@ def test_refuses_names_of_columns_that_are_not_utf8(tmp_path: Path) -> None:
     content = (tmp_path / "recs.parquet").read_bytes()
     (tmp_path / "recs.parquet").write_bytes(content.replace(b"another", b"\xffnother"))
     pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "truth.parquet")
-    with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet file"):
+    with raises(InvalidFileError):
         se.evaluate(tmp_path / "recs.parquet", tmp_path / "truth.parquet", "mrr@1")

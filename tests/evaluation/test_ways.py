@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from implicit.cpu.als import AlternatingLeastSquares
+from raising import raises
 from rules import each_convention
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
@@ -141,10 +142,9 @@ def test_every_way_raises_for_zeros_that_the_library_counts(convention: str) -> 
     case = make_case(7, n_users=25)
     metrics, options = ["precision@3"], {"convention": convention}
     assert any(0.0 in row.values() for row in case.gains)
-    message = "validation stores a zero for user [0-9]+ and item [0-9]+, and"
     with small_blocks():
         for way in WAYS:
-            with pytest.raises(se.errors.InvalidDataError, match=message):
+            with raises(se.errors.InvalidDataError):
                 way(case, metrics, options)
     model, train, case = model_case(case)
     held = case.validation
@@ -153,7 +153,7 @@ def test_every_way_raises_for_zeros_that_the_library_counts(convention: str) -> 
         ThreadPoolExecutor(2) as pool,
     ):
         for more in ({}, {"keep": "lists"}, {"memory": 1 << 28}, {"client": pool}):
-            with pytest.raises(se.errors.InvalidDataError, match=message):
+            with raises(se.errors.InvalidDataError):
                 se.evaluate_model(model, train, held, metrics, **options, **more)
             stated = se.Relevance.from_csr(held, threshold=0.5)
             se.evaluate_model(model, train, stated, metrics, **options, **more)
@@ -193,7 +193,5 @@ def test_numbers_of_all_lists_have_no_random_baseline_without_them(way: Way) -> 
     assert found.random("recall(average=micro)@3") == whole.random("recall(average=micro)@3")
     assert whole.random("coverage@3").mean > 0
     assert pd.isna(found.summary().loc["coverage@3", "random"])
-    with pytest.raises(
-        se.errors.InvalidDataError, match="the random baseline of coverage@3 needs the lists .* ev"
-    ):
+    with raises(se.errors.InvalidDataError):
         found.random("coverage@3")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -120,24 +121,14 @@ def test_repeated_positions_are_refused() -> None:
         sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3)),
         sparse.csr_matrix(([1, 2], [2, 2], [0, 0, 2]), shape=(2, 3)),
     ):
-        with pytest.raises(InvalidDataError, match="user 1 has item 2 twice"):
+        with raises(InvalidDataError, user=1):
             Rankings.from_positions(matrix)
 
 
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        (0, "row 1, column 2 is 0; positions are 1-based: add 1 .* scores, give .*from_scores"),
-        (-3, "row 1, column 2 is -3; expected .*; if the matrix holds scores, give Rankings.from_"),
-        (1.5, "row 1, column 2 is 1.5; expected a whole number .* scores, give Rankings.from_sco"),
-        (np.nan, "row 1, column 2 is nan"),
-        (np.inf, "row 1, column 2 is inf"),
-        (2.0**40, "whole number from 1"),
-    ],
-)
-def test_refuses_positions(value: float, says: str) -> None:
+@pytest.mark.parametrize("value", [0, -3, 1.5, np.nan, np.inf, 2.0**40])
+def test_refuses_positions(value: float) -> None:
     matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
-    with pytest.raises(InvalidDataError, match=says):
+    with raises(InvalidDataError, row=1):
         Rankings.from_positions(matrix)
 
 
@@ -146,17 +137,14 @@ def test_a_position_is_taken_once() -> None:
         row = np.arange(1, n + 1)
         row[-1] = row[0]
         matrix = sparse.csr_matrix(np.vstack([np.zeros(n), row]))
-        says = (
-            "row 1 has position 1 twice .* scores, give .*from_scores.* gains, .* takes it second"
-        )
-        with pytest.raises(InvalidDataError, match=says):
+        with raises(InvalidDataError, row=1):
             Rankings.from_positions(matrix)
 
 
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf])
 def test_refuses_gains(value: float) -> None:
     matrix = sparse.csr_matrix(([1, value], [0, 2], [0, 1, 2]), shape=(2, 3))
-    with pytest.raises(InvalidDataError, match=f"row 1, column 2 .* is {float(value)}"):
+    with raises(InvalidDataError, row=1):
         Relevance.from_csr(matrix)
 
 
@@ -167,43 +155,35 @@ def test_a_damaged_csr_is_refused() -> None:
             setattr(matrix, part, np.array(values, np.int32))
         return matrix
 
-    with pytest.raises(InvalidDataError, match="row 0 .* column 9, but it has 4"):
+    with raises(InvalidDataError, argument="validation", row=0, column=9):
         Relevance.from_csr(damaged(indices=[1, 9, 2, 0, 3]))
-    with pytest.raises(InvalidDataError, match="row 1 are out of order"):
+    with raises(InvalidDataError, argument="validation", row=1):
         Relevance.from_csr(damaged(indptr=[0, 3, 2, 5]))
-    with pytest.raises(InvalidDataError, match="row 2 are out of order"):
+    with raises(InvalidDataError, argument="validation", row=2):
         Relevance.from_csr(damaged(indptr=[0, 2, 3, 50]))
     for parts in ({"indptr": [0, 2, 3]}, {"indptr": [1, 2, 3, 5]}, {"indices": [1, 2, 0]}):
-        with pytest.raises(InvalidDataError, match="do not fit together"):
+        with raises(InvalidDataError, argument="validation"):
             Relevance.from_csr(damaged(**parts))
     foreign = sparse.csr_matrix(GAINS)
     foreign.indices = foreign.indices.astype(">i4")
-    with pytest.raises(InvalidDataError, match="indices of dtype '>i4'; expected int32 or int64"):
+    with raises(InvalidDataError, argument="validation"):
         Relevance.from_csr(foreign)
 
 
 def test_masked_arrays_would_be_uncovered() -> None:
-    with pytest.raises(InvalidDataError, match="ids is a masked array"):
+    with raises(InvalidDataError, argument="ids"):
         Rankings.from_topk(np.ma.masked_equal([[1, 2]], 2))
-    with pytest.raises(InvalidDataError, match="scores is a masked array"):
+    with raises(InvalidDataError, argument="scores"):
         Rankings.from_scores(np.ma.masked_equal([[1.0, 2.0]], 2))
 
 
 @pytest.mark.parametrize(
-    ("matrix", "says"),
-    [
-        (
-            GAINS,
-            r"is an array of int64 with shape \(3, 4\); expected a scipy sparse .*csr_matrix\(x\)",
-        ),
-        ([[1]], "is a list"),
-        (sparse.csr_matrix(GAINS).astype(complex), "holds complex128"),
-        (sparse.coo_array(np.array([1, 2])), "users × items"),
-    ],
+    "matrix",
+    [GAINS, [[1]], sparse.csr_matrix(GAINS).astype(complex), sparse.coo_array(np.array([1, 2]))],
 )
-def test_refuses_other_matrices(matrix: object, says: str) -> None:
+def test_refuses_other_matrices(matrix: object) -> None:
     for make in (Rankings.from_positions, Relevance.from_csr):
-        with pytest.raises(InvalidDataError, match=says):
+        with raises(InvalidDataError):
             make(matrix)
 
 
@@ -211,7 +191,7 @@ def test_threshold() -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=2)
     assert relevance.n_relevant.tolist() == [1, 1, 0]
     for bad in (0, -1, np.nan, np.inf, True):
-        with pytest.raises(InvalidDataError, match="threshold"):
+        with raises(InvalidDataError, argument="threshold"):
             Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=bad)
 
 
@@ -236,7 +216,7 @@ def test_lists_longer_than_a_machine_word_may_not_repeat_either() -> None:
     assert Rankings.from_topk(ids).lengths.tolist() == [200]
     repeated = ids.copy()
     repeated[0, 150] = 64
-    with pytest.raises(InvalidDataError, match="user 0 has item 64 twice"):
+    with raises(InvalidDataError, user=0):
         Rankings.from_topk(repeated)
 
 
@@ -247,26 +227,26 @@ def test_padding_keeps_the_positions_behind_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "users", "shape", "says"),
+    ("ids", "users", "shape"),
     [
-        ([[0, 1], [2, 2]], None, None, "user 1 has item 2 twice"),
-        ([[0, 7]], None, (1, 5), r"ids\[0, 1\] \(user 0\) is 7, but there are 5 items"),
-        ([[0, -2]], None, None, r"ids\[0, 1\] \(user 0\) is -2"),
-        ([[0.0, 1.0]], None, None, "expected a two-dimensional"),
-        ([0, 1], None, None, "expected a two-dimensional"),
-        ([[0, 1], [2, 3], [2]], None, None, "ids have rows of .*: 2 in row 0 and 1 in row 2; pad"),
-        ([[0]], [0, 1], None, "user_rows has 2 entries, but ids has 1 lists"),
-        ([[0], [1]], [3, 3], None, "user 3 has two lists"),
-        ([[0]], [4], (4, 4), r"user_rows\[0\] is 4, but there are 4 users"),
-        ([[0]], [-1], (4, 4), r"user_rows\[0\] is -1"),
-        ([[0]], None, (1,), "shape is"),
-        ([[0]], None, (1, 2.5), r"shape\[1\]: expected"),
-        ([[0]], None, (1, 2**40), "from 0 to"),
-        (np.array([[2**40]], np.uint64), None, None, "at most"),
+        ([[0, 1], [2, 2]], None, None),
+        ([[0, 7]], None, (1, 5)),
+        ([[0, -2]], None, None),
+        ([[0.0, 1.0]], None, None),
+        ([0, 1], None, None),
+        ([[0, 1], [2, 3], [2]], None, None),
+        ([[0]], [0, 1], None),
+        ([[0], [1]], [3, 3], None),
+        ([[0]], [4], (4, 4)),
+        ([[0]], [-1], (4, 4)),
+        ([[0]], None, (1,)),
+        ([[0]], None, (1, 2.5)),
+        ([[0]], None, (1, 2**40)),
+        (np.array([[2**40]], np.uint64), None, None),
     ],
 )
-def test_refuses_lists(ids: object, users: object, shape: object, says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
+def test_refuses_lists(ids: object, users: object, shape: object) -> None:
+    with raises(InvalidDataError):
         Rankings.from_topk(ids, user_rows=users, shape=shape)
 
 
@@ -299,29 +279,29 @@ def test_frames_are_matched_by_label() -> None:
 
 def test_refuses_frames() -> None:
     df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "x"], "rank": [1, 2], "text": ["p", "q"]})
-    with pytest.raises(InvalidDataError, match="exactly one of rank= and score="):
+    with raises(InvalidDataError):
         Rankings.from_frame(df)
-    with pytest.raises(InvalidDataError, match="user 'a' has item 'x' twice"):
+    with raises(InvalidDataError, user="a"):
         Rankings.from_frame(df, rank="rank")
-    with pytest.raises(InvalidDataError, match="no column 'ranks'.*did you mean 'rank'"):
+    with raises(InvalidDataError):
         Rankings.from_frame(df, rank="ranks")
-    with pytest.raises(InvalidDataError, match="expected numbers"):
+    with raises(InvalidDataError):
         Rankings.from_frame(df, rank="text")
-    with pytest.raises(InvalidDataError, match="row 1"):
+    with raises(InvalidDataError):
         Relevance.from_frame(df.assign(gain=[1, -1]), gain="gain")
-    with pytest.raises(InvalidDataError, match="row 1"):
+    with raises(InvalidDataError):
         Relevance.from_frame(df.assign(user=["a", None]))
-    with pytest.raises(InvalidDataError, match="expected a frame .* found a dict"):
+    with raises(InvalidDataError):
         Relevance.from_frame({"user": [1]})
 
 
 def test_labels_must_fit() -> None:
     matrix = sparse.csr_matrix(GAINS)
-    with pytest.raises(InvalidDataError, match="2 labels; the matrix has 3"):
+    with raises(InvalidDataError):
         Relevance.from_csr(matrix, users=["a", "b"])
-    with pytest.raises(InvalidDataError, match="label 'a' is there twice"):
+    with raises(InvalidDataError):
         Relevance.from_csr(matrix, users=["a", "b", "a"])
-    with pytest.raises(InvalidDataError, match="label both sides"):
+    with raises(InvalidDataError):
         se.evaluate(
             Rankings.from_topk([[0]] * 4), Relevance.from_csr(matrix, users=[*"abc"]), "mrr@1"
         )
@@ -360,7 +340,7 @@ def test_damaged_matrices_do_not_reach_compiled_code(
 ) -> None:
     bad = damage(matrix.copy(), part, at, value)
     for make in (Rankings.from_positions, Relevance.from_csr, se.split.random):
-        with pytest.raises(InvalidDataError, match="the (position |validation |)matrix is damaged"):
+        with raises(InvalidDataError):
             make(bad)
 
 
@@ -373,14 +353,14 @@ def test_parts_that_no_kernel_could_read() -> None:
     ):
         matrix = sparse.csr_matrix(GAINS)
         setattr(matrix, part, value)
-        with pytest.raises(InvalidDataError, match="do not fit together"):
+        with raises(InvalidDataError, argument="validation"):
             Relevance.from_csr(matrix)
 
 
 def test_a_sum_hides_no_negative_gain() -> None:
     pairs = sparse.coo_matrix(([-1.0, 3.0], ([0, 0], [1, 1])), shape=(1, 2))
     for matrix in (pairs, sparse.csr_matrix(([-1.0, 3.0], [1, 1], [0, 2]), shape=(1, 2))):
-        with pytest.raises(InvalidDataError, match="row 0, column 1 .* is -1.0, one of several"):
+        with raises(InvalidDataError, row=0):
             Relevance.from_csr(matrix)
 
 
@@ -406,35 +386,26 @@ def test_small_gains_keep_their_digits() -> None:
 def test_labels_of_another_type_are_not_taken_for_other_ids() -> None:
     lists = pd.DataFrame({"user": [1, 2], "item": ["x", "y"], "rank": [1, 1]})
     truth = pd.DataFrame({"user": ["1", "2"], "item": ["x", "y"]})
-    with pytest.raises(InvalidDataError, match="no user of the predictions .* of one type"):
+    with raises(InvalidDataError):
         se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
     truth = truth.assign(user=[1, 2], item=[5, 6])
-    with pytest.raises(InvalidDataError, match="no item of the predictions"):
+    with raises(InvalidDataError):
         se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
 
 
-@pytest.mark.parametrize(
-    ("ranks", "says"),
-    [
-        ([1, 0], "row 1 of the frame, column 'rank' .user 'a', item 'r'.*found 0"),
-        ([1.5, 1], "row 0 of the frame, column 'rank' .user 'z', item 'q'.*found 1.5"),
-        ([1, None], "row 1 of the frame.*found nan"),
-    ],
-)
-def test_a_frame_s_fault_is_put_to_its_row(ranks: list[float], says: str) -> None:
+@pytest.mark.parametrize("ranks", [[1, 0], [1.5, 1], [1, None]])
+def test_a_frame_s_fault_is_put_to_its_row(ranks: list[float]) -> None:
     df = pd.DataFrame({"user": ["z", "a"], "item": ["q", "r"], "rank": ranks})
-    with pytest.raises(InvalidDataError, match=says):
+    with raises(InvalidDataError):
         Rankings.from_frame(df, rank="rank")
     nullable = df.astype({"rank": "Float64"})
-    with pytest.raises(InvalidDataError, match=says):
+    with raises(InvalidDataError):
         Rankings.from_frame(nullable, rank="rank")
 
 
 def test_a_rank_is_taken_once() -> None:
     df = pd.DataFrame({"user": [*"baa"], "item": [*"xyz"], "rank": [2, 2, 2]})
-    with pytest.raises(
-        InvalidDataError, match="rows 1 and 2 of the frame give user 'a' the rank 2"
-    ):
+    with raises(InvalidDataError, user="a"):
         Rankings.from_frame(df, rank="rank")
 
 
@@ -450,13 +421,12 @@ def test_tuples_are_labels_too() -> None:
 
 
 def test_a_threshold_that_no_gain_reaches() -> None:
-    says = r"threshold is 5.0, above every gain \(the largest is 3.0\)"
-    with pytest.raises(InvalidDataError, match=says):
+    with raises(InvalidDataError, argument="threshold"):
         Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=5)
     assert Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=3).n_relevant.sum() == 1
     clicks = pd.DataFrame({"user": [*"aab"], "item": [*"xxy"], "clicks": [2, 2, 1]})
     assert Relevance.from_frame(clicks, gain="clicks", threshold=4).n_relevant.tolist() == [1, 0]
-    with pytest.raises(InvalidDataError, match=r"threshold is 4.5, .* largest is 4.0"):
+    with raises(InvalidDataError, argument="threshold"):
         Relevance.from_frame(clicks, gain="clicks", threshold=4.5)
     # Data without any gain have no threshold to reach.
     for nothing in (sparse.csr_matrix((2, 3)), sparse.csr_matrix(([0.0], [1], [0, 1, 1]))):
@@ -473,7 +443,7 @@ def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> No
 
 
 def test_popularity_of_what_is_not_finite_is_refused() -> None:
-    with pytest.raises(InvalidDataError, match="train matrix holds nan in row 0, column 0"):
+    with raises(InvalidDataError, argument="train", row=0, column=0):
         se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
 
 

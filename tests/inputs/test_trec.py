@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -105,7 +106,7 @@ def test_orders_equal_scores_by_id(write: Callable[..., Path]) -> None:
     assert lists(trec.read_run(path, ties="item_descending")) == {"u": ascending[::-1]}
     average = trec.read_run(path, ties="average")
     assert (average.positions.tolist(), average.last_positions.tolist()) == ([1] * 7, [7] * 7)
-    with pytest.raises(InvalidDataError, match="ties is 'score'"):
+    with raises(InvalidDataError, argument="ties"):
         trec.read_run(path.with_name("not read at all"), ties="score")
 
 
@@ -142,9 +143,9 @@ def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
 
 def test_refuses_a_threshold_above_every_gain(write: Callable[..., Path]) -> None:
     path = write(QRELS)
-    with pytest.raises(InvalidDataError, match=r"file.txt: threshold is 3.* largest is 2\.0"):
+    with raises(InvalidDataError):
         trec.read_qrels(path, threshold=3)
-    with pytest.raises(InvalidDataError, match="threshold: expected a finite number above 0"):
+    with raises(InvalidDataError):
         trec.read_qrels(path, threshold=-1)
 
 
@@ -167,64 +168,49 @@ def test_skips_comments_and_what_follows_the_sixth_field(write: Callable[..., Pa
     assert judgements(trec.read_qrels(judged)) == judgements(trec.read_qrels(write(QRELS, "plain")))
     assert kind_of(judged) is Kind.QRELS
     for read in (trec.read_run, trec.read_qrels):
-        with pytest.raises(InvalidFileError, match="holds nothing but comments"):
+        with raises(InvalidFileError):
             read(write("# none\n\n#\n"))
 
 
 def test_numbers_alone_are_no_run_with_a_long_tag(write: Callable[..., Path]) -> None:
-    with pytest.raises(InvalidFileError, match="holds something else"):
+    with raises(InvalidFileError):
         kind_of(write("1 2 3 4 5 6 7 8\n2 3 4 5 6 7 8\n"))
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
+    "line",
     [
-        (
-            "u Q0 i 1 0.5",
-            r"expected 6 fields .*\(user Q0 item rank score tag\), not 5; .*found 'u Q0",
-        ),
-        ("u", "not 1; .* found 'u'$"),
-        ("u,Q0,i,1,0.5,tag", "not 1"),
-        ("u Q0 i 1 high tag", "expected a finite number as score, not 'high'"),
-        ("u Q0 i 1 nan tag", "not 'nan'"),
-        ("u Q0 i 1 -inf tag", "not '-inf'"),
-        ("u Q0 i 1 1e999 tag", "not '1e999'"),
-        ("u Q0 i 1 1_0 tag", "not '1_0'"),
-        ("u2 Q0 milk 9 9 tag", "user 'u2' has item 'milk' already, on line 1; remove one"),
-        ("# Q0 i 1 0.5 tag", "starts with # is a comment to trec_eval 10, .*rename the user"),
-        (" #u Q0 i 1 0.5 my tag", "starts with #"),
+        "u Q0 i 1 0.5",
+        "u",
+        "u,Q0,i,1,0.5,tag",
+        "u Q0 i 1 high tag",
+        "u Q0 i 1 nan tag",
+        "u Q0 i 1 -inf tag",
+        "u Q0 i 1 1e999 tag",
+        "u Q0 i 1 1_0 tag",
+        "u2 Q0 milk 9 9 tag",
+        "# Q0 i 1 0.5 tag",
+        " #u Q0 i 1 0.5 my tag",
     ],
 )
-def test_refuses_malformed_lines_of_a_run(
-    write: Callable[..., Path], line: str, fault: str
-) -> None:
-    with pytest.raises(InvalidFileError, match=fault) as caught:
+def test_refuses_malformed_lines_of_a_run(write: Callable[..., Path], line: str) -> None:
+    with raises(InvalidFileError, line=6) as caught:
         trec.read_run(write(RUN + "\n" + line + "\n" + RUN.replace("u", "v")))
     assert caught.value.line == 6
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
-    [
-        ("u2 i 1", r"expected 4 fields .*\(user iteration item gain\), not 3; .*found 'u2 i 1'"),
-        ("u2 0 i 1 1", "not 5"),
-        ("u2 0 i much", "expected a finite number as gain, not 'much'"),
-        ("u2 0 i inf", "not 'inf'"),
-        ("u2 1 milk 2", "user 'u2' has item 'milk' already, on line 1; remove one"),
-        ("# judged by 3", "starts with #"),
-    ],
+    "line", ["u2 i 1", "u2 0 i 1 1", "u2 0 i much", "u2 0 i inf", "u2 1 milk 2", "# judged by 3"]
 )
-def test_refuses_malformed_lines_of_judgements(
-    write: Callable[..., Path], line: str, fault: str
-) -> None:
-    with pytest.raises(InvalidFileError, match=fault) as caught:
+def test_refuses_malformed_lines_of_judgements(write: Callable[..., Path], line: str) -> None:
+    with raises(InvalidFileError, line=6) as caught:
         trec.read_qrels(write(QRELS + "\n" + line + "\n"))
     assert caught.value.line == 6
 
 
 def test_names_the_first_repeated_pair_of_the_file(write: Callable[..., Path]) -> None:
     lines = ["z 0 y 1", "a 0 b 1", "z 0 y 1", "z 0 y 1", "a 0 b 1"]
-    with pytest.raises(InvalidFileError, match="'z' has item 'y' already, on line 1") as caught:
+    with raises(InvalidFileError, user="z", line=3) as caught:
         trec.read_qrels(write("\n".join(lines)))
     assert caught.value.line == 3
 
@@ -234,13 +220,13 @@ def test_refuses_unreadable_files(
     write: Callable[..., Path], read: Callable[[object], object], tmp_path: Path
 ) -> None:
     for content in ("", " \n\t\n"):
-        with pytest.raises(InvalidFileError, match="the file is empty"):
+        with raises(InvalidFileError):
             read(write(content))
-    with pytest.raises(InvalidFileError, match="found a folder"):
+    with raises(InvalidFileError):
         read(tmp_path)
-    with pytest.raises(InvalidFileError, match="no such file"):
+    with raises(InvalidFileError):
         read(str(tmp_path / "nothing"))
-    with pytest.raises(InvalidFileError, match="line 2: expected UTF-8 text") as caught:
+    with raises(InvalidFileError, line=2) as caught:
         read(write(b"u 0 i 1\nu 0 \xff 1\n"))
     assert caught.value.line == 2
 
@@ -354,18 +340,16 @@ def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("as it was")
     held_out = sparse.csr_matrix([[0, 1, 2], [1, 0, 3]])
-    with pytest.raises(InvalidDataError, match="list of user 1 has no item at position 2; .* gaps"):
+    with raises(InvalidDataError, user=1):
         trec.write_run(Rankings.from_positions(held_out), path)
     hits = Rankings.from_topk([[5, -1, 6]])
-    with pytest.raises(InvalidDataError, match="user 0 has no item at position 2"):
+    with raises(InvalidDataError, user=0):
         trec.write_run(hits, path)
-    with pytest.raises(
-        InvalidDataError, match='ties="average" or "pessimistic" have no certain positions'
-    ):
+    with raises(InvalidDataError):
         trec.write_run(Rankings.from_scores([[1.0, 1.0]], ties="average"), path)
-    with pytest.raises(InvalidDataError, match="nothing to write"):
+    with raises(InvalidDataError):
         trec.write_run(Rankings.from_topk(np.empty((2, 0), int)), path)
-    with pytest.raises(InvalidDataError, match="nothing to write"):
+    with raises(InvalidDataError):
         trec.write_qrels(Relevance.from_csr(sparse.csr_matrix((2, 3))), path)
     assert path.read_text() == "as it was"
 
@@ -381,18 +365,14 @@ def test_writes_explicit_positions_without_gaps(tmp_path: Path) -> None:
 )
 def test_refuses_labels_that_a_field_cannot_hold(tmp_path: Path, label: str) -> None:
     matrix = sparse.csr_matrix([[1, 0], [0, 1]])
-    for users, items, says in (
-        (["u", label], ["i", "j"], "label of the users is "),
-        (["u", "v"], ["i", label], "label of the items is "),
-    ):
+    for users, items in ((["u", label], ["i", "j"]), (["u", "v"], ["i", label])):
         relevance = Relevance.from_csr(
             matrix, users=pd.Index(users, dtype=object), items=pd.Index(items, dtype=object)
         )
-        with pytest.raises(InvalidDataError, match=says) as caught:
+        with raises(InvalidDataError) as caught:
             trec.write_qrels(relevance, tmp_path / "qrels")
         assert repr(label) in str(caught.value)
-        assert "white space" in str(caught.value)
-    with pytest.raises(InvalidDataError, match="tag is "):
+    with raises(InvalidDataError):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=label)
     assert not list(tmp_path.iterdir())
 
@@ -407,7 +387,7 @@ def test_ignores_labels_without_entries(tmp_path: Path) -> None:
 
 def test_refuses_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
     matrix = sparse.csr_matrix([[1]])
-    with pytest.raises(InvalidDataError, match="users is '#1', and a line that starts with #"):
+    with raises(InvalidDataError):
         trec.write_qrels(Relevance.from_csr(matrix, users=["#1"], items=["#2"]), tmp_path / "q")
     trec.write_qrels(Relevance.from_csr(matrix, users=["1"], items=["#2"]), tmp_path / "q")
     assert judgements(trec.read_qrels(tmp_path / "q")) == {("1", "#2"): 1.0}
@@ -415,19 +395,19 @@ def test_refuses_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
 
 def test_refuses_labels_that_are_equal_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
-    with pytest.raises(InvalidDataError, match="users 7 and '7' are both 7 as text"):
+    with raises(InvalidDataError):
         trec.write_qrels(relevance, tmp_path / "qrels")
 
 
 def test_refuses_a_tag_that_is_not_text(tmp_path: Path) -> None:
-    with pytest.raises(InvalidDataError, match="tag is 5; expected one word"):
+    with raises(InvalidDataError, argument="tag"):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=5)
 
 
 def test_refuses_paths_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written"):
+    with raises(OutputError):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "no folder" / "run")
-    with pytest.raises(OutputError, match="it is a folder"):
+    with raises(OutputError):
         trec.write_qrels(Relevance.from_csr(sparse.csr_matrix([[1]])), tmp_path)
 
 

@@ -14,6 +14,7 @@ import pytest
 from cases import to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from raising import raises, warns
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -174,7 +175,7 @@ def test_blocks_give_the_same_bits(for_all: bool) -> None:
     metrics = ["ndcg@5", "auc", "mean_rank", "percentile_rank", "coverage@5", "novelty@5", "err@5"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sparse_eval.evaluation.evaluate.users_within", lambda *_, **__: 37)
-        expected = pytest.warns(UserWarning, match="no candidates") if for_all else nullcontext()
+        expected = warns() if for_all else nullcontext()
         with expected:
             ev, blocks = (
                 se.evaluate(lists, held, metrics, memory=memory, **beside)
@@ -200,7 +201,7 @@ def test_what_is_outside_is_counted_and_said() -> None:
     ]
     assert ev.candidates is not None
     assert ev.candidates[:6] == ("candidates", 2, 4, 1, 1, 3)
-    with pytest.raises(InvalidDataError, match="none of the 3 relevant items is a candidate"):
+    with raises(InvalidDataError):
         se.evaluate(lists, held, "recall@2", candidates=[2])
 
 
@@ -221,18 +222,18 @@ def test_candidates_are_matched_by_id() -> None:
     frame = pd.DataFrame([(u, i) for u, row in own.items() for i in row], columns=["user", "item"])
     forms = [labelled(mask.astype(float)), own, frame.sample(frac=1, random_state=0)]
     forms.append(se.Interactions.from_frame(frame, user="user", item="item"))
-    with pytest.warns(UserWarning, match="are no candidates"):
+    with warns():
         evs = [se.evaluate(lists, held, ["auc", "recall@2"], candidates=form) for form in forms]
     for ev in evs[1:]:
         assert ev.columns.tobytes() == evs[0].columns.tobytes()
         assert ev.candidates == evs[0].candidates
         assert ev.fingerprints.tolist() == evs[0].fingerprints.tolist()
-    with pytest.raises(InvalidDataError, match="candidates name users by id"):
+    with raises(InvalidDataError):
         se.evaluate([[0]] and se.Rankings.from_topk([[0]]), csr_matrix([[1.0]]), "mrr",
                     candidates=frame)  # fmt: skip
     numbers = se.Relevance.from_csr(csr_matrix(np.eye(2)), users=[7, 8], items=[5, 6])
     rankings = se.Rankings.from_topk([[0], [1]], users=[7, 8], items=[5, 6])
-    with pytest.raises(InvalidDataError, match="it is not clear which are meant"):
+    with raises(InvalidDataError):
         se.evaluate(rankings, numbers, "mrr", candidates=[0, 1])
     ev = se.evaluate(rankings, numbers, "mrr", candidates=pd.Index([5, 6]))
     assert ev["mrr"] == 1.0
@@ -242,13 +243,13 @@ def test_tables_beside_candidates_are_refused(tmp_path: Any) -> None:
     frame = pd.DataFrame({"user": ["a"], "item": ["x"], "rank": [1]})
     frame.to_parquet(tmp_path / "lists.parquet")
     frame[["user", "item"]].to_parquet(tmp_path / "truth.parquet")
-    with pytest.raises(InvalidDataError, match="candidates cannot be given beside tables"):
+    with raises(InvalidDataError):
         se.evaluate(tmp_path / "lists.parquet", tmp_path / "truth.parquet", "mrr", candidates=[0])
 
 
 def test_metrics_without_train_are_refused_as_ever() -> None:
     lists, held, beside = problem()
-    with pytest.raises(InvalidMetricError, match="needs train"):
+    with raises(InvalidMetricError, metric="serendipity@5"):
         se.evaluate(lists, held, "serendipity@5", candidates=beside["candidates"])
 
 
@@ -263,10 +264,9 @@ def test_saved_merged_and_compared(tmp_path: Any) -> None:
     assert "ndcg@5 (candidates)" in str(again)
     others = beside | {"candidates": csr_matrix(np.ones(held.shape))}
     other = se.evaluate(lists, held, ["ndcg@5", "recall@5"], **others)
-    with pytest.raises(InvalidDataError, match="300 of .* have other relevant items or candidates"
-                       "|have other relevant items or candidates"):  # fmt: skip
+    with raises(InvalidDataError):  # fmt: skip
         se.compare({"a": ev, "b": other})
     whole = se.evaluate(lists, held, ["ndcg@5", "recall@5"], train=beside["train"])
-    with pytest.raises(InvalidDataError, match="a ranks candidates and b all items"):
+    with raises(InvalidDataError):
         se.compare({"a": ev, "b": whole})
     assert "ndcg@5 (candidates)" in repr(se.compare({"a": ev, "b": again}))

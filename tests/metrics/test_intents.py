@@ -13,6 +13,7 @@ from cases import to_csr
 from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -189,17 +190,10 @@ def test_the_expected_map_ia_is_the_mean_over_all_orders(
 
 
 @pytest.mark.parametrize(
-    ("metric", "message"),
-    [
-        ("alpha_ndcg@3", "needs item_groups"),
-        ("err_ia@3", "needs item_groups"),
-        ("map_ia", "needs item_groups"),
-        ("alpha_ndcg", "cut-off"),
-        ("err_ia", "cut-off"),
-        ("alpha_ndcg(alpha=1)@3", "expected number between 0 and 1"),
-    ],
+    "metric",
+    ["alpha_ndcg@3", "err_ia@3", "map_ia", "alpha_ndcg", "err_ia", "alpha_ndcg(alpha=1)@3"],
 )
-def test_refuses_what_is_missing(metric: str, message: str) -> None:
+def test_refuses_what_is_missing(metric: str) -> None:
     lists, gains, _ = problem()
-    with pytest.raises(InvalidMetricError, match=message):
+    with raises(InvalidMetricError, metric=metric):
         se.evaluate(lists, gains, metric)

@@ -19,6 +19,7 @@ from evaluations import same_everything, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merge_cases import same_numbers, same_random
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -316,7 +317,7 @@ def test_numbers_are_the_same_after_saving(tmp_path: Path, judged_only: bool) ->
     other = se.evaluate(lists.head(5), gains, se.Protocol(EVERY, judged_only=judged_only))
     table = ev.compare(saved(other, tmp_path / "other")).table
     assert table["metric"].tolist() == list(ev.names)
-    with pytest.raises(InvalidDataError, match="ranks judged and|ranks all items and"):
+    with raises(InvalidDataError):
         ev.compare(se.evaluate(lists, gains, se.Protocol(EVERY, judged_only=not judged_only)))
 
 
@@ -327,27 +328,27 @@ def test_refuses_lists_that_do_not_say_where_judged_items_are() -> None:
     assert se.evaluate(positions, judged, se.Protocol("mrr", judged_only=True))["mrr"] == 1.0
     more = to_csr([{0: 1.0, 3: 0.0}], np.float64, 5)
     for metric, judged_only in (("bpref", False), ("judged@2", False), ("mrr", True)):
-        with pytest.raises(InvalidDataError, match="the list of user 0 has positions without an"):
+        with raises(InvalidDataError, user=0):
             se.evaluate(positions, more, se.Protocol(metric, judged_only=judged_only))
     assert se.evaluate(positions, more, "mrr")["mrr"] == 1.0
     tied = se.Rankings.from_scores([[2.0, 1.0, 1.0]], ties="average", k=2)
-    with pytest.raises(InvalidDataError, match="ends among items that are tied"):
+    with raises(InvalidDataError, user=0):
         se.evaluate(tied, csr_matrix([[1.0, 1.0, 0]]), se.Protocol("ndcg@2", judged_only=True))
 
 
 def test_refuses_what_does_not_go_together() -> None:
     lists, gains = problem()
-    with pytest.raises(InvalidMetricError, match="leave out one of both"):
+    with raises(InvalidMetricError):
         se.evaluate(lists, gains, se.Protocol("mrr", judged_only=True), candidates=np.arange(5))
-    with pytest.raises(InvalidDataError, match="judged_only is 1; expected True or False"):
+    with raises(InvalidDataError, argument="judged_only"):
         se.evaluate(lists, gains, se.Protocol("mrr", judged_only=1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="without_list is 'drop'; expected"):
+    with raises(InvalidDataError, argument="without_list"):
         se.evaluate(lists, gains, se.Protocol("mrr", without_list="drop"))  # type: ignore[arg-type]
-    with pytest.raises(InvalidMetricError, match="has no cut-off for bpref"):
+    with raises(InvalidMetricError):
         se.evaluate(lists, gains, "bpref@5", convention="trec_eval")
-    with pytest.raises(InvalidMetricError, match="'level' is given twice"):
+    with raises(InvalidMetricError, metric="iprec_at_recall_0.10(level=0.2)"):
         se.evaluate(lists, gains, "iprec_at_recall_0.10(level=0.2)")
-    with pytest.raises(InvalidMetricError, match="expected number from 0 to 1"):
+    with raises(InvalidMetricError, metric="iprec_at_recall(level=1.1)"):
         se.evaluate(lists, gains, "iprec_at_recall(level=1.1)")
 
 
@@ -364,7 +365,7 @@ def test_users_without_a_list_count_or_not() -> None:
     assert whole["map(average=geometric)"] == pytest.approx(1e-5 ** (2 / 3))
     assert se.evaluate(lists, gains, "mrr")["mrr"] == 1 / 2
     assert se.evaluate(lists, gains, se.Protocol("mrr", without_list="exclude"))["mrr"] == 1
-    with pytest.raises(InvalidDataError, match="was evaluated with without_list 'exclude'"):
+    with raises(InvalidDataError):
         cut.compare(whole)
 
 
@@ -382,7 +383,7 @@ def test_first_positions_of_lists() -> None:
     truth = csr_matrix([[0, 1.0, 0, 1], [1, 0, 0, 0]])
     expected = se.evaluate(se.Rankings.from_scores(scores, ties="average", k=2), truth, "dcg")
     assert se.evaluate(tied.head(2), truth, "dcg").mean() == expected.mean()
-    with pytest.raises(InvalidDataError, match="k: expected a whole number of at least 1, found 0"):
+    with raises(InvalidDataError, argument="k"):
         gapped.head(0)
 
 

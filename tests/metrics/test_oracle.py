@@ -10,6 +10,7 @@ import pytest
 from cases import Case, cases, gains, spelled, to_csr
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -133,5 +134,5 @@ def test_scores_rank_by_score_then_id(rows: list[list[float]], k: int, seen: set
 def test_gains_whose_sum_is_not_finite() -> None:
     truth = csr_matrix([[1.0, 0, 1.0], [1.7e308, 0, 1.7e308]])
     lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
-    with pytest.raises(InvalidDataError, match="row 1 .* the gains are so large"):
+    with raises(InvalidDataError, row=1):
         se.evaluate(lists, truth, "ndcg@2")

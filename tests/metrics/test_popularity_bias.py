@@ -14,6 +14,7 @@ from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
 from list_cases import GROUPS, N_ITEMS, Case, list_cases
 from merge_cases import same_numbers
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -187,18 +188,18 @@ def test_candidates_are_what_groups_could_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "more", "message"),
+    ("metric", "more"),
     [
-        ("aplt@3", [], "aplt@3 needs train"),
-        ("pop_reo@3", [], "needs train"),
-        ("reo@3", ["train"], "needs item_groups"),
-        ("aplt(tail=0)@3", ["train"], "expected number above 0"),
-        ("exposure_gini(p=1)@3", [], "expected number between 0 and 1"),
+        ("aplt@3", []),
+        ("pop_reo@3", []),
+        ("reo@3", ["train"]),
+        ("aplt(tail=0)@3", ["train"]),
+        ("exposure_gini(p=1)@3", []),
     ],
 )
-def test_refuses_what_is_missing(metric: str, more: list[str], message: str) -> None:
+def test_refuses_what_is_missing(metric: str, more: list[str]) -> None:
     lists, gains, known = problem(*INPUTS)
-    with pytest.raises(InvalidMetricError, match=message):
+    with raises(InvalidMetricError, metric=metric):
         se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
 
 
@@ -206,7 +207,7 @@ def test_refuses_items_in_several_groups() -> None:
     lists = se.Rankings.from_topk([[0, 1]])
     groups = np.array([[1.0, 1.0], [0.0, 1.0]])
     for metric in ("reo@1", "rsp@1"):
-        with pytest.raises(InvalidDataError, match="puts an item into several groups"):
+        with raises(InvalidDataError):
             se.evaluate(lists, csr_matrix([[1, 0]]), metric, items=se.ItemData(groups=groups))
     one = np.array([[1.0, 0.0], [0.0, 3.0]])
     assert (

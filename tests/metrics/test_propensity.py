@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from list_cases import N_ITEMS as LISTED_ITEMS
 from list_cases import Case as ListCase
 from list_cases import list_cases
+from raising import raises, warns
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -128,7 +129,7 @@ def test_expected_auc_is_the_mean_over_all_orders(k: int, kind: str) -> None:
     gains, p, among = [1.0, 0.0, 2.0, 0.0, 1.0], [0.5, 1.0, 0.25, 0.8, 0.1], [0, 1, 2, 3]
     metric = f"auc(weights={kind})@{k}"
     lists = se.Rankings.from_topk([among], shape=(1, 5))
-    with pytest.warns(UserWarning, match="1 of 3 relevant items"):
+    with warns():
         ev = se.evaluate(
             lists, csr_matrix([gains]), metric, candidates=among, items=se.ItemData(propensity=p)
         )
@@ -271,7 +272,7 @@ def test_blocks_of_other_propensities_are_not_merged() -> None:
                 items=se.ItemData(propensity=more["items"].propensity * p),
             )
         )
-    with pytest.raises(InvalidDataError, match="different train, item_groups"):
+    with raises(InvalidDataError):
         parts[0].merge(parts[1])
 
 
@@ -290,11 +291,10 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> Non
         ({"train": train}, names[2:]),
     ):
         other = se.evaluate(lists, gains, names, **more | changed)
-        given = "train" if "train" in changed else "propensity"
         for name in wrong:
-            with pytest.raises(InvalidDataError, match=f"as {given}= was another"):
+            with raises(InvalidDataError):
                 ev.compare(other, name)
-        with pytest.raises(InvalidDataError, match="by other propensities in ev than in other"):
+        with raises(InvalidDataError):
             se.write_report({"ev": ev, "other": other}, tmp_path / "report.html")
         right = [name for name in names if name not in wrong]
         assert len(ev.compare(other, right).table) == len(right)
@@ -325,7 +325,7 @@ def test_propensities_are_matched_by_id() -> None:
     )
     same = se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=p.to_dict()))
     assert same.mean() == ev.mean()
-    with pytest.raises(InvalidDataError, match="propensity has an entry for each item number"):
+    with raises(InvalidDataError):
         se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=[0.1, 0.5, 0.25]))
 
 
@@ -376,46 +376,44 @@ def test_other_ideal_lists_do_not_change_ratios_of_sums(convention: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("metric", "more", "message"),
+    ("metric", "more"),
     [
-        ("psp@3", (), "psp@3 needs train: give train="),
-        ("psp(propensity=given)@3", (), r"needs propensity: give items=se.ItemData\(propensity"),
-        ("recall(weights=ips)@3", (), "needs propensity"),
-        ("recall(weights=ips,gamma=2)@3", (), "needs train"),
-        ("recall(gamma=2)@3", (), "gamma is a parameter of propensities.*ask for weights=snips"),
-        ("recall(weights=other)@3", (), "did you mean|expected one of"),
-        ("ndcg(gain=exp,weights=ips)@3", ("items",), "gain=linear and gain=binary"),
-        ("auc(among=list,weights=ips)@3", ("items",), "defined for among=candidates"),
-        ("psp(propensity=given,a=0.6)@3", ("items",), "parameters of propensity=jain"),
-        ("psp(propensity=given,b=0.4)@3", ("items",), "parameters of propensity=jain"),
-        ("psp(a=0)@3", ("train",), "expected number above 0"),
-        ("recall@3", ("items",), "no metric weights hits by the propensity given"),
+        ("psp@3", ()),
+        ("psp(propensity=given)@3", ()),
+        ("recall(weights=ips)@3", ()),
+        ("recall(weights=ips,gamma=2)@3", ()),
+        ("recall(gamma=2)@3", ()),
+        ("recall(weights=other)@3", ()),
+        ("ndcg(gain=exp,weights=ips)@3", ("items",)),
+        ("auc(among=list,weights=ips)@3", ("items",)),
+        ("psp(propensity=given,a=0.6)@3", ("items",)),
+        ("psp(propensity=given,b=0.4)@3", ("items",)),
+        ("psp(a=0)@3", ("train",)),
+        ("recall@3", ("items",)),
     ],
 )
-def test_refuses_what_does_not_go_together(
-    metric: str, more: tuple[str, ...], message: str
-) -> None:
+def test_refuses_what_does_not_go_together(metric: str, more: tuple[str, ...]) -> None:
     lists, gains, known = problem(*INPUTS)
-    with pytest.raises(InvalidMetricError, match=message):
+    with raises(InvalidMetricError):
         se.evaluate(lists, gains, metric, **{name: known[name] for name in more})
 
 
 @pytest.mark.parametrize(
-    ("propensity", "message"),
+    "propensity",
     [
-        ([0.5, 0.0, 0.5], "item 1 is 0.0; expected numbers above 0 and at most 1"),
-        ([0.5, 0.5, 1.5], "item 2 is 1.5"),
-        ([0.5, math.nan, 0.5], "item 1 is nan"),
-        ([0.5, 0.5], "propensity covers 2 items, but there are 3"),
-        (["a", "b", "c"], "expected a number for each item"),
-        (np.ones((3, 2)), "expected a number for each item"),
-        (0.5, "propensity is a float"),
-        ({0: 0.5, 1: 0.5}, "has no entry for item 2"),
+        [0.5, 0.0, 0.5],
+        [0.5, 0.5, 1.5],
+        [0.5, math.nan, 0.5],
+        [0.5, 0.5],
+        ["a", "b", "c"],
+        np.ones((3, 2)),
+        0.5,
+        {0: 0.5, 1: 0.5},
     ],
 )
-def test_refuses_what_are_no_propensities(propensity: Any, message: str) -> None:
+def test_refuses_what_are_no_propensities(propensity: Any) -> None:
     lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
-    with pytest.raises(InvalidDataError, match=message):
+    with raises(InvalidDataError):
         se.evaluate(
             lists,
             csr_matrix([[1, 0, 1]]),
@@ -427,9 +425,9 @@ def test_refuses_what_are_no_propensities(propensity: Any, message: str) -> None
 def test_refuses_train_that_tells_no_propensities() -> None:
     lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
     truth = csr_matrix([[1, 0, 1]])
-    with pytest.raises(InvalidDataError, match="train is empty"):
+    with raises(InvalidDataError, argument="train"):
         se.evaluate(lists, truth, "recall(weights=ips,gamma=1)@2", train=csr_matrix((1, 3)))
-    with pytest.raises(InvalidDataError, match="1 users with items.*3 or more"):
+    with raises(InvalidDataError, argument="train"):
         se.evaluate(lists, truth, "psp@2", train=csr_matrix([[0, 1, 0]]))
 
 
@@ -438,7 +436,7 @@ def test_refuses_corrections_of_weighted_metrics() -> None:
     among = se.sample_negatives(csr_matrix((1, 3)), truth, n=1).corrected("unbiased")
     items = se.ItemData(propensity=[0.1, 0.5, 1])
     for metric in ("recall(weights=snips)@2", "psp(propensity=given,average=macro)@2"):
-        with pytest.raises(InvalidMetricError, match="weights relevant items"):
+        with raises(InvalidMetricError):
             se.evaluate(lists, truth, metric, candidates=among, items=items)
 
 

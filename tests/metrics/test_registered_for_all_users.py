@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -82,15 +83,9 @@ def test_may_read_counts_in_blocks(what: str, keep: str) -> None:
 @pytest.mark.parametrize("what", READ)
 def test_refuses_to_read_lists_in_blocks(what: str) -> None:
     name = register(READ[what][0])
-    attribute = {"training": "train"}.get(what, what)
     for ev in in_blocks([name, "ndcg@2"]):
         assert ev["ndcg@2"] > 0  # the others can be read
-        with pytest.raises(
-            InvalidMetricError,
-            match=f"a number about all lists reads their {attribute}, and can only be computed of "
-            "lists that are in memory together: of blocks it may read k, n_users, n_listed, "
-            "n_items and item_counts",
-        ):
+        with raises(InvalidMetricError):
             _ = ev[name]
 
 
@@ -118,7 +113,7 @@ def test_is_computed_once() -> None:
 @pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0), 1j])
 def test_refuses_values_that_are_not_one_number_in_blocks_too(wrong: Any) -> None:
     name = register(lambda lists: wrong)
-    with pytest.raises(InvalidMetricError, match=r"of metric all_users@2 .*expected one number"):
+    with raises(InvalidMetricError, metric="all_users@2"):
         se.evaluate(LISTS, GAINS, name)
-    with pytest.raises(InvalidMetricError, match=r"of metric all_users@2 .*expected one number"):
+    with raises(InvalidMetricError, metric="all_users@2"):
         _ = in_blocks([name, "ndcg@2"])[0][name]

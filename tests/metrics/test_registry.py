@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from raising import raises, warns
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -111,35 +112,34 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "facts", "says"),
+    ("name", "facts"),
     [
-        ("ndcg", {}, "registered already"),
-        ("gm_map", {}, "'gm_map' is another name of map; choose a new one"),
-        ("hr", {}, "'hr' is another name of hit_rate; choose a new one"),
-        ("Two Words", {}, "is not a name for a metric"),
-        ("", {}, "is not a name for a metric"),
-        ("custom", {"needs": ("users",)}, "there is no input 'users'"),
-        ("custom", {"uses": ("ranks",)}, "there is no attribute 'ranks'"),
-        ("custom", {"per_user": False}, "only a metric over lists"),
-        ("custom", {"cutoff": "maybe"}, "cutoff 'maybe'; expected"),
-        ("custom", {"over": "users"}, "over is 'users'"),
-        ("custom", {"range": (1, 0)}, "range is (1, 0); expected (smallest, largest)"),
-        ("custom", {"options": ("x",)}, "neither a Choice nor a Number"),
-        ("custom", {"options": [Choice("x", (), "nothing")]}, "has no values"),
-        ("custom", {"options": [Choice("x", ("B",), "upper case")]}, "'B' cannot be written"),
-        ("custom", {"options": [Choice("x", (1,), "a number")]}, "1 cannot be written"),
-        ("custom", {"options": [Number("x", "7", 0, 1, "too large")]}, "option 'x' is '7'"),
-        ("custom", {"options": [Number("x", "1", 0, 2, "twice")] * 2}, "has an option twice"),
+        ("ndcg", {}),
+        ("gm_map", {}),
+        ("hr", {}),
+        ("Two Words", {}),
+        ("", {}),
+        ("custom", {"needs": ("users",)}),
+        ("custom", {"uses": ("ranks",)}),
+        ("custom", {"per_user": False}),
+        ("custom", {"cutoff": "maybe"}),
+        ("custom", {"over": "users"}),
+        ("custom", {"range": (1, 0)}),
+        ("custom", {"options": ("x",)}),
+        ("custom", {"options": [Choice("x", (), "nothing")]}),
+        ("custom", {"options": [Choice("x", ("B",), "upper case")]}),
+        ("custom", {"options": [Choice("x", (1,), "a number")]}),
+        ("custom", {"options": [Number("x", "7", 0, 1, "too large")]}),
+        ("custom", {"options": [Number("x", "1", 0, 2, "twice")] * 2}),
     ],
 )
-def test_refuses_invalid_registrations(name: str, facts: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidMetricError) as error:
+def test_refuses_invalid_registrations(name: str, facts: dict[str, Any]) -> None:
+    with raises(InvalidMetricError):
         se.register_metric(name, "nothing", **facts)(lambda s: s.hits)
-    assert says in str(error.value)
 
 
 def test_refuses_formulas_that_are_not_functions() -> None:
-    with pytest.raises(InvalidMetricError, match="7 is not a function"):
+    with raises(InvalidMetricError, metric="custom"):
         se.register_metric("custom", "nothing")(7)
 
 
@@ -160,14 +160,14 @@ def test_refuses_formulas_that_are_not_functions() -> None:
 )
 def test_refuses_wrong_values_of_a_formula(wrong: Any) -> None:
     se.register_metric("wrong", "no number for each")(wrong)
-    with pytest.raises(InvalidMetricError, match="formula of metric wrong@3 returned .* 2 users"):
+    with raises(InvalidMetricError, metric="wrong@3"):
         se.evaluate(LISTS, GAINS, "wrong@3", num_threads=1)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0)])
 def test_refuses_values_that_are_not_one_number(wrong: Any) -> None:
     se.register_metric("wrong", "no number", over="lists", per_user=False)(lambda lists: wrong)
-    with pytest.raises(InvalidMetricError, match="expected one number"):
+    with raises(InvalidMetricError, metric="wrong@3"):
         se.evaluate(LISTS, GAINS, "wrong@3")
 
 
@@ -175,7 +175,7 @@ def test_refuses_a_micro_average_without_a_pair() -> None:
     average = Choice("average", ("macro", "micro"), "how")
     se.register_metric("single", "no pair", options=[average])(lambda s, average: s.hits)
     assert se.evaluate(LISTS, GAINS, "single@3")["single@3"] == 1.5
-    with pytest.raises(InvalidMetricError, match="which average=micro needs"):
+    with raises(InvalidMetricError, metric="single(average=micro)@3"):
         se.evaluate(LISTS, GAINS, "single(average=micro)@3")
     se.register_metric("double", "a pair", options=[average])(lambda s, average: (s.hits, 0))
     assert se.evaluate(LISTS, GAINS, "double@3").mean() == {"double@3": 0.0}
@@ -218,7 +218,7 @@ def test_refuses_formulas_that_read_undeclared_attributes(use: str) -> None:
         "judged": lambda s: s.judged_items * 1.0,
     }
     se.register_metric("forgetful", "reads more than it says")(read[use])
-    with pytest.raises(InvalidMetricError, match=rf"register it with uses=\['{use}'\]"):
+    with raises(InvalidMetricError):
         se.evaluate(LISTS, GAINS, "forgetful@3")
 
 
@@ -245,7 +245,7 @@ def test_loads_metrics_of_entry_points(
         EntryPoint("good", "their_metrics", registry.ENTRY_POINTS),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
-    with pytest.warns(UserWarning, match="left out, because it failed to load") as caught:
+    with warns() as caught:
         ev = se.evaluate(LISTS, GAINS, "theirs@3")
     assert ev.values("theirs@3").tolist() == [6.0, 3.0]
     messages = [str(warning.message) for warning in caught]
@@ -286,7 +286,7 @@ def test_definitions_pickle_by_name(name: str) -> None:
 def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
     se.register_metric("passing", "registered here only")(lambda s: s.hits)
     pickled = pickle.dumps(REGISTRY.pop("passing"))
-    with pytest.raises(InvalidMetricError, match="there is no metric 'passing'"):
+    with raises(InvalidMetricError, metric="passing"):
         pickle.loads(pickled)  # noqa: S301
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -40,24 +41,20 @@ def test_takes_what_it_leaves_open_from_the_convention() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "error"),
     [
-        ({"metrics": "ndgc@5"}, InvalidMetricError, "did you mean 'ndcg'"),
-        ({"metrics": "ndcg@5", "convention": "trec"}, InvalidMetricError, "trec_eval"),
-        ({"metrics": "mrr@3", "convention": "trec_eval"}, InvalidMetricError, "ask for 'mrr'"),
-        ({"metrics": "ndcg@5", "no_relevant": "drop"}, InvalidDataError,
-         "no_relevant is 'drop'; expected 'exclude', 'zero' or 'judged'"),
-        ({"metrics": "ndcg@5", "no_relevant": ["zero"]}, InvalidDataError, "no_relevant is"),
-        ({"metrics": "novelty@5"}, InvalidMetricError,
-         r"novelty@5 needs train: give train=$"),
-        ({"metrics": "calibration@5"}, InvalidMetricError,
-         r"calibration@5 needs item_groups: give items=se.ItemData\(groups=…\) to evaluate"),
-        ({"metrics": "diversity(similarity=vectors)@5"}, InvalidMetricError,
-         r"needs item_vectors: give items=se.ItemData\(vectors=…\) to evaluate"),
+        ({"metrics": "ndgc@5"}, InvalidMetricError),
+        ({"metrics": "ndcg@5", "convention": "trec"}, InvalidMetricError),
+        ({"metrics": "mrr@3", "convention": "trec_eval"}, InvalidMetricError),
+        ({"metrics": "ndcg@5", "no_relevant": "drop"}, InvalidDataError),
+        ({"metrics": "ndcg@5", "no_relevant": ["zero"]}, InvalidDataError),
+        ({"metrics": "novelty@5"}, InvalidMetricError),
+        ({"metrics": "calibration@5"}, InvalidMetricError),
+        ({"metrics": "diversity(similarity=vectors)@5"}, InvalidMetricError),
     ],
 )  # fmt: skip
-def test_refuses(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+def test_refuses(arguments: dict[str, Any], error: type[Exception]) -> None:
+    with raises(error):
         Request.parse(se.Protocol(**arguments))
 
 
@@ -166,7 +163,7 @@ def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
     register()
     pickled = pickle.dumps(Request.parse(se.Protocol("weighted_hits@3"), ["train"]))
     del REGISTRY["weighted_hits"]
-    with pytest.raises(InvalidMetricError, match="there is no metric 'weighted_hits'"):
+    with raises(InvalidMetricError, metric="weighted_hits"):
         pickle.loads(pickled)  # noqa: S301
 
 

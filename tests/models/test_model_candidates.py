@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from implicit.nearest_neighbours import ItemItemRecommender
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -175,9 +176,9 @@ def test_refuses_candidates_that_a_model_cannot_rank(problem: Problem) -> None:
     model = ItemItemRecommender(K=5)
     model.fit(problem.train, show_progress=False)
     data = (problem.train, problem.validation, METRICS)
-    with pytest.raises(UnsupportedModelError, match="candidates= needs a model that is ranked"):
+    with raises(UnsupportedModelError):
         se.evaluate_model(model, *data, candidates=[1, 2])
-    with pytest.raises(UnsupportedModelError, match="candidates= needs a model that is ranked"):
+    with raises(UnsupportedModelError):
         se.recommend(model, problem.train, candidates=[1, 2])
-    with pytest.raises(InvalidDataError, match="has 3 rows, and there are 120 users"):
+    with raises(InvalidDataError, argument="candidates"):
         se.evaluate_model(problem.factors, *data, candidates=sparse.csr_matrix((3, N_ITEMS)))

@@ -18,6 +18,7 @@ from implicit.nearest_neighbours import (
     ItemItemRecommender,
     TFIDFRecommender,
 )
+from raising import raises
 from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -196,31 +197,31 @@ def test_the_blas_limit_ends_with_the_call(holdout: Any) -> None:
     ],
 )  # fmt: skip
 def test_options_that_are_none(holdout: Any, option: str, value: object) -> None:
-    with pytest.raises(InvalidDataError, match=option):
+    with raises(InvalidDataError, argument=option):
         se.train_als(holdout.train, **{option: value})
 
 
 def test_training_that_diverges(holdout: Any) -> None:
-    with pytest.raises(SparseEvalError, match="diverged"):
+    with raises(SparseEvalError):
         se.train_als(holdout.train * 1e30, factors=4, alpha=1e30, iterations=2)
     bad = holdout.train.copy()
     bad.data[3] = np.nan
-    with pytest.raises(InvalidDataError, match="nan in row"):
+    with raises(InvalidDataError, argument="train", row=2, column=2):
         se.train_als(bad)
 
 
 def test_matrices_of_others(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=1)
     truth = holdout.validation
-    with pytest.raises(InvalidDataError, match="train has 249 users, the model 250"):
+    with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train[:-1], truth, "mrr@5")
-    with pytest.raises(InvalidDataError, match="train has 59 items, the model 60"):
+    with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train[:, :-1], truth, "mrr@5")
     larger = sparse.csr_matrix(truth, shape=truth.shape)
     larger.resize((N_USERS + 1, N_ITEMS))
-    with pytest.raises(InvalidDataError, match="validation has 251 users .* train 250"):
+    with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
-    with pytest.raises(InvalidMetricError, match="coverage has no cut-off"):
+    with raises(InvalidMetricError):
         se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "coverage"])
 
 
@@ -228,22 +229,17 @@ def test_models_that_are_none(holdout: Any) -> None:
     class Recommends:
         def recommend(self) -> None: ...
 
-    for thing, says in (
-        (object(), "a object cannot recommend"),
-        (Recommends(), "neither factors nor similarities"),
-        (FAMILIES["als"](), "fit it first"),
-        (FAMILIES["cosine"](), "fit it first"),
-    ):
-        with pytest.raises(UnsupportedModelError, match=says):
+    for thing in (object(), Recommends(), FAMILIES["als"](), FAMILIES["cosine"]()):
+        with raises(UnsupportedModelError):
             se.evaluate_model(thing, holdout.train, holdout.validation, "mrr@5")
     model = se.train_als(holdout.train, factors=4, iterations=1)
     model.user_factors[17, 2] = np.inf
-    with pytest.raises(InvalidDataError, match="user_factors, row 17 is not finite"):
+    with raises(InvalidDataError, argument="user_factors"):
         as_model(model)
     model.user_factors[17, 2] = 3e38
     model.item_factors *= np.float32(1e6)
     with (
-        pytest.raises(InvalidDataError, match="scores for user 17 are not finite"),
+        raises(InvalidDataError, user=17),
         np.errstate(all="ignore"),
     ):
         recommend_lists(as_model(model), holdout.train, np.arange(20), 5, progress=False)
@@ -282,36 +278,36 @@ NOT_FINITE[2, 1] = np.nan
 
 
 @pytest.mark.parametrize(
-    ("arrays", "says"),
+    "arrays",
     [
-        ({"item_factors": None}, "has no item_factors, only user_factors, alpha"),
-        ({"user_factors": None}, "has no user_factors"),
-        ({"user_factors": None, "item_factors": None}, "neither factors nor similarities"),
-        ({"item_factors": NOT_FINITE}, "item_factors, row 2 is not finite"),
-        ({"item_factors": np.ones((4, 3), np.float32)}, "have 2 columns, item_factors 3"),
-        ({"item_factors": np.ones(4, np.float32)}, "expected a float array"),
-        ({"item_factors": np.ones((4, 2), int)}, "expected a float array"),
-        ({"alpha": np.array({"a": 1}, dtype=object)}, "only pickle could read"),
+        {"item_factors": None},
+        {"user_factors": None},
+        {"user_factors": None, "item_factors": None},
+        {"item_factors": NOT_FINITE},
+        {"item_factors": np.ones((4, 3), np.float32)},
+        {"item_factors": np.ones(4, np.float32)},
+        {"item_factors": np.ones((4, 2), int)},
+        {"alpha": np.array({"a": 1}, dtype=object)},
     ],
 )
-def test_checkpoints_that_are_none(tmp_path: Path, arrays: dict[str, Any], says: str) -> None:
+def test_checkpoints_that_are_none(tmp_path: Path, arrays: dict[str, Any]) -> None:
     path = saved(tmp_path / "m.npz", **arrays)
-    with pytest.raises(InvalidCheckpointError, match=says) as error:
+    with raises(InvalidCheckpointError) as error:
         read_checkpoint(path)
     assert str(path) in str(error.value)
 
 
 def test_neighbour_checkpoints_that_are_none(tmp_path: Path) -> None:
     good = {"data": np.ones(2), "indices": [0, 1], "indptr": [0, 1, 2], "shape": (2, 2)}
-    for wrong, says in (
-        ({"indices": [0, 9]}, "column 9|no similarity matrix"),
-        ({"indptr": [0, 2]}, "no similarity matrix"),
-        ({"data": np.array([1, np.nan])}, "not finite"),
-        ({"shape": (2, 3)}, "expected a square"),
-        ({"indices": [0.0, 1.5]}, "not whole numbers"),
+    for wrong in (
+        {"indices": [0, 9]},
+        {"indptr": [0, 2]},
+        {"data": np.array([1, np.nan])},
+        {"shape": (2, 3)},
+        {"indices": [0.0, 1.5]},
     ):
         np.savez(tmp_path / "m.npz", **(good | wrong))
-        with pytest.raises(InvalidCheckpointError, match=says):
+        with raises(InvalidCheckpointError):
             read_checkpoint(tmp_path / "m.npz")
 
 
@@ -358,7 +354,7 @@ class Stub:
     ],
 )
 def test_answers_that_are_none(holdout: Any, answer: Any) -> None:
-    with pytest.raises(UnsupportedModelError, match="the Stub recommended ids of"):
+    with raises(UnsupportedModelError):
         recommend_lists(as_model(Stub(answer)), holdout.train, np.arange(9), 5, progress=False)
 
 
@@ -381,7 +377,7 @@ def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
         warnings.simplefilter("ignore")
         model.fit(holdout.train, show_progress=False)
     model.similarity.indices[:] = 10**8
-    with pytest.raises(InvalidDataError, match="the similarity matrix names column 100000000"):
+    with raises(InvalidDataError, argument="similarity", row=0, column=100000000):
         se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
 
 
@@ -428,18 +424,15 @@ def test_a_model_under_a_convention() -> None:
     data = (holdout.train, holdout.validation)
     ev = se.evaluate_model(model, *data, ["mrr", "recall@5"], convention="trec_eval")
     assert ev["mrr"] == se.evaluate_model(model, *data, "mrr@5")["mrr@5"]
-    for metric, says in (
-        ("mrr", "no cut-off says how long"),
-        ("gini,recall@5", "ask for 'gini@k'"),
-    ):
-        with pytest.raises(InvalidMetricError, match=says):
+    for metric in ("mrr", "gini,recall@5"):
+        with raises(InvalidMetricError):
             se.evaluate_model(model, *data, metric, convention="trec_eval")
-    with pytest.raises(InvalidMetricError, match="needs item_groups"):
+    with raises(InvalidMetricError, metric="calibration@5"):
         se.evaluate_model("missing.npz", *data, "calibration@5")
 
 
 def test_a_callback_that_is_none() -> None:
     clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0).matrix()
     for callback in (se.EvaluationCallback, print):
-        with pytest.raises(InvalidDataError, match="expected an EvaluationCallback"):
+        with raises(InvalidDataError):
             se.train_als(clicks, factors=2, iterations=1, callback=callback)  # type: ignore[arg-type]

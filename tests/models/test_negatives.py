@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
@@ -67,7 +68,7 @@ def test_negatives_are_neither_seen_nor_held_out(seed: int, by: Any) -> None:
         assert relevant <= row
         assert len(row - relevant) == n
         assert all(left[user, item] for item in row - relevant)
-    with pytest.warns(UserWarning, match="users have fewer than 30 items"):
+    with warns():
         every = se.sample_negatives(train, sparse.csr_matrix(held), 30, by=by)
     for user, row in enumerate(rows_of(every)):
         relevant = set(np.flatnonzero(held[user]).tolist())
@@ -144,7 +145,7 @@ def test_an_item_that_training_has_as_zeros_alone_is_not_popular() -> None:
     train = sparse.csr_matrix(([1.0, 1.0, 0.0, 1.0, 0.0], (rows, columns)), shape=(3, 4))
     held = sparse.csr_matrix(([1.0], ([0], [3])), shape=(3, 4))
     assert rows_of(se.sample_negatives(train, held, 1, by="popularity"))[0] == {1, 3}
-    with pytest.warns(UserWarning, match="fewer than 2 items with training users left"):
+    with warns():
         found = se.sample_negatives(train, held, 2, by="popularity")
     assert rows_of(found)[0] == {1, 3}
 
@@ -163,7 +164,7 @@ def test_says_what_they_are_wherever_they_are_shown() -> None:
     holdout = se.split.leave_k_out(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     candidates = se.sample_negatives(holdout, n=99)
-    with pytest.warns(UserWarning, match="can rank models in another order") as said:
+    with warns() as said:
         ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=candidates)
     assert len(said) == 1  # that of few negatives was said before
     assert "hit_rate@10 (1+99)" in str(ev)
@@ -181,7 +182,7 @@ def test_own_samples_are_told() -> None:
     holdout = se.split.leave_k_out(clicks, seed=0)
     model = se.train_als(holdout.train, factors=4, iterations=2)
     given = se.sample_negatives(holdout, n=9)
-    with pytest.warns(UserWarning, match="can rank models in another order"):
+    with warns():
         ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=given)
     assert ev.candidates is not None
     assert ev.candidates.kind == "1+9"
@@ -189,13 +190,13 @@ def test_own_samples_are_told() -> None:
 
 def test_refuses_what_cannot_be_drawn() -> None:
     holdout = se.split.leave_k_out(se.datasets.synthetic(n_users=20, n_items=30, seed=0))
-    with pytest.raises(InvalidDataError, match="by is 'views'"):
+    with raises(InvalidDataError, argument="by"):
         se.sample_negatives(holdout, by="views")  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="validation is missing"):
+    with raises(InvalidDataError):
         se.sample_negatives(holdout.train)
-    with pytest.raises(InvalidDataError, match="has a validation part of its own"):
+    with raises(InvalidDataError):
         se.sample_negatives(holdout, holdout.validation)
-    with pytest.raises(InvalidDataError, match="expected less than 2"):
+    with raises(InvalidDataError, argument="seed"):
         se.sample_negatives(holdout, seed=2**32)
 
 
@@ -243,18 +244,10 @@ def test_rounds_and_random_lists_have_numbers_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "holds no line"),
-        ("0,1\t2\n", r"line 1 is '0,1.t2.n'…; expected \(user,item\)"),
-        ("(0,1)\t\t2\n", "line 1"),
-        ("(0,a)\t2\n", "names items otherwise than by number"),
-        ("(7,1)\t2\n", "names user 7, and train has 3 users"),
-        ("(0,1)\t-2\n", "names item -2, and train has 5 items"),
-    ],
+    "text", ["", "0,1\t2\n", "(0,1)\t\t2\n", "(0,a)\t2\n", "(7,1)\t2\n", "(0,1)\t-2\n"]
 )
-def test_refuses_other_files(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(InvalidFileError, match=message):
+def test_refuses_other_files(tmp_path: Path, text: str) -> None:
+    with raises(InvalidFileError):
         se.read_negatives(write(tmp_path, text), sparse.csr_matrix(np.eye(3, 5)))
 
 

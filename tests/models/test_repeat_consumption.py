@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
@@ -231,10 +232,10 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
     assert "seen items may be recommended again" in str(again)
     page = se.write_report({"als": again, "same": ev}, tmp_path / "report.html")
     assert "all items, seen ones too" in page.read_text(encoding="utf-8")
-    with pytest.warns(match="held-out items were seen by their users"):
+    with warns():
         other = se.evaluate_model(als, holdout, METRICS)
     assert "again" not in str(other)
-    with pytest.raises(InvalidDataError, match="with seen 'allow', b with 'exclude'"):
+    with raises(InvalidDataError):
         se.compare({"a": again, "b": other}, "recall@3")
     one, another = (
         se.evaluate(
@@ -244,7 +245,7 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
         )
         for user, filter_seen in (("ann", False), ("bob", True))
     )
-    with pytest.raises(InvalidDataError, match="different seen cannot be merged"):
+    with raises(InvalidDataError):
         one.merge(another)
 
 
@@ -259,7 +260,7 @@ def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
     table = se.sweep([path], holdout, protocol, out=out)
     assert table[metric][0] == expected[metric]
     assert table["seen"][0] == "allow"
-    with pytest.raises(SparseEvalError, match="was made with other inputs"):
+    with raises(SparseEvalError):
         se.sweep([path], holdout, metric, out=out)
     callback = se.EvaluationCallback(holdout, protocol)
     se.train_als(holdout.train, factors=8, iterations=4, callback=callback)
@@ -267,7 +268,7 @@ def test_sweep_callback_and_tune_take_it(holdout, als, tmp_path):
     search = {"factors": 8, "alpha": 40.0, "regularization": 0.1, "iterations": 4}
     result = se.tune(holdout, protocol, space=search, out=tmp_path / "tune")
     assert result.trials[metric][0] == callback.history[metric].max()
-    with pytest.raises(SparseEvalError, match="is of another search"):
+    with raises(SparseEvalError):
         se.tune(holdout, metric, space=search, out=tmp_path / "tune")
 
 
@@ -276,7 +277,7 @@ def test_says_that_there_is_nothing_to_repeat(holdout, als):
     fresh = sparse.csr_matrix(holdout.validation)
     fresh = fresh - fresh.multiply(known != 0)
     fresh.eliminate_zeros()
-    with pytest.warns(match=r"no held-out item is in its user's train.*repeats='keep'"):
+    with warns():
         se.evaluate_model(als, known, fresh, se.Protocol("ndcg@5", filter_seen=False))
 
 
@@ -286,10 +287,10 @@ def test_refuses_other_words_and_missing_train(holdout, als):
         lambda: se.recommend(als, holdout, filter_seen="allow"),
         lambda: se.Rankings.from_popularity(holdout.train, 5, filter_seen=None),
     ):
-        with pytest.raises(InvalidDataError, match="filter_seen is .*; expected True or False"):
+        with raises(InvalidDataError, argument="filter_seen"):
             call()
     lists = se.Rankings.from_popularity(holdout.train, 5)
-    with pytest.raises(InvalidMetricError, match="needs train: give train="):
+    with raises(InvalidMetricError, metric="recall(items=repeat)@5"):
         se.evaluate(lists, holdout, "recall(items=repeat)@5")
-    with pytest.raises(InvalidMetricError, match="did you mean|expected one of"):
+    with raises(InvalidMetricError, metric="recall(items=new)@5"):
         se.evaluate(lists, holdout, "recall(items=new)@5", train=holdout.train)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -198,39 +199,39 @@ def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path
 def test_numbers_are_not_taken_for_ids(holdout: Any, weights: Any) -> None:
     frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
     for model in (np.eye(2), lambda users: np.zeros((len(users), 2))):
-        with pytest.raises(InvalidDataError, match="names items by id|names users by id"):
+        with raises(InvalidDataError):
             se.evaluate_model(model, frame, frame[::-1], "ndcg@1")
 
 
 def test_refusals(holdout: Any, weights: Any, tmp_path: Path) -> None:
     metrics = "ndcg@5"
-    with pytest.raises(InvalidDataError, match="has shape \\(90, 89\\); expected a square"):
+    with raises(InvalidDataError):
         se.evaluate_model(weights[:, 1:], holdout, metrics)
-    with pytest.raises(InvalidDataError, match="train has 90 items, the model 50"):
+    with raises(InvalidDataError):
         se.evaluate_model(np.eye(50), sparse.csr_matrix(holdout.train), holdout.validation, metrics)
     for scores in (weights, lambda users: weights):
-        with pytest.raises(UnsupportedModelError, match="a matrix or function cannot recommend"):
+        with raises(UnsupportedModelError):
             se.evaluate_model(se.Recommender(scores), holdout, metrics)
-    with pytest.raises(UnsupportedModelError, match="or a function that takes rows of users"):
+    with raises(UnsupportedModelError):
         se.evaluate_model(object(), holdout, metrics)  # type: ignore[arg-type]
-    with pytest.raises(UnsupportedModelError, match="a type cannot recommend"):
+    with raises(UnsupportedModelError):
         se.evaluate_model(Table, holdout, metrics)  # type: ignore[arg-type]
     bad, seen = np.zeros((N_USERS, N_ITEMS)), sparse.csr_matrix((N_USERS, N_ITEMS))
     bad[4, 7] = np.nan
-    with pytest.raises(InvalidDataError, match="score of user 4 and item 7 is nan"):
+    with raises(InvalidDataError):
         se.top_k(lambda users: bad[users], k=3, seen=seen)
-    with pytest.raises(InvalidDataError, match="give it as seen="):
+    with raises(InvalidDataError):
         se.top_k(weights, k=3)
-    with pytest.raises(InvalidDataError, match="nothing says how many users and items"):
+    with raises(InvalidDataError):
         se.top_k(lambda users: weights, k=3)
-    with pytest.raises(InvalidDataError, match="or a function that takes row numbers"):
+    with raises(InvalidDataError):
         se.Scorer("weights")  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="users is 'ab'; expected the id of each"):
+    with raises(InvalidDataError, argument="users"):
         se.Scorer(len, users="ab")
-    with pytest.raises(UnsupportedModelError, match="a Scorer cannot be saved"):
+    with raises(UnsupportedModelError):
         se.save_model(se.Scorer(len), tmp_path / "model.npz")
     np.save(tmp_path / "wide.npy", weights[1:])
-    with pytest.raises(se.SparseEvalError, match="wide.npy: is no model: .* expected a square"):
+    with raises(se.SparseEvalError):
         se.evaluate_model(tmp_path / "wide.npy", holdout, metrics)
 
 

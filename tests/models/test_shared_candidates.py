@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
@@ -146,7 +147,7 @@ def test_candidates_for_all_splits() -> None:
     tables = []
     for candidates in (items, sparse.csr_matrix(mask), keyed):
         options["splits"] = se.split.k_fold(CLICKS, k=2)
-        with pytest.warns(match="relevant items are no candidates"):
+        with warns():
             cv = se.cross_validate(None, {"als": ALS}, ALLOWED, candidates=candidates, **options)
         tables.append(cv.table)
     assert tables[0].columns[-3:].tolist() == named("candidates")
@@ -189,11 +190,11 @@ def test_a_sweep_continues_with_the_same_candidates_only(
     se.sweep(*data, out=plain)
     assert "candidates" not in pd.read_csv(plain / "table.csv")
     written = (out / "table.csv").read_bytes()
-    with pytest.raises(InvalidFileError, match=r"candidates \w{16} \(here none\)"):
+    with raises(InvalidFileError):
         se.sweep(*data, out=out)
-    with pytest.raises(InvalidFileError, match=r"candidates \w{16} \(here \w{16}\)"):
+    with raises(InvalidFileError):
         se.sweep(*data, candidates=sampled(one_left, seed=1), out=out)
-    with pytest.raises(InvalidFileError, match=r"candidates none \(here \w{16}\)"):
+    with raises(InvalidFileError):
         se.sweep(*data, candidates=sampled(one_left), out=plain)
     assert (out / "table.csv").read_bytes() == written
     monkeypatch.setattr(sweeping, "evaluate_request", None)  # is not called again
@@ -218,13 +219,13 @@ def test_a_search_continues_with_the_same_candidates_only(
     assert again.test is not None
     assert result.test is not None
     assert again.test.to_dict() == result.test.to_dict()
-    for options, out, message in (
-        ({}, among, r"candidates \w{16} \(here null\)"),
-        ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"candidates": unbiased}, among, r"candidates (\w{16}) \(here \1 unbiased\)"),
-        ({"candidates": sampled}, plain, r"candidates null \(here \w{16}\)"),
+    for options, out in (
+        ({}, among),
+        ({"candidates": lambda given: sampled(given, 1)}, among),
+        ({"candidates": unbiased}, among),
+        ({"candidates": sampled}, plain),
     ):
-        with pytest.raises(InvalidFileError, match=message):
+        with raises(InvalidFileError):
             se.tune(one_left, METRICS, space=ALS, **options, out=out)  # type: ignore[arg-type]
 
 
@@ -243,30 +244,29 @@ def test_a_cross_validation_continues_with_the_same_candidates_only(
     monkeypatch.setattr(trainers, "train_als", None)  # is not called again
     assert cross(among, candidates=sampled).table.equals(cv.table)
     assert cross(among, candidates=lambda given: as_frame(sampled(given))).table.equals(cv.table)
-    for options, out, message in (
-        ({}, among, r"fold 1 candidates \w{16} \(here null\)"),
-        ({"candidates": lambda given: sampled(given, 1)}, among, r"candidates \w{16} \(here \w"),
-        ({"metrics": ALLOWED}, plain, r"seen exclude \(here allow"),
-        ({"candidates": sampled}, plain, r"fold 1 candidates null \(here \w{16}\)"),
+    for options, out in (
+        ({}, among),
+        ({"candidates": lambda given: sampled(given, 1)}, among),
+        ({"metrics": ALLOWED}, plain),
+        ({"candidates": sampled}, plain),
     ):
-        with pytest.raises(InvalidFileError, match=message):
+        with raises(InvalidFileError):
             cross(out, **options)  # type: ignore[arg-type]
 
 
 def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Path) -> None:
     of_test = sampled(one_left.for_test())
-    message = r"sampled \(1\+9\), and \d+ of \d+ relevant items of validation are not among them"
-    with pytest.raises(InvalidDataError, match=message):
+    with raises(InvalidDataError):
         se.sweep(checkpoint, one_left, METRICS, candidates=of_test)
-    with pytest.raises(InvalidDataError, match=message):
+    with raises(InvalidDataError):
         se.EvaluationCallback(one_left, METRICS, candidates=of_test)
-    with pytest.raises(InvalidDataError, match="relevant items of test are not among them"):
+    with raises(InvalidDataError):
         se.tune(one_left, METRICS, candidates=sampled(one_left))
-    with pytest.raises(InvalidDataError, match="is a function of a Holdout, and the parts are"):
+    with raises(InvalidDataError):
         se.tune(one_left.train, one_left.validation, METRICS, candidates=sampled)
-    with pytest.raises(InvalidDataError, match="beside what one split holds out; give a function"):
+    with raises(InvalidDataError):
         se.cross_validate(CLICKS, {"als": ALS}, METRICS, candidates=sampled(one_left))
     wrong = np.ones((3, 200), np.int8)
-    with pytest.raises(InvalidDataError, match="has 3 rows, and there are 80 users") as error:
+    with raises(InvalidDataError, argument="candidates") as error:
         se.cross_validate(CLICKS, {"als": ALS}, METRICS, candidates=sparse.csr_matrix(wrong))
     assert error.value.__notes__ == ["This is about fold 1."]

@@ -16,6 +16,7 @@ from implicit.nearest_neighbours import (
     ItemItemRecommender,
     TFIDFRecommender,
 )
+from raising import raises
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -105,20 +106,20 @@ def test_with_a_callback() -> None:
 
 def test_refuses_what_cannot_be_trained() -> None:
     callback = se.EvaluationCallback(se.split.random(CLICKS, seed=0), "ndcg@5")
-    with pytest.raises(UnsupportedModelError, match="CosineRecommender is not trained in iter"):
+    with raises(UnsupportedModelError):
         se.train_model(MODELS["cosine"](), CLICKS_TRAIN, callback=callback)
-    with pytest.raises(UnsupportedModelError, match="CosineRecommender is no model that can be"):
+    with raises(UnsupportedModelError):
         se.train_model(CosineRecommender, CLICKS_TRAIN)
-    with pytest.raises(UnsupportedModelError, match="dict is no model that can be fitted"):
+    with raises(UnsupportedModelError):
         se.train_model({"factors": 3}, CLICKS_TRAIN)
-    with pytest.raises(InvalidDataError, match="expected an EvaluationCallback"):
+    with raises(InvalidDataError):
         se.train_model(MODELS["als"](), CLICKS_TRAIN, callback=print)  # type: ignore[arg-type]
     negative = sparse.csr_matrix([[1.0, -1.0], [1.0, 1.0]])
-    with pytest.raises(InvalidDataError, match="negative values, of which neighbours make no"):
+    with raises(InvalidDataError):
         se.train_model(MODELS["tfidf"](), negative)
 
 
 @pytest.mark.parametrize("kind", [BayesianPersonalizedRanking, LogisticMatrixFactorization])
 def test_says_how_a_training_may_not_diverge(kind: Any) -> None:
-    with pytest.raises(SparseEvalError, match="diverged .*; lower the learning rate or raise"):
+    with raises(SparseEvalError):
         se.train_model(kind(4, learning_rate=float("nan"), **ONE), CLICKS_TRAIN)

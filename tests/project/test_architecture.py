@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from raising import raises
 
 import sparse_eval
 from sparse_eval.cli import main
@@ -84,7 +85,7 @@ def test_public_names() -> None:
     for name in sparse_eval.__all__:
         assert getattr(sparse_eval, name).__doc__, name
         assert name in dir(sparse_eval)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with raises(AttributeError):
         sparse_eval.nothing  # noqa: B018
 
 

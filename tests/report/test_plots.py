@@ -11,6 +11,7 @@ import pytest
 import reporting
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
 
@@ -45,10 +46,10 @@ def test_means(models: dict[str, se.Evaluation], ax: Axes) -> None:
         expected = [[row["mean"], place], [row["ci_low"], place], [row["ci_high"], place]]
         assert points(container) == pytest.approx(np.array(expected))
     assert [text.get_text() for text in ax.texts] == list(models)
-    with pytest.raises(InvalidMetricError, match="was not evaluated"):
+    with raises(InvalidMetricError, metric="map@3"):
         plots.means(models, "map@3")
     for nothing in ({}, [models["good"]]):
-        with pytest.raises(InvalidDataError, match="by name"):
+        with raises(InvalidDataError):
             plots.means(nothing, "ndcg@10", ax=ax)  # type: ignore[arg-type]
 
 
@@ -61,7 +62,7 @@ def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
         filled = container[0].get_markerfacecolor() != "none"
         assert filled == (row["better"] != "")
     assert [text.get_text() for text in ax.texts] == ["good − fair", "good − poor", "fair − poor"]
-    with pytest.raises(InvalidDataError, match="was not compared"):
+    with raises(InvalidDataError):
         plots.differences(compared, "recall@5", ax=ax)
 
 
@@ -77,9 +78,7 @@ def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
     legend = ax.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == list(models)
-    with pytest.raises(
-        InvalidDataError, match="no 'map' with a cut-off; name the metric alone, one of ndcg"
-    ):
+    with raises(InvalidDataError):
         plots.by_cutoff(models, "map", ax=ax)
 
 
@@ -99,7 +98,7 @@ def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
     )
     plots.distribution({"many": many}, "dcg@2", ax=ax)
     assert len(ax.lines[-1].get_xdata()) <= 300
-    with pytest.raises(InvalidMetricError, match="one number"):
+    with raises(InvalidMetricError, metric="coverage@10"):
         plots.distribution(models, "coverage@10", ax=ax)
 
 
@@ -111,7 +110,7 @@ def test_precision_recall(models: dict[str, se.Evaluation], ax: Axes) -> None:
         assert line.get_ydata() == pytest.approx(curve.precision)
     tied = se.Rankings.from_scores([[0.5, 0.5]], ties="average")
     uncertain = se.evaluate(tied, csr_matrix([[1, 0]]), "ndcg@1")
-    with pytest.raises(InvalidDataError, match="no certain positions"):
+    with raises(InvalidDataError):
         plots.precision_recall({"tied": uncertain}, ax=ax)
 
 
@@ -129,9 +128,7 @@ def test_by_group(models: dict[str, se.Evaluation], ax: Axes, groups: Any, metri
         assert found[:n, 1] == pytest.approx(table["mean"])
         ends = np.array([*(table["mean"] - half), *(table["mean"] + half)])
         assert np.sort(found[n:, 1]) == pytest.approx(np.sort(ends[~np.isnan(ends)]))
-    with pytest.raises(
-        InvalidDataError, match="good has no mrr@10 by popularity, but recall@5, recall@10"
-    ):
+    with raises(InvalidDataError):
         plots.by_group(models, "popularity", "mrr@10", ax=ax)
 
 
@@ -152,9 +149,9 @@ def test_by_segments_of_your_own(models: dict[str, se.Evaluation], ax: Axes) -> 
         ends += [*(expected["mean"] + half).loc[["free", "paid"]]]
         assert np.sort(found[2:, 1]) == pytest.approx(np.sort(ends))
     two = pd.DataFrame({"plan": plans, "country": "DE"})
-    with pytest.raises(InvalidDataError, match="groups have the columns plan, country"):
+    with raises(InvalidDataError):
         plots.by_group(models, two, "ndcg@10", ax=ax)
-    with pytest.raises(InvalidMetricError, match="one number"):
+    with raises(InvalidMetricError, metric="coverage@10"):
         plots.by_group(models, plans, "coverage@10", ax=ax)
 
 
@@ -171,15 +168,13 @@ def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> N
 
 
 def test_refuses_missing_groups_and_wrong_types(models: dict[str, se.Evaluation], ax: Axes) -> None:
-    with pytest.raises(InvalidDataError, match="'age'; expected 'activity' or 'popularity'"):
+    with raises(InvalidDataError):
         plots.by_group(models, "age", "ndcg@10", ax=ax)
     lists = se.Rankings.from_topk([[0, 1]])
     without = se.evaluate(lists, csr_matrix([[1, 0]]), "recall@2")
-    with pytest.raises(InvalidDataError, match="evaluated without train="):
+    with raises(InvalidDataError):
         plots.by_group({"a": without}, "activity", "recall@2", ax=ax)
-    with pytest.raises(
-        InvalidDataError, match="expected a Comparison, as se.compare returns it, found dict"
-    ):
+    with raises(InvalidDataError):
         plots.differences(models, "ndcg@10", ax=ax)  # type: ignore[arg-type]
 
 
@@ -227,7 +222,7 @@ def test_concentration(models: dict[str, se.Evaluation], ax: Axes) -> None:
     for x, y in zip(items, places, strict=True):
         assert y == pytest.approx(counts[: round(x * 60)].sum() / counts.sum())
     ranks = reporting.evaluate(1, 0.3, whole=False)
-    with pytest.raises(InvalidDataError, match='ranks only; evaluate it with keep="lists"'):
+    with raises(InvalidDataError):
         plots.concentration({"ranks": ranks}, ax=ax)
 
 
@@ -236,7 +231,7 @@ def test_lift(models: dict[str, se.Evaluation], ax: Axes) -> None:
     for line, ev in zip(ax.lines, models.values(), strict=False):
         assert line.get_xdata() == pytest.approx(ev.summary()["lift"])
     nothing = se.evaluate(se.Rankings.from_topk([[1]]), csr_matrix([[1, 0]]), "mrr@1")
-    with pytest.raises(InvalidDataError, match="no metric has a lift"):
+    with raises(InvalidDataError):
         plots.lift({"nothing": nothing}, ax=ax)
 
 
@@ -249,7 +244,7 @@ def test_learning_curve(ax: Axes) -> None:
     plots.learning_curve(sweep, ["ndcg@5", "mrr@5"], ax=ax)
     assert ax.lines[-1].get_ydata().tolist() == [0.2, 0.2]
     assert "checkpoint" in ax.get_xlabel()
-    with pytest.raises(InvalidDataError, match="no map@5, but"):
+    with raises(InvalidDataError):
         plots.learning_curve(sweep, "map@5", ax=ax)
 
 

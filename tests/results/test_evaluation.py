@@ -12,6 +12,7 @@ import pytest
 import reporting
 from evaluations import MIXED, in_blocks, in_memory, merged, same_everything, some, without_lists
 from merge_cases import N_ITEMS
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -48,25 +49,22 @@ def test_what_needs_the_lists_says_so(halves: Any, tmp_path: Path) -> None:
             lambda found=found: found.rankings,
             lambda found=found: found.relevance,
         ):
-            with pytest.raises(
-                InvalidDataError,
-                match="needs the lists, which were not kept; evaluate in memory: matrices or",
-            ):
+            with raises(InvalidDataError):
                 call()
 
 
 def test_numbers_are_asked_for_by_any_spelling(halves: Any) -> None:
     for ev in halves:
-        with pytest.raises(InvalidMetricError, match="has a value for each user; see ev.values"):
+        with raises(InvalidMetricError, metric="ndcg@3"):
             ev.replicates("ndcg@3")
-        with pytest.raises(InvalidMetricError, match="is one number for all users together"):
+        with raises(InvalidMetricError, metric="coverage@2"):
             ev.values("coverage@2")
         assert ev["recall(average=macro)@2"] == ev["recall@2"]
         assert ev[ev.metrics[1]] == ev["recall@2"] == ev[" Recall@2 "]
         for call in (ev.values, ev.replicates, ev.random, ev.is_per_user, ev.__getitem__):
-            with pytest.raises(InvalidMetricError, match="'map' was not evaluated; there are"):
+            with raises(InvalidMetricError, metric="map"):
                 call("map")
-        with pytest.raises(InvalidDataError, match="level: expected .* found 2"):
+        with raises(InvalidDataError, argument="level"):
             ev.summary(2)
 
 
@@ -86,7 +84,7 @@ def test_what_needs_the_values_of_the_users_says_so(halves: Any, tmp_path: Path)
         lambda: without.compare(halves[0]),
         lambda: halves[0].compare(without),
     ):
-        with pytest.raises(InvalidDataError, match="not kept; evaluate with keep='values'"):
+        with raises(InvalidDataError):
             call()
     assert list(tmp_path.iterdir()) == []
 
@@ -154,7 +152,7 @@ def test_random_baseline_is_that_of_all_users_where_it_is_made_of_sums() -> None
     assert "coverage@3" in apart
     for name in apart:
         assert not whole.is_per_user(name) or np.isnan(one.loc[name, "random"])
-        with pytest.raises(InvalidDataError, match="needs the lists of all users, which were not"):
+        with raises(InvalidDataError):
             blocks.random(name)
     assert whole.random("coverage@3").mean == one.loc["coverage@3", "random"]
 
@@ -162,18 +160,18 @@ def test_random_baseline_is_that_of_all_users_where_it_is_made_of_sums() -> None
 def test_merged_evaluations_have_no_random_baseline() -> None:
     found = merged()
     assert found.summary()[["random", "random_se", "lift"]].isna().all(axis=None)
-    with pytest.raises(InvalidDataError, match="the random baseline of ndcg@3 needs the lists"):
+    with raises(InvalidDataError):
         found.random("ndcg@3")
 
 
 def test_nobody_to_evaluate_is_refused() -> None:
     lists = se.Rankings.from_topk([[0, 1]])
-    with pytest.raises(InvalidDataError, match="none of the 1 users has a relevant item"):
+    with raises(InvalidDataError):
         se.evaluate(lists, csr_matrix((1, 2)), "mrr@2")
-    with pytest.raises(InvalidDataError, match="none of the 1 users has a relevant item"):
+    with raises(InvalidDataError):
         se.evaluate(lists, csr_matrix((1, 2)), "mrr@2", keep="totals")
     empty = se.Rankings.from_topk(np.full((1, 2), -1), shape=(1, 2))
-    with pytest.raises(InvalidDataError, match="no user counts with convention='trec_eval'"):
+    with raises(InvalidDataError):
         se.evaluate(empty, csr_matrix([[1, 0]]), "map", convention="trec_eval")
 
 

@@ -13,6 +13,7 @@ from evaluations import MIXED, some, without_lists
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from merge_cases import LARGEST, N_ITEMS, every_metric, same_bits
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -87,42 +88,18 @@ def test_says_what_differs() -> None:
     novel = {"metrics": ["novelty@3"]}
     graded = se.Relevance.from_csr(csr_matrix([[3]]), users=[99])
     wide = replace(some(first=10).relevance, shape=(10, 20), users=pd.Index(range(10, 20)))
-    for ours, other, match in (
-        (
-            one,
-            some(first=10, metrics=["ndcg@4"]),
-            "different metrics .*: ndcg@3, .* and ndcg@4",
-        ),
-        (one, some(first=10, metrics=MIXED[::-1]), "different metrics cannot be merged"),
-        (
-            one,
-            some(first=10, metrics=se.Protocol(MIXED, no_relevant="zero")),
-            "different no_relevant .*: exclude and zero",
-        ),
-        (
-            some(metrics=["ndcg@3"]),
-            some(first=10, metrics=["ndcg@3"], convention="ranx"),
-            "different conventions cannot be merged: standard and ranx",
-        ),
-        (
-            one,
-            se.evaluate(some(first=10).rankings, wide, MIXED),
-            "different numbers of items cannot be merged: 12 and 20",
-        ),
-        (
-            some(**novel, train=train),
-            some(first=10, **novel, train=train[:, ::-1]),
-            "different train, item_groups, item_vectors or propensity cannot be merged",
-        ),
-        (
-            some(metrics=["err@3"]),
-            se.evaluate(csr_matrix([[1]]), graded, "err@3"),
-            "different largest gains cannot be merged: 1.0 and 3.0",
-        ),
-        (one, some(first=10, labels="text"), "'ü010', ….* give all of them labels of one type"),
+    for ours, other in (
+        (one, some(first=10, metrics=["ndcg@4"])),
+        (one, some(first=10, metrics=MIXED[::-1])),
+        (one, some(first=10, metrics=se.Protocol(MIXED, no_relevant="zero"))),
+        (some(metrics=["ndcg@3"]), some(first=10, metrics=["ndcg@3"], convention="ranx")),
+        (one, se.evaluate(some(first=10).rankings, wide, MIXED)),
+        (some(**novel, train=train), some(first=10, **novel, train=train[:, ::-1])),
+        (some(metrics=["err@3"]), se.evaluate(csr_matrix([[1]]), graded, "err@3")),
+        (one, some(first=10, labels="text")),
     ):
         for a, b in ((ours, other), (other, ours)):
-            with pytest.raises(InvalidDataError, match=match if a is ours else "merged|labels of"):
+            with raises(InvalidDataError):
                 a.merge(b).mean()
 
 
@@ -133,13 +110,13 @@ def test_refuses_another_version() -> None:
         totals=replace(part.totals, key=part.totals.key._replace(version="0.0.1"))
     )
     (newer,) = without_lists(other)._parts
-    with pytest.raises(InvalidDataError, match="different versions of sparse_eval cannot be"):
+    with raises(InvalidDataError):
         se.Evaluation(one.request, parts=[newer, older])
 
 
 @pytest.mark.parametrize("other", [None, 3, {"ndcg@3": 1.0}, "folder"])
 def test_refuses_what_is_no_evaluation(other: Any) -> None:
-    with pytest.raises(InvalidDataError, match="cannot be merged; expected what evaluate returns"):
+    with raises(InvalidDataError):
         some().merge(other)
 
 
@@ -156,44 +133,44 @@ def test_accepts_labels_in_any_order(labels: str, keep: str) -> None:
 
 
 def test_refuses_a_user_in_two_blocks() -> None:
-    with pytest.raises(InvalidDataError, match=r"user 5 is in two blocks .* \(5 users are\)"):
+    with raises(InvalidDataError):
         some().merge(some(first=5))
-    with pytest.raises(InvalidDataError, match="from 0 to 9 and of 10 from 5 to 14, may hold"):
+    with raises(InvalidDataError):
         some(keep="totals").merge(some(first=5, keep="totals"))
-    with pytest.raises(InvalidDataError, match="may hold the same users"):
+    with raises(InvalidDataError):
         some().merge(some(first=5, keep="totals"))
-    with pytest.raises(InvalidDataError, match="user 'ü005' is in two blocks"):
+    with raises(InvalidDataError):
         some(labels="text").merge(some(first=5, labels="text"))
     merged = some().merge(some(first=10))
-    with pytest.raises(InvalidDataError, match="user 5 is in two blocks"):
+    with raises(InvalidDataError):
         merged.merge(some(n_users=1, first=5))
 
 
 def test_accepts_users_between_those_of_another_block_by_their_values() -> None:
     one, other = some(labels=[*range(0, 20, 2)]), some(first=1, labels=[*range(1, 20, 2)])
     assert one.merge(other).per_user.index.tolist() == list(range(20))
-    with pytest.raises(InvalidDataError, match="keep the values with keep='values'"):
+    with raises(InvalidDataError):
         without_lists(one, per_user=False).merge(other)
 
 
 def test_tells_blocks_without_labels_apart_by_their_results() -> None:
-    with pytest.raises(InvalidDataError, match="twice, with different results; .* label them"):
+    with raises(InvalidDataError):
         some(labels=None).merge(some(seed=1, labels=None))
-    with pytest.raises(InvalidDataError, match="label users that are not numbered together"):
+    with raises(InvalidDataError):
         some(labels=None).merge(some(12, labels=None))
     alike = [
         se.evaluate(se.Rankings.from_topk([[item, 3]]), csr_matrix(np.eye(4)[[item]]), "mrr@2")
         for item in (0, 1)
     ]
     assert alike[0].mean() == alike[1].mean()
-    with pytest.raises(InvalidDataError, match="evaluated twice, with different results"):
+    with raises(InvalidDataError):
         alike[0].merge(alike[1])  # whose relevant items are others
     assert alike[0].merge(alike[0]).n_users == 1
 
 
 @pytest.mark.parametrize("keep", ["values", "totals"])
 def test_refuses_different_results_of_the_same_users(keep: str) -> None:
-    with pytest.raises(InvalidDataError, match="from 0 to 9 were evaluated twice, with diff"):
+    with raises(InvalidDataError):
         some(keep=keep).merge(some(seed=1, keep=keep))
 
 

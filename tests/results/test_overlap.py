@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -84,22 +85,22 @@ def test_evaluations_are_matched_by_label() -> None:
 @pytest.mark.parametrize("p", [0, 1, 1.5, math.nan, "0.9", True])
 def test_refuses_other_weights(p: object) -> None:
     one = rankings([[0]])
-    with pytest.raises(InvalidDataError, match="expected a number between 0 and 1"):
+    with raises(InvalidDataError, argument="p"):
         se.rbo(one, one, p=p)
 
 
 def test_refuses_what_are_no_complete_lists() -> None:
     whole = rankings([[0, 1, 2]])
     gapped = se.Rankings.from_positions(csr_matrix([[1, 0, 3]]))
-    with pytest.raises(InvalidDataError, match="list of user 0 of b has positions without an item"):
+    with raises(InvalidDataError):
         se.rbo(whole, gapped)
     tied = se.Rankings.from_scores([[1.0, 1.0, 0.0]], ties="average")
     for pair in ((whole, tied), (tied, whole)):
-        with pytest.raises(InvalidDataError, match="have no certain positions"):
+        with raises(InvalidDataError):
             se.rbo(*pair)
-    with pytest.raises(InvalidDataError, match="a is list; expected Rankings or Evaluation"):
+    with raises(InvalidDataError):
         se.rbo([[0, 1]], whole)
     truth = csr_matrix([[1, 0, 0]])
     without = se.evaluate(whole, truth, "mrr", memory=1 << 24, keep="totals")
-    with pytest.raises(InvalidDataError, match="lists, which were not kept"):
+    with raises(InvalidDataError):
         se.rbo(without, whole)

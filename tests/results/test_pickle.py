@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluations import KINDS, in_blocks, in_memory, merged, of_model, same_everything, saved, some
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
@@ -102,7 +103,7 @@ def test_random_baseline_is_that_of_the_source() -> None:
     for ev in (in_blocks(keep="totals"), in_memory(keep="totals")):
         found = again(ev)
         assert found.random("ndcg@3") == ev.random("ndcg@3")
-    with pytest.raises(InvalidDataError, match="random baseline of coverage@2 needs the lists"):
+    with raises(InvalidDataError):
         again(in_blocks()).random("coverage@2")
 
 

@@ -13,6 +13,7 @@ import pytest
 from cases import Case, cases
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -120,12 +121,12 @@ def test_groups_at_random_deviate_by_chance() -> None:
 
 def test_deviation_needs_groups_of_users() -> None:
     ev, *_ = many()
-    with pytest.raises(InvalidDataError, match="'popularity', which divides the relevant items"):
+    with raises(InvalidDataError):
         ev.deviation("popularity")
-    with pytest.raises(InvalidDataError, match="has no group"):
+    with raises(InvalidDataError, user=1):
         ev.deviation({0: "a"})
     assert ev.deviation(["a"] * 200)["deviation"].isna().all()
-    with pytest.raises(InvalidDataError, match=r"deviation\(\) needs the lists"):
+    with raises(InvalidDataError):
         many(keep="totals")[0].deviation("activity")
 
 
@@ -176,23 +177,22 @@ def test_equal_counts_stay_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "says"),
+    "groups",
     [
-        (["a"] * 5, "groups have 5 plain entries for 200 users"),
-        ({0: "a"}, "user 1 has no group"),
-        (["a"] * 199 + [None], "user 199 has no group (1 evaluated user lacks one)"),
-        (pd.Series(["a", "b"], index=[3, 3]), "name user 3 twice"),
-        ("country", "expected 'activity', 'popularity'"),
-        (7, "groups have 0 plain entries"),
-        ([["a"]] * 200, "cannot be hashed"),
-        (np.ma.masked_array(np.zeros(200)), "plain entries"),
+        ["a"] * 5,
+        {0: "a"},
+        ["a"] * 199 + [None],
+        pd.Series(["a", "b"], index=[3, 3]),
+        "country",
+        7,
+        [["a"]] * 200,
+        np.ma.masked_array(np.zeros(200)),
     ],
 )
-def test_refuses_groups_that_do_not_fit_the_users(groups: Any, says: str) -> None:
+def test_refuses_groups_that_do_not_fit_the_users(groups: Any) -> None:
     ev, *_ = many(no_relevant="zero")
-    with pytest.raises(InvalidDataError) as error:
+    with raises(InvalidDataError):
         ev.by(groups)
-    assert says in str(error.value)
 
 
 def test_users_who_are_left_out_need_no_group() -> None:
@@ -204,13 +204,13 @@ def test_users_who_are_left_out_need_no_group() -> None:
 def test_bands_need_training_data_and_a_metric() -> None:
     ev, *_ = many(train=None)
     for name in ("activity", "popularity"):
-        with pytest.raises(InvalidMetricError, match="needs train"):
+        with raises(InvalidMetricError):
             ev.by(name)
     _, gains, train = many()
     mrr = se.evaluate(ev.rankings, gains, "mrr@5", train=train)
-    with pytest.raises(InvalidMetricError, match="evaluate recall or hit_rate too"):
+    with raises(InvalidMetricError):
         mrr.by("popularity")
-    with pytest.raises(InvalidDataError, match="bands"):
+    with raises(InvalidDataError, argument="bands"):
         mrr.by("activity", bands=0)
 
 
@@ -248,15 +248,15 @@ def best_precision(k: int, level: float, ranked: oracle.Ranked, gains: oracle.Ga
 def test_precision_recall_refuses_uncertain_positions_and_bad_depths() -> None:
     tied = se.Rankings.from_scores([[1.0, 1.0]], ties="average")
     ev = se.evaluate(tied, csr_matrix([[1, 0]]), "ndcg@1")
-    with pytest.raises(InvalidDataError, match="no certain positions"):
+    with raises(InvalidDataError):
         ev.precision_recall()
     plain = se.evaluate(se.Rankings.from_topk([[0]]), csr_matrix([[1]]), "mrr")
     assert repr(plain.precision_recall()).startswith("<PrecisionRecall: ranks 1 to 1, 1 user,")
     for k in (0, 2**63):
-        with pytest.raises(InvalidDataError, match="k: expected a whole number"):
+        with raises(InvalidDataError, argument="k"):
             plain.precision_recall(k)
     far = se.evaluate(csr_matrix([[2**31 - 1]]), csr_matrix([[1]]), "mrr")
-    with pytest.raises(InvalidDataError, match="reaches position 2147483647; give k"):
+    with raises(InvalidDataError):
         far.precision_recall()
 
 
@@ -264,5 +264,5 @@ def test_groups_of_several_types_stay_in_order_of_appearance() -> None:
     lists = se.Rankings.from_topk([[0], [0], [0]])
     ev = se.evaluate(lists, csr_matrix(np.ones((3, 1))), "mrr@1")
     assert ev.by([2, "a", 2]).index.tolist() == [(2, "mrr@1"), ("a", "mrr@1")]
-    with pytest.raises(InvalidDataError, match="groups contain tuples"):
+    with raises(InvalidDataError):
         ev.by([("b", 1), "a", ("b", 1)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from evaluations import some, without_lists
+from raising import raises
 
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results.candidates import CandidateCounts
@@ -77,7 +77,7 @@ def test_distinct_parts_are_in_the_order_of_their_users() -> None:
 
 def test_values_are_kept_only_if_every_part_has_them() -> None:
     running = RunningTotals()
-    with pytest.raises(InvalidDataError, match="no block of users; there is nothing to evaluate"):
+    with raises(InvalidDataError):
         running.part()
     running.add(part_of(10))
     assert running.part().values is not None
@@ -93,7 +93,7 @@ def test_values_are_kept_only_if_every_part_has_them() -> None:
 def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
     one, other = part_of(per_user=False).totals, part_of(10, per_user=False).totals
     ranked = replace(one, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
-    with pytest.raises(InvalidDataError, match="in different ways, top_k and None; evaluate all"):
+    with raises(InvalidDataError):
         ranked.merge(other)
     both = ranked.merge(replace(other, retrieval=Retrieval("top_k", 4, 1, 2, 5, 1, 2)))
     assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5, 7, 9)
@@ -112,7 +112,7 @@ def test_counts_about_users_are_added_up() -> None:
     assert both.seen == (3, 2, 4, 6)
     assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**64 - 3)
     assert both.n_without_list == one.n_without_list + other.n_without_list
-    with pytest.raises(InvalidDataError, match="of given candidates in one block, and of all"):
+    with raises(InvalidDataError):
         one.merge(replace(other, candidates=None))
     without = one.merge(replace(other, seen=None))
     assert without.seen is None

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from callback_cases import evaluating, make
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, MissingExtraError, SparseEvalError
@@ -63,21 +64,21 @@ def test_two_metrics_of_one_name_are_refused() -> None:
     tracker = Tracker(lambda values, step: None)
     tracker({"ndcg@10": 1.0}, 1)
     tracker({"ndcg@10": 2.0}, 2)
-    with pytest.raises(InvalidDataError, match="ndcg@10 and ndcg_at_10 would both be logged as"):
+    with raises(InvalidDataError):
         tracker({"ndcg_at_10": 1.0}, 3)
 
 
 @pytest.mark.parametrize("prefix", ["/", "a", "a//", "a b/", "../", 3, None])
 def test_refuses_prefixes_that_trackers_refuse(prefix: Any) -> None:
-    with pytest.raises(InvalidDataError, match="expected words that end in a slash"):
+    with raises(InvalidDataError):
         Tracker(print, prefix=prefix)
 
 
 @pytest.mark.parametrize("values", [0.5, [("ndcg@10", 0.5)], "ndcg@10"])
 def test_refuses_what_is_not_metrics_by_name(values: Any) -> None:
-    with pytest.raises(InvalidDataError, match="expected an Evaluation, or metrics by name"):
+    with raises(InvalidDataError):
         Tracker(print)(values, 1)
-    with pytest.raises(InvalidDataError, match="step"):
+    with raises(InvalidDataError, argument="step"):
         Tracker(print)({"loss": 1.0}, -1)
 
 
@@ -137,7 +138,7 @@ def test_wandb(holdout: se.Holdout, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run()
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(run=None))
     log = se.track.wandb(prefix="validation/")
-    with pytest.raises(SparseEvalError, match="call wandb.init"):
+    with raises(SparseEvalError):
         log({"ndcg@10": 0.5}, 1)
     monkeypatch.setattr(sys.modules["wandb"], "run", run)
     callback = evaluating(holdout, METRICS, every=5, log=log)
@@ -158,10 +159,8 @@ def test_wandb(holdout: se.Holdout, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.summary == {"ndcg_at_10": ev["ndcg@10"]}
 
 
-@pytest.mark.parametrize(("name", "package"), [("mlflow", "mlflow-skinny"), ("wandb", "wandb")])
-def test_says_what_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch, name: str, package: str
-) -> None:
+@pytest.mark.parametrize("name", ["mlflow", "wandb"])
+def test_says_what_is_not_installed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=f"{name} is not installed: pip install {package}"):
+    with raises(MissingExtraError):
         getattr(se.track, name)()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluations import problem, same_everything, saved
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -105,7 +106,7 @@ def test_keeps_every_number(users: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.values("own_hits@3"), ev.values("own_hits@3"))
     assert not found.higher_is_better("own_hits@3")
     assert found.higher_is_better("own_items@3")
-    with pytest.raises(InvalidMetricError, match="own_hits"):
+    with raises(InvalidMetricError, metric="own_hits"):
         found["own_hits@4"]
     # It is saved, pickled, compared and reported again.
     same_everything(found, saved(found, tmp_path / "b", "csv"))
@@ -141,9 +142,7 @@ def test_values_of_users_are_merged_without_the_formula(tmp_path: Path) -> None:
     for name in (names[0], names[1], names[3]):
         assert found[name] == numbers[name]
     for call in (lambda: found["own_items@3"], found.summary):
-        with pytest.raises(
-            InvalidMetricError, match="own_items@3 is not registered here .*; register it"
-        ):
+        with raises(InvalidMetricError):
             call()
 
 

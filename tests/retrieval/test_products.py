@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -101,15 +102,15 @@ def test_vectors_of_zeros_have_cosine_0() -> None:
 
 def test_refuses_what_fits_to_no_factors() -> None:
     users, items = np.ones((2, 3)), np.ones((4, 3))
-    for options, message in [
-        ({"similarity": "manhattan"}, "expected one of dot, cosine, euclidean"),
-        ({"similarity": None}, "similarity is None"),
-        ({"item_biases": np.ones(3)}, "expected a number for each of 4 rows of item_factors"),
-        ({"user_biases": np.ones((2, 1))}, "user_biases is an array of float64 with shape"),
-        ({"user_biases": [1.0, np.nan]}, "user_biases holds nan in row 1"),
-        ({"item_biases": "abcd"}, "item_biases is a str"),
+    for options in [
+        {"similarity": "manhattan"},
+        {"similarity": None},
+        {"item_biases": np.ones(3)},
+        {"user_biases": np.ones((2, 1))},
+        {"user_biases": [1.0, np.nan]},
+        {"item_biases": "abcd"},
     ]:
-        with pytest.raises(InvalidDataError, match=message):
+        with raises(InvalidDataError):
             se.factor_model(users, items, **options)  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="item_factors, row 1 is so long"):
+    with raises(InvalidDataError, argument="item_factors", row=1):
         se.factor_model(users, np.array([[0.0] * 3, [1e200] * 3]), similarity="euclidean")

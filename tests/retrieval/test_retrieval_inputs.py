@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import retrieval_oracle
+from raising import raises, warns
 from retrieval_cases import (
     ALL,
     Array,
@@ -229,7 +230,7 @@ def test_a_user_who_has_seen_everything_has_an_empty_list(plain: Case) -> None:
     assert (result.ids[[2, 4]] == -1).all()
     assert np.isneginf(result.scores[[2, 4]]).all()
     assert result.lengths.tolist() == [7, 7, 0, 7, 0, 7, 7, 7, 7]
-    with pytest.warns(UserWarning, match=r"\b3\b"):
+    with warns():
         ranks = case.ranks(7, overlap="report")
     check_ranks(case, ranks, k=7)
     # A held-out item that is not a candidate does not count as overlap.
@@ -314,7 +315,7 @@ def overlapping() -> Case:
 @pytest.mark.parametrize("k", [8, None])
 def test_refuses_held_out_items_that_were_seen(overlapping: Case, k: int | None) -> None:
     for options in ({}, {"overlap": "error"}):
-        with pytest.raises(InvalidDataError, match="seen") as raised:
+        with raises(InvalidDataError, user=17) as raised:
             overlapping.ranks(k, **options)
         message = str(raised.value)
         for number in ("17", "23", "4"):
@@ -323,7 +324,7 @@ def test_refuses_held_out_items_that_were_seen(overlapping: Case, k: int | None)
 
 @pytest.mark.parametrize("k", [8, None])
 def test_reports_held_out_items_that_were_seen(overlapping: Case, k: int | None) -> None:
-    with pytest.warns(UserWarning, match=r"\b4\b") as caught:
+    with warns() as caught:
         ranks = overlapping.ranks(k, overlap="report")
     assert len(caught) == 1
     check_ranks(overlapping, ranks, k=k or math.inf)
@@ -370,13 +371,10 @@ def test_takes_tensors_without_a_copy() -> None:
 
 
 @pytest.mark.parametrize("of", ALL)
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [({"requires_grad": True}, r"\.detach\(\)"), ({"device": CUDA}, r"on a GPU; .*\.cpu\(\)")],
-)
-def test_says_how_a_tensor_becomes_readable(of: str, options: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize("options", [{"requires_grad": True}, {"device": CUDA}])
+def test_says_how_a_tensor_becomes_readable(of: str, options: dict[str, Any]) -> None:
     factors = np.ones((3, 2))
     case = Case(factors, factors, 2, None, sparse.csr_matrix(np.eye(3)))
     for side in ("user_factors", "item_factors"):
-        with pytest.raises(InvalidDataError, match=f"{side} is a Tensor .*{says}"):
+        with raises(InvalidDataError, argument=side):
             call(of, case, **{side: Tensor(factors, **options)})

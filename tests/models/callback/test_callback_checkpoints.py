@@ -18,6 +18,7 @@ from callback_cases import (
     trained,
 )
 from killed import run_killed
+from raising import raises
 from systems import need_posix
 
 import sparse_eval as se
@@ -88,7 +89,7 @@ def test_a_full_disk_leaves_a_usable_model(
     for path in tmp_path.iterdir():
         path.unlink()
     model = make(family)
-    with pytest.raises(OutputError, match="iteration_0001.npz: cannot be written"), full_disk():
+    with raises(OutputError), full_disk():
         callback.fit(model)
     assert list(tmp_path.iterdir()) == []
     assert len(callback.history) == 1
@@ -101,13 +102,13 @@ def test_refuses_a_folder_that_disappears(holdout: Any, tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     callback = evaluating(holdout, out=folder)
     folder.rmdir()
-    with pytest.raises(OutputError, match=f"{folder}/iteration_0001.npz: cannot be written"):
+    with raises(OutputError):
         callback.fit(make("lmf"))
 
 
 def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path: Path) -> None:
     model = make("als", random_state=np.random.default_rng(0))
-    with pytest.raises(UnsupportedModelError, match="random_state is a Generator"):
+    with raises(UnsupportedModelError):
         evaluating(holdout, out=tmp_path).fit(model)
     assert model.item_factors is None  # refused before the training
     evaluating(holdout).fit(model)
@@ -157,10 +158,10 @@ def test_a_killed_training_leaves_the_best_so_far(holdout: Any, tmp_path: Path) 
 
 
 def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:
-    with pytest.raises(InvalidDataError, match="name its folder with out="):
+    with raises(InvalidDataError):
         evaluating(holdout, keep="best")
-    with pytest.raises(InvalidDataError, match="keep"):
+    with raises(InvalidDataError, argument="keep"):
         evaluating(holdout, keep="last", out=tmp_path)
     undefined = evaluating(holdout, "fcp@1", keep="best", out=tmp_path)
-    with pytest.raises(InvalidMetricError, match="nothing says which model is best"):
+    with raises(InvalidMetricError):
         undefined.fit(make("als"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from callback_cases import (
 )
 from implicit.nearest_neighbours import CosineRecommender
 from own_process import own_process
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import (
@@ -87,33 +87,30 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
     model = make(family)
     callback = evaluating(holdout)
     watch = callback.on(model)
-    with pytest.raises(InvalidDataError, match="user_factors, row 17 is not finite"):
+    with raises(InvalidDataError, argument="user_factors"):
         model.fit(holdout.train, show_progress=False, callback=spoil)
     assert callback.history.index.tolist() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "error"),
     [
-        ({"every": 0}, InvalidDataError, "every: expected a whole number of at least 1, found 0"),
-        ({"every": 1.5}, InvalidDataError, "every: expected"),
-        ({"patience": 0}, InvalidDataError, "patience: expected a whole number of at least 1"),
-        ({"patience": True}, InvalidDataError, "patience: expected"),
-        ({"metrics": "ndgc@10"}, InvalidMetricError, "no metric 'ndgc'; did you mean 'ndcg'"),
-        ({"metrics": ["ndcg@10", "coverage"]}, InvalidMetricError, "coverage has no cut-off"),
-        ({"metrics": []}, InvalidMetricError, "no metric is asked for"),
-        ({"metrics": ["ndcg@10", "calibration@5"]}, InvalidMetricError, "needs item_groups"),
-        ({"metrics": ["ndcg@5", "map@5"], "monitor": "ndcg@10"}, InvalidMetricError,
-         "monitor is 'ndcg@10', which is not among the metrics; expected one of ndcg@5, map@5"),
-        ({"monitor": "recall@{5,10}"}, InvalidMetricError, "monitor is 'recall@{5,10}'"),
-        ({"monitor": "recal@5"}, InvalidMetricError, "no metric 'recal'"),
-        ({"log": "mlflow"}, InvalidDataError, "log is 'mlflow'; expected a function"),
+        ({"every": 0}, InvalidDataError),
+        ({"every": 1.5}, InvalidDataError),
+        ({"patience": 0}, InvalidDataError),
+        ({"patience": True}, InvalidDataError),
+        ({"metrics": "ndgc@10"}, InvalidMetricError),
+        ({"metrics": ["ndcg@10", "coverage"]}, InvalidMetricError),
+        ({"metrics": []}, InvalidMetricError),
+        ({"metrics": ["ndcg@10", "calibration@5"]}, InvalidMetricError),
+        ({"metrics": ["ndcg@5", "map@5"], "monitor": "ndcg@10"}, InvalidMetricError),
+        ({"monitor": "recall@{5,10}"}, InvalidMetricError),
+        ({"monitor": "recal@5"}, InvalidMetricError),
+        ({"log": "mlflow"}, InvalidDataError),
     ],
 )  # fmt: skip
-def test_refuses_options(
-    holdout: Any, options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=re.escape(message)):
+def test_refuses_options(holdout: Any, options: dict[str, Any], error: type[Exception]) -> None:
+    with raises(error):
         evaluating(holdout, **options)
 
 
@@ -121,17 +118,17 @@ def test_refuses_data(holdout: Any, tmp_path: Path) -> None:
     larger = holdout.validation.copy()
     larger.resize((N_USERS, N_ITEMS + 1))
     for truth in (larger, se.Relevance.from_csr(larger)):
-        with pytest.raises(InvalidDataError, match="validation has 41 items .* train 40"):
+        with raises(InvalidDataError):
             EvaluationCallback(holdout.train, truth, "ndcg@10")
-    with pytest.raises(InvalidDataError, match="validation has no relevant item"):
+    with raises(InvalidDataError):
         EvaluationCallback(holdout.train, holdout.validation * 0, "ndcg@10")
     wrong = holdout.train.copy()
     wrong.data[3] = np.nan
-    with pytest.raises(InvalidDataError, match="the train matrix holds nan in row"):
+    with raises(InvalidDataError, argument="train", row=0, column=34):
         EvaluationCallback(wrong, holdout.validation, "ndcg@10")
     file = tmp_path / "file"
     file.write_text("not a folder")
-    with pytest.raises(OutputError, match=f"{file}: cannot be used as an output folder"):
+    with raises(OutputError):
         evaluating(holdout, out=file)
     assert file.read_text() == "not a folder"
 
@@ -139,11 +136,11 @@ def test_refuses_data(holdout: Any, tmp_path: Path) -> None:
 def test_refuses_models(family: str, holdout: Any) -> None:
     callback = evaluating(holdout)
     model = make(family)
-    with pytest.raises(UnsupportedModelError, match=r"callback=callback\.on\(model\)"):
+    with raises(UnsupportedModelError):
         model.fit(holdout.train, show_progress=False, callback=callback)
     for thing in (CosineRecommender(), object(), None):
         for tell in (callback.on, callback.fit):
-            with pytest.raises(UnsupportedModelError, match="is not trained in iterations"):
+            with raises(UnsupportedModelError):
                 tell(thing)
 
 
@@ -151,10 +148,10 @@ def test_refuses_matrices_of_other_users_or_items(family: str, holdout: Any) -> 
     callback = evaluating(holdout)
     part = holdout.train[:, :-1]
     model = make(family, 2)
-    with pytest.raises(InvalidDataError, match="train has 40 items, the model 39"):
+    with raises(InvalidDataError):
         model.fit(part, show_progress=False, callback=callback.on(model))
     for tell in (callback.on, callback.fit):
-        with pytest.raises(InvalidDataError, match=r"fitted to 120 users and 39 items, train has"):
+        with raises(InvalidDataError):
             tell(model)
-    with pytest.raises(InvalidDataError, match=r"train has shape \(120, 39\), the callback's"):
+    with raises(InvalidDataError):
         callback.fit(make(family, 2), part)

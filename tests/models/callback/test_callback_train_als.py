@@ -16,6 +16,7 @@ from callback_cases import (
     stop_of,
     trained,
 )
+from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import (
@@ -52,7 +53,7 @@ def test_train_als_uses_the_weights_of_its_own_matrix(holdout: Any) -> None:
     assert bits(result) == bits(expected)
     unweighted = se.train_als(holdout.train, factors=4, iterations=3)
     assert bits(result) != bits(unweighted)
-    with pytest.raises(InvalidDataError, match="train has shape") as error:
+    with raises(InvalidDataError) as error:
         se.train_als(holdout.train[:-1], callback=evaluating(holdout))
     assert "diverged" not in str(error.value)
 
@@ -68,7 +69,7 @@ def test_train_als_takes_a_read_only_matrix(holdout: Any, with_callback: bool) -
 
 def test_train_als_that_diverges_under_a_callback(holdout: Any) -> None:
     callback = evaluating(holdout)
-    with pytest.raises(SparseEvalError, match="not finite; train again with a lower alpha"):
+    with raises(SparseEvalError, argument="user_factors"):
         se.train_als(holdout.train * 1e30, factors=4, alpha=1e30, iterations=2, callback=callback)
     assert callback.history.empty
 
@@ -148,5 +149,5 @@ def test_a_model_on_a_device(holdout: Any, tmp_path: Path, curves: dict[str, Any
         trained("bpr", holdout, done)
     )
     callback.on(model)  # a warm start: its size is that of the model on the CPU
-    with pytest.raises(InvalidDataError, match="fitted to 120 users and 40 items"):
+    with raises(InvalidDataError):
         EvaluationCallback(holdout.train[:, :30], holdout.validation[:, :30], "ndcg@10").on(model)

