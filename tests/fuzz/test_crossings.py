@@ -19,7 +19,7 @@ from ways import LEAST, small_blocks
 from ways_cases import of_users_with_relevant
 
 import sparse_eval as se
-from sparse_eval.metrics import CONVENTIONS, REGISTRY
+from sparse_eval.metrics import CONVENTIONS, REGISTRY, Definition
 from sparse_eval.models import source as model_source
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -29,8 +29,8 @@ CUTOFFS = ("@1", "@2", "@4", "@200", "")
 #: What there is for each rule of a protocol, and for each option of an evaluation.
 RULES: dict[str, tuple[Any, ...]] = {
     "convention": tuple(CONVENTIONS),
-    "no_relevant": ("exclude", "zero", "judged"),
-    "without_list": ("exclude", "zero"),
+    "no_relevant": ("zero", "judged"),
+    "without_list": ("exclude",),
     "filter_seen": (False,),
     "judged_only": (True,),
 }
@@ -66,21 +66,26 @@ def drawn(random: Random) -> Problem | None:
     part[0, 0] = 2
     gains = rng.choice(random.choice([[0.0, 1.0, 2.0], [1.0]]), part.shape)
     gains[0, 0] = 1.0
+    gains[-1] *= random.choice([1.0, 3.0])
     held_out = csr_matrix((gains[part == 2], np.nonzero(part == 2)), part.shape)
-    train = csr_matrix((part == 1) * 1.0)
-    metrics = random.sample(spellings(), random.randint(1, 3))
+    known = (part == 2) & (rng.random(part.shape) < random.choice([0.0, 0.0, 0.8]))
+    train = csr_matrix(((part == 1) | known) * 1.0)
+    entries = random.choices(list(REGISTRY.values()), k=random.randint(1, 3))
+    metrics = [spelled(entry, random) for entry in entries]
     chosen = random.sample([*RULES, *OPTIONS], random.randint(1, 3))
     rules = {name: random.choice(RULES[name]) for name in chosen if name in RULES}
     options: dict[str, Any] = {}
     if "candidates" in chosen:
         options["candidates"] = csr_matrix(rng.random(part.shape) < 0.6)
-    if "items" in chosen:
+    needed = {need.removeprefix("item_") for entry in entries for need in entry.needs} - {"train"}
+    if "items" in chosen or needed:
         given = {
             "groups": rng.integers(0, 3, n_items),
             "vectors": rng.integers(-2, 3, (n_items, 2)) / 2,
             "propensity": rng.integers(1, 9, n_items) / 8,
         }
-        names = random.sample(sorted(given), random.randint(1, 3))
+        used = ["groups", "vectors"] + ["propensity"] * any("given" in name for name in metrics)
+        names = needed or random.sample(used, random.randint(1, len(used)))
         options["items"] = se.ItemData(**{name: given[name] for name in names})
     if "users" in chosen:
         options["users"] = np.flatnonzero(rng.random(n_users) < 0.5)
@@ -100,14 +105,11 @@ def drawn(random: Random) -> Problem | None:
         return None
 
 
-def spellings() -> list[str]:
-    """Return every metric with every value of every option, at every cut-off."""
-    names = []
-    for entry in REGISTRY.values():
-        choices = [(o.name, value) for o in entry.options for value in getattr(o, "values", ())]
-        forms = [entry.name] + [f"{entry.name}({name}={value})" for name, value in choices]
-        names += [form + cut for form in forms for cut in CUTOFFS]
-    return names
+def spelled(entry: Definition, random: Random) -> str:
+    """Draw the value of one option of a metric, or none, and a cut-off."""
+    choices = [(o.name, value) for o in entry.options for value in getattr(o, "values", ())]
+    forms = [entry.name] + [f"{entry.name}({name}={value})" for name, value in choices]
+    return random.choice(forms) + random.choice(CUTOFFS)
 
 
 def outcome(call: Callable[[], se.Evaluation]) -> Any:
