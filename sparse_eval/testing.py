@@ -249,7 +249,7 @@ def _variants(
     yield "one thread is used", problem.evaluated(num_threads=1), None
     yield "memory is limited", problem.evaluated(memory=_MEMORY), None
     yield "users are shared by an executor", problem.evaluated(client=pool), None
-    yield "users have no values kept", problem.evaluated(keep="totals"), None
+    yield "no values are kept", problem.evaluated(keep="totals"), None
     objects = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
     yield "lists are Rankings", problem.evaluated(*objects), None
     labelled = problem.with_ids()
@@ -392,9 +392,12 @@ def _values(ev: Evaluation, name: str) -> dict[Hashable, float]:
     """Return the values of users, empty for a metric of all users together."""
     if not ev.is_per_user(name):
         return {}
-    values = ev.values(name).tolist()
-    users = range(len(values)) if ev.users is None else ev.users.tolist()
-    return dict(zip(users, values, strict=True))
+    return dict(zip(_users(ev), ev.values(name).tolist(), strict=True))
+
+
+def _users(ev: Evaluation) -> list[Hashable]:
+    """Return the ids of users, or their rows."""
+    return list(range(len(ev.n_relevant))) if ev.users is None else list(ev.users)
 
 
 def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any = None) -> None:
@@ -402,7 +405,7 @@ def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any 
     for name in found.names:
         before: dict[Hashable, float] = {}
         here = before
-        if "no values" not in change:
+        if "no values are kept" not in change:
             before, here = _values(expected, name), _values(found, name)
         if rows is not None:
             here = {int(rows[row]): here[row] for row in here if isinstance(row, int)}
@@ -417,3 +420,295 @@ def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any 
                 )
 
 
+def check_model(
+    model: ModelLike,
+    train: Any,
+    validation: Any = None,
+    *,
+    metrics: MetricsLike = ("ndcg@{5,10}", "map@10", "recall@10"),
+    k: int = 10,
+) -> None:
+    """Check the lists of a model, and that all ways to its metrics agree.
+
+    No list has an item twice, or one that its user has in train. Lists do not depend on the order
+    of users, on groups of them, or on threads. `recommend`, `top_k`, `ranks` and `evaluate_model`
+    (in memory, within a memory limit, with an executor, with and without lists) agree to the last
+    bit with `evaluate` of the lists. Inputs are not modified. A train matrix with another number of
+    items raises an error.
+
+    Parameters
+    ----------
+    model, train, validation
+        As in `evaluate_model`; a `Holdout` stands for the last two.
+    metrics : str, Metric, iterable of them, or Protocol
+        Each with a cut-off, since lists are evaluated too.
+    k : int
+        The length of the lists to compare.
+
+    Raises
+    ------
+    AssertionError
+        If two ways differ. The message names the model, the change and the first user.
+    SparseEvalError
+        As from `evaluate_model`.
+
+    See Also
+    --------
+    check_metric, check_source : Check a metric, or a form of the data.
+
+    Notes
+    -----
+    Neighbour models of implicit and a model in a `Recommender` make their own lists, and their
+    scores may differ in the last bits between groups of users. `top_k`, `ranks`, `memory` and
+    `client` do not take them and are left out.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=40, n_items=30, n_interactions=400, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> se.testing.check_model(se.baselines.item_knn(holdout.train), holdout)
+    """
+    parts = (train,) if isinstance(train, Holdout) else (train, validation)
+    protocol = Protocol.of(metrics)
+    sides = {"model": model, "train": train, "validation": validation}
+    before = {role: _digests(side) for role, side in sides.items()}
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+        warnings.simplefilter("ignore")
+        check = _ModelCheck(model, parts, protocol, k, pool)
+        check.lists()
+        check.ways()
+        if check.exact:
+            check.ranks()
+        if not any(label is not None for label in labels_of(check.seen)):
+            check.other_catalogue()
+    for role, side in sides.items():
+        after = _digests(side)
+        changed = [place for place, digest in before[role].items() if after.get(place) != digest]
+        if changed:
+            raise AssertionError(f"{check.name}: an evaluation changed {role}{changed[0]}")
+
+
+class _ModelCheck:
+    """What a model recommends to the users of some data, and its evaluation."""
+
+    def __init__(
+        self,
+        model: Any,
+        parts: tuple[Any, ...],
+        protocol: Protocol,
+        k: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.model, self.parts, self.protocol, self.k, self.pool = model, parts, protocol, k, pool
+        self.name = type(model).__name__
+        self.exact = is_exact(as_model(open_model(model)))
+        whole = parts[0]
+        self.folded = isinstance(whole, Holdout) and whole.fold_in is not None
+        held = whole.validation if isinstance(whole, Holdout) else parts[1]
+        seen = whole.seen if self.folded else whole.train if isinstance(whole, Holdout) else whole
+        self.seen, self.held = training_matrix(seen), held
+        self.length = max([k, *(metric.k for metric in protocol.metrics)])
+        self.recs = recommend(model, whole, self.length, filter_seen=protocol.filter_seen)
+
+    def fail(self, what: str, rows: pd.DataFrame) -> None:
+        """Raise if there is a row: it shows a fault."""
+        if len(rows):
+            first = rows.iloc[0]
+            raise AssertionError(
+                f"{self.name}: {what}, first for user {first['user']!r} and item {first['item']!r}"
+            )
+
+    def lists(self) -> None:
+        """Check what is in the lists, and that they depend on their users only."""
+        recs = self.recs
+        self.fail("an item is listed twice", recs[recs.duplicated(["user", "item"])])
+        place = recs.groupby("user", sort=False).cumcount() + 1
+        self.fail("ranks do not count from 1", recs[recs["rank"] != place])
+        if self.protocol.filter_seen:
+            import pandas as pd
+
+            users, items = (
+                np.arange(n) if ids is None else ids
+                for n, ids in zip(self.seen.shape, labels_of(self.seen), strict=True)
+            )
+            rows, columns = self.seen.tocoo().coords
+            seen = pd.DataFrame({"user": users[rows], "item": items[columns]})
+            self.fail("an item of train is listed", recs.merge(seen, on=["user", "item"]))
+        users = recs["user"].unique()
+        shuffled = np.random.default_rng(0).permutation(users)
+        options = {"filter_seen": self.protocol.filter_seen}
+        for change, groups, threads in (
+            ("users are in another order", [shuffled], None),
+            ("users are in two groups", [users[: len(users) // 3], users[len(users) // 3 :]], None),
+            ("one thread is used", [users], 1),
+        ):
+            for group in groups:
+                found = recommend(
+                    self.model, self.parts[0], self.length, users=group, num_threads=threads,
+                    **options,
+                )  # fmt: skip
+                self.same_lists(found, group, f"the lists differ if {change}")
+        if self.exact and not self.folded:
+            top = top_k(self.model, self.length, users=users, **self._seen())
+            listed = top.ids >= 0
+            rows = np.repeat(np.arange(len(users)), listed.sum(axis=1))
+            found = recs.assign(user=users[rows], score=top.scores[listed])
+            self.same_lists(found, users, "top_k and recommend differ")
+            pairs = recs[["user", "item"]].assign(column=top.ids[listed])
+            kinds = pairs.drop_duplicates(["item", "column"])
+            is_twice = kinds["item"].duplicated() | kinds["column"].duplicated()
+            self.fail("top_k and recommend list other items", kinds[is_twice])
+
+    def _seen(self) -> dict[str, Any]:
+        return {"seen": self.seen} if self.protocol.filter_seen else {}
+
+    def same_lists(self, found: pd.DataFrame, users: Any, fault: str) -> None:
+        """Compare the lists of some users with those of all."""
+        import pandas as pd
+
+        before = dict(tuple(self.recs.groupby("user", sort=False)))
+        expected = pd.concat([before[user] for user in users], ignore_index=True)
+        columns = ["user", "item", "rank"] + ["score"] * self.exact
+        same = len(found) == len(expected) and (
+            found[columns].reset_index(drop=True) == expected[columns]
+        ).all(axis=1)
+        self.fail(fault, expected[~same] if len(found) == len(expected) else expected)
+
+    def ways(self) -> None:
+        """Check all ways to the metrics."""
+        data = (*self.parts, self.protocol)
+        whole = evaluate_model(self.model, *data)
+        _check_range(whole, self.name)
+        ways: dict[str, dict[str, Any]] = {
+            "one thread is used": {"num_threads": 1},
+            "no values are kept": {"keep": "totals"},
+            "lists are kept": {"keep": "lists"},
+        }
+        if self.exact:
+            ways["memory is limited"] = {"memory": _MEMORY}
+            ways["users are shared by an executor"] = {"client": self.pool}
+        for change, options in ways.items():
+            found = evaluate_model(self.model, *data, **options)
+            _check_same(found, whole, f"{change}, {self.name}")
+        own = self._own_lists(whole)
+        found = evaluate(own, self.held, self.protocol, train=self.seen)
+        _check_same(found, whole, f"its lists are evaluated, {self.name}")
+
+    def _own_lists(self, whole: Evaluation) -> Any:
+        """Return the lists of users with relevant items, who are those that are ranked."""
+        recs = self.recs.drop(columns="score")
+        if whole.users is not None:
+            return recs[recs["user"].isin(whole.users[whole.n_relevant > 0])]
+        recs = recs[np.isin(recs["user"], np.flatnonzero(whole.n_relevant > 0))]
+        rows = recs["rank"], (recs["user"], recs["item"])
+        return Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
+
+    def ranks(self) -> None:
+        """Check that the ranks of held-out items are those in the lists."""
+        if self.folded:
+            return
+        found = ranks(self.model, self.held, self.length, overlap="report", **self._seen())
+        table = found.to_frame()
+        both = table.merge(self.recs, on=["user", "item", "rank"], how="left", indicator=True)
+        self.fail("ranks finds other ranks", both[both["_merge"] != "both"])
+
+    def other_catalogue(self) -> None:
+        """Check that a train matrix with one more item raises an error."""
+        wide = self.seen.copy()
+        wide.resize(self.seen.shape[0], self.seen.shape[1] + 1)
+        try:
+            evaluate_model(self.model, wide, self.held, self.protocol)
+        except SparseEvalError:
+            return
+        raise AssertionError(f"{self.name} takes a train matrix with one more item")
+
+
+def _digests(side: Any, depth: int = 3) -> dict[str, str]:
+    """Return a digest of each array in an object, by its place in it."""
+    if isinstance(side, np.ndarray):
+        text = repr(side.tolist()) if side.dtype == object else ""
+        return {"": sha256(text.encode() or np.ascontiguousarray(side)).hexdigest()}
+    if not depth:
+        return {}
+    inside: Iterable[tuple[Any, Any]] = ()
+    if isinstance(side, list | tuple):
+        inside = enumerate(side)
+    elif isinstance(side, Mapping):
+        inside = side.items()
+    elif hasattr(side, "to_numpy"):
+        inside = [("values", side.to_numpy())]
+    elif hasattr(side, "__dict__"):
+        inside = vars(side).items()
+    return {
+        f".{name}{place}": digest
+        for name, value in list(inside)
+        for place, digest in _digests(value, depth - 1).items()
+    }
+
+
+def check_source(
+    predictions: Any,
+    validation: Any,
+    *,
+    like: tuple[Any, Any],
+    metrics: MetricsLike = ("ndcg@10", "recall@5", "map@10", "mrr", "hit_rate@1"),
+    train: Any = None,
+) -> None:
+    """Check that lists and relevant items in another form give the same evaluation.
+
+    All numbers of `Evaluation.summary`, the users with their values, and the ids of users and items
+    must be the same to the last bit as for the plain form, with values and with totals only.
+
+    Parameters
+    ----------
+    predictions, validation : as in `evaluate`, or callable
+        The form to check. A function without arguments is called for each evaluation, for forms
+        that can be read only once, such as an Arrow stream.
+    like : tuple
+        Predictions and validation in a form that is known to work, with the same ids.
+    metrics : str, Metric, iterable of them, or Protocol
+        The metrics to compare.
+    train : as in `evaluate`, optional
+        Training data for both evaluations.
+
+    Raises
+    ------
+    AssertionError
+        If something differs. The message names the metric and the first user.
+    SparseEvalError
+        As from `evaluate`.
+
+    See Also
+    --------
+    check_metric, check_model : Check a metric or a model.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import sparse_eval as se
+    >>> lists = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 8], "rank": [1, 2, 1]})
+    >>> held_out = pd.DataFrame({"user": ["a", "b"], "item": [8, 7], "gain": [1.0, 2.0]})
+    >>> se.testing.check_source(lists[::-1], held_out, like=(lists, held_out))
+    """
+
+    def outcome(sides: Iterable[Any], keep: Any) -> Evaluation:
+        opened = [side() if callable(side) else side for side in sides]
+        return evaluate(*opened, metrics, train=train, keep=keep)
+
+    form = f"the data are a {type(predictions).__name__} and a {type(validation).__name__}"
+    for keep in ("values", "totals"):
+        found, plain = outcome((predictions, validation), keep), outcome(like, keep)
+        _check_same(found, plain, form + ("" if keep == "values" else " and no values are kept"))
+        numbers = ["mean", "std", "ci_low", "ci_high", "n_users", "n_skipped"]
+        one, other = found.summary()[numbers], plain.summary()[numbers]
+        for name in one.index[~((one == other) | (one.isna() & other.isna())).all(axis=1)]:
+            raise AssertionError(
+                f"{name} has the summary {one.loc[name].to_dict()}, and had "
+                f"{other.loc[name].to_dict()} before: {form}"
+            )
+    found, plain = outcome((predictions, validation), "values"), outcome(like, "values")
+    prints = [dict(zip(_users(ev), ev.fingerprints.tolist(), strict=True)) for ev in (found, plain)]
+    for user in prints[0].keys() | prints[1].keys():
+        if prints[0].get(user) != prints[1].get(user):
+            raise AssertionError(f"user {user!r} has other relevant items: {form}")
