@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from .core.types import CSRMatrix
+    from .evaluation.runners import ClientLike
     from .models.accepted import ModelLike
     from .results import Evaluation
 
 __all__ = ["check_metric", "check_model", "check_source"]
 
 #: Cut-offs of the spellings of a metric.
-_CUTOFFS = (1, 2, 5, None)
+_CUTOFFS = (1, 2, 5)
 _MEMORY = 1 << 29
 
 
@@ -70,7 +70,7 @@ def check_metric(
     ----------
     metric : str, Metric, iterable of them, or Protocol
         A spelling such as ``"ndcg@10"``, or the name of a registered metric, which stands for all
-        values of its options at several cut-offs. A `Protocol` also has rules.
+        values of its options, by default at several cut-offs. A `Protocol` also has rules.
     expected : callable, optional
         ``expected(items, gains)``, a plain definition of one metric: the items of a user in the
         order of the list, which may be longer than the cut-off, and the stored gains of that user
@@ -133,9 +133,9 @@ class _Problem(NamedTuple):
     """Positions, gains and training data of users × items, and data of items."""
 
     protocol: Protocol
-    positions: CSRMatrix
-    gains: CSRMatrix
-    train: CSRMatrix
+    positions: Any
+    gains: Any
+    train: Any
     items: dict[str, Any]
 
     @classmethod
@@ -158,7 +158,8 @@ class _Problem(NamedTuple):
         apart = rng.random() < 0.7  # else lists and relevant items may be in train
         train &= ~(stored & apart)
         for user in range(n_users):
-            length = int(rng.choice([0, 1, 3, n_items, rng.integers(n_items + 1)]))
+            length = int(rng.choice([0, 1, 3, n_items, int(rng.integers(n_items + 1))]))
+            length = length or int(user in (0, n_users - 1))
             listed = rng.permutation(n_items)[:length]
             train[user, listed] &= not apart
             # A gap stands for an irrelevant item that could be recommended.
@@ -195,7 +196,8 @@ class _Problem(NamedTuple):
         of_train = np.r_[users, len(users) : self.train.shape[0]]
         sides = [side[users][:, items] for side in (self.positions, self.gains)]
         sides.append(self.train[of_train][:, items])
-        return _Problem(self.protocol, *sides, {k: v[items] for k, v in self.items.items()})
+        taken = {name: value[items] for name, value in self.items.items()}
+        return self._replace(positions=sides[0], gains=sides[1], train=sides[2], items=taken)
 
     def of(self, chosen: Iterable[Metric]) -> _Problem:
         """Return the problem for some of the metrics."""
@@ -227,6 +229,9 @@ class _Problem(NamedTuple):
 #: After this change, sums over the data of items may differ in the last bits.
 _COLUMNS = "items have other columns"
 
+#: After this change, there are no values of users.
+_TOTALS = "no values are kept"
+
 #: A change, the evaluation with it, and the row that each of its users had before.
 _Variant = tuple[str, "Evaluation", Any]
 
@@ -249,13 +254,15 @@ def _variants(
     yield "one thread is used", problem.evaluated(num_threads=1), None
     yield "memory is limited", problem.evaluated(memory=_MEMORY), None
     yield "users are shared by an executor", problem.evaluated(client=pool), None
-    yield "no values are kept", problem.evaluated(keep="totals"), None
+    yield _TOTALS, problem.evaluated(keep="totals"), None
     objects = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
     yield "lists are Rankings", problem.evaluated(*objects), None
     labelled = problem.with_ids()
     tables = labelled["predictions"].to_frame(), _table(labelled["validation"])
-    tables = tuple(one.sample(frac=1, random_state=1) for one in tables)
-    given = labelled | dict(zip(("predictions", "validation"), tables, strict=True))
+    given = labelled | {
+        role: table.sample(frac=1, random_state=1)
+        for role, table in zip(("predictions", "validation"), tables, strict=True)
+    }
     has_ties = len(counts) < n_items and "train" in _request(problem.protocol).side_inputs
     if len(tables[0]) and not has_ties:  # items of train only get the last columns
         yield f"lists are a frame and {_COLUMNS}", problem.evaluated(**given), None
@@ -294,16 +301,14 @@ def _request(protocol: Protocol) -> Request:
 def _table(relevance: Relevance) -> pd.DataFrame:
     import pandas as pd
 
-    users, items = relevance.users, relevance.items_index
-    assert users is not None
-    assert items is not None
+    users, items = (cast("pd.Index[Any]", ids) for ids in labels_of(relevance))
     rows = np.repeat(np.arange(len(users)), np.diff(relevance.indptr))
     return pd.DataFrame(
         {"user": users[rows], "item": items[relevance.items], "gain": relevance.gains}
     )
 
 
-def _padded(positions: CSRMatrix) -> Any:
+def _padded(positions: Any) -> Any:
     """Return items by rank with -1 behind the last, None if a list has a gap."""
     lengths = np.diff(positions.indptr)
     width = int(positions.data.max(initial=1))
@@ -331,13 +336,15 @@ def _spellings(entry: Definition) -> list[str]:
         else:
             words = option.default, "0.5" if option.below <= 1 else "5"
         values.append([f"{option.name}={word}" for word in words])
+    least = entry.least_cutoff
+    cutoffs = {"none": [""], "required": [], "optional": [""]}[entry.cutoff]
+    cutoffs += [f"@{k}" for k in _CUTOFFS if k >= least and entry.cutoff != "none"]
     names = []
-    for chosen in product(*values):
-        inside = "(" + ",".join(chosen) + ")" if chosen else ""
-        for k in _CUTOFFS:
-            is_allowed = entry.cutoff != ("required" if k is None else "none")
-            if is_allowed and (k is None or k >= entry.least_cutoff):
-                names.append(entry.name + inside + ("" if k is None else f"@{k}"))
+    for number, chosen in enumerate(product(*values)):
+        form = entry.name + (f"({','.join(chosen)})" if chosen else "")
+        # The default options at each cut-off, others at one.
+        ends = cutoffs if number == 0 else [cutoffs[number % len(cutoffs)]]
+        names += [form + end for end in ends]
     return [name for name in names if _is_valid(name)]
 
 
@@ -354,6 +361,8 @@ def _is_valid(name: str) -> bool:
 def _check_range(ev: Evaluation, where: str) -> None:
     for plan in ev.request.plans:
         name, low, high = str(plan.metric), plan.definition.lower, plan.upper
+        if ev.request.no_relevant != "exclude":  # a user may count 0
+            low, high = min(low, 0.0), max(high, 0.0)
         found = {"all users": ev[name], **_values(ev, name)}
         slack = 1e-12 * max(1.0, abs(low), abs(high) if math.isfinite(high) else 0.0)
         for user, value in found.items():
@@ -405,7 +414,7 @@ def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any 
     for name in found.names:
         before: dict[Hashable, float] = {}
         here = before
-        if "no values are kept" not in change:
+        if _TOTALS not in change:
             before, here = _values(expected, name), _values(found, name)
         if rows is not None:
             here = {int(rows[row]): here[row] for row in here if isinstance(row, int)}
@@ -478,7 +487,7 @@ def check_model(
         check = _ModelCheck(model, parts, protocol, k, pool)
         check.lists()
         check.ways()
-        if check.exact:
+        if check.exact and protocol.filter_seen:
             check.ranks()
         if not any(label is not None for label in labels_of(check.seen)):
             check.other_catalogue()
@@ -549,8 +558,8 @@ class _ModelCheck:
                     **options,
                 )  # fmt: skip
                 self.same_lists(found, group, f"the lists differ if {change}")
-        if self.exact and not self.folded:
-            top = top_k(self.model, self.length, users=users, **self._seen())
+        if self.exact and not self.folded and self.protocol.filter_seen:
+            top = top_k(self.model, self.length, users=users, seen=self.seen)
             listed = top.ids >= 0
             rows = np.repeat(np.arange(len(users)), listed.sum(axis=1))
             found = recs.assign(user=users[rows], score=top.scores[listed])
@@ -559,9 +568,6 @@ class _ModelCheck:
             kinds = pairs.drop_duplicates(["item", "column"])
             is_twice = kinds["item"].duplicated() | kinds["column"].duplicated()
             self.fail("top_k and recommend list other items", kinds[is_twice])
-
-    def _seen(self) -> dict[str, Any]:
-        return {"seen": self.seen} if self.protocol.filter_seen else {}
 
     def same_lists(self, found: pd.DataFrame, users: Any, fault: str) -> None:
         """Compare the lists of some users with those of all."""
@@ -573,7 +579,7 @@ class _ModelCheck:
         same = len(found) == len(expected) and (
             found[columns].reset_index(drop=True) == expected[columns]
         ).all(axis=1)
-        self.fail(fault, expected[~same] if len(found) == len(expected) else expected)
+        self.fail(fault, expected[np.broadcast_to(~np.asarray(same), len(expected))])
 
     def ways(self) -> None:
         """Check all ways to the metrics."""
@@ -582,7 +588,7 @@ class _ModelCheck:
         _check_range(whole, self.name)
         ways: dict[str, dict[str, Any]] = {
             "one thread is used": {"num_threads": 1},
-            "no values are kept": {"keep": "totals"},
+            _TOTALS: {"keep": "totals"},
             "lists are kept": {"keep": "lists"},
         }
         if self.exact:
@@ -608,14 +614,14 @@ class _ModelCheck:
         """Check that the ranks of held-out items are those in the lists."""
         if self.folded:
             return
-        found = ranks(self.model, self.held, self.length, overlap="report", **self._seen())
+        found = ranks(self.model, self.held, self.length, overlap="report", seen=self.seen)
         table = found.to_frame()
         both = table.merge(self.recs, on=["user", "item", "rank"], how="left", indicator=True)
         self.fail("ranks finds other ranks", both[both["_merge"] != "both"])
 
     def other_catalogue(self) -> None:
         """Check that a train matrix with one more item raises an error."""
-        wide = self.seen.copy()
+        wide: Any = self.seen.copy()
         wide.resize(self.seen.shape[0], self.seen.shape[1] + 1)
         try:
             evaluate_model(self.model, wide, self.held, self.protocol)
@@ -627,8 +633,8 @@ class _ModelCheck:
 def _digests(side: Any, depth: int = 3) -> dict[str, str]:
     """Return a digest of each array in an object, by its place in it."""
     if isinstance(side, np.ndarray):
-        text = repr(side.tolist()) if side.dtype == object else ""
-        return {"": sha256(text.encode() or np.ascontiguousarray(side)).hexdigest()}
+        text = repr(side.tolist()).encode() if side.dtype == object else side.tobytes()
+        return {"": sha256(text).hexdigest()}
     if not depth:
         return {}
     inside: Iterable[tuple[Any, Any]] = ()
@@ -654,11 +660,13 @@ def check_source(
     like: tuple[Any, Any],
     metrics: MetricsLike = ("ndcg@10", "recall@5", "map@10", "mrr", "hit_rate@1"),
     train: Any = None,
+    memory: int | None = None,
+    client: ClientLike | None = None,
 ) -> None:
     """Check that lists and relevant items in another form give the same evaluation.
 
     All numbers of `Evaluation.summary`, the users with their values, and the ids of users and items
-    must be the same to the last bit as for the plain form, with values and with totals only.
+    must be the same to the last bit as for the plain form, with and without values of users.
 
     Parameters
     ----------
@@ -671,6 +679,8 @@ def check_source(
         The metrics to compare.
     train : as in `evaluate`, optional
         Training data for both evaluations.
+    memory, client : as in `evaluate`, optional
+        Where to evaluate the form to check. The plain form is evaluated in memory.
 
     Raises
     ------
@@ -691,23 +701,19 @@ def check_source(
     >>> held_out = pd.DataFrame({"user": ["a", "b"], "item": [8, 7], "gain": [1.0, 2.0]})
     >>> se.testing.check_source(lists[::-1], held_out, like=(lists, held_out))
     """
-
-    def outcome(sides: Iterable[Any], keep: Any) -> Evaluation:
-        opened = [side() if callable(side) else side for side in sides]
-        return evaluate(*opened, metrics, train=train, keep=keep)
-
     form = f"the data are a {type(predictions).__name__} and a {type(validation).__name__}"
-    for keep in ("values", "totals"):
-        found, plain = outcome((predictions, validation), keep), outcome(like, keep)
-        _check_same(found, plain, form + ("" if keep == "values" else " and no values are kept"))
-        numbers = ["mean", "std", "ci_low", "ci_high", "n_users", "n_skipped"]
-        one, other = found.summary()[numbers], plain.summary()[numbers]
+    for keep in ("totals", "values"):
+        options: dict[str, Any] = {"train": train, "keep": keep}
+        lists, held = (side() if callable(side) else side for side in (predictions, validation))
+        found = evaluate(lists, held, metrics, memory=memory, client=client, **options)
+        plain = evaluate(*like, metrics, **options)
+        _check_same(found, plain, form + (f" and {_TOTALS}" if keep == "totals" else ""))
+        columns = ["std", "ci_low", "ci_high", "n_users", "n_skipped"]
+        one, other = found.summary()[columns], plain.summary()[columns]
         for name in one.index[~((one == other) | (one.isna() & other.isna())).all(axis=1)]:
             raise AssertionError(
-                f"{name} has the summary {one.loc[name].to_dict()}, and had "
-                f"{other.loc[name].to_dict()} before: {form}"
+                f"{name} has {one.loc[name].to_dict()}, and had {other.loc[name].to_dict()}: {form}"
             )
-    found, plain = outcome((predictions, validation), "values"), outcome(like, "values")
     prints = [dict(zip(_users(ev), ev.fingerprints.tolist(), strict=True)) for ev in (found, plain)]
     for user in prints[0].keys() | prints[1].keys():
         if prints[0].get(user) != prints[1].get(user):
