@@ -29,9 +29,10 @@ from sparse_eval.testing import check_metric, check_model, check_source
 # ---- metrics
 
 
+@pytest.mark.parametrize("n_problems", [1, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", REGISTRY)
-def test_metric(name: str) -> None:
-    check_metric(name, n_problems=2)
+def test_metric(name: str, n_problems: int) -> None:
+    check_metric(name, n_problems=n_problems, seed=n_problems)
 
 
 #: The largest gain and the candidates of a user are no part of a list.
@@ -50,7 +51,7 @@ def test_metric_as_defined(name: str) -> None:
                 return oracle.value(name, options, k, ranked, gains, context)  # noqa: B023 - called here
 
             spelling = oracle.spelling(name, options, k)
-            check_metric(spelling, expected=expected, n_problems=2, seed=number)
+            check_metric(spelling, expected=expected, n_problems=1, seed=number)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
@@ -64,7 +65,7 @@ def test_metrics_by_convention(convention: str) -> None:
     accuracy = [name for name in names if name not in lists]
     for metrics in (accuracy, lists):  # lists have no gaps in the second call
         if metrics:
-            check_metric(se.Protocol(metrics, convention=convention), n_problems=2)
+            check_metric(se.Protocol(metrics, convention=convention), n_problems=1)
 
 
 @pytest.mark.parametrize(
@@ -321,17 +322,25 @@ def test_frames(form: str, runners: Any) -> None:
     check_source(*map(FRAMES[form], sides), like=sides, **runner)
 
 
+def crossed(forms: Any, every: Any) -> list[Any]:
+    """Return each form here, one with every runner, and the others with them in the long run."""
+    return [
+        pytest.param(form, runner, marks=() if mark else pytest.mark.long)
+        for form in forms
+        for runner in RUNNERS
+        for mark in [runner == "here" or form == every]
+    ]
+
+
 @ANY
-@pytest.mark.parametrize("runner", RUNNERS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "runner"), crossed(FORMS, "parquet"))
 def test_data_with_ids(form: str, runner: str, runners: Any, tmp_path: Path) -> None:
     sides = plain(ids=True)
     check_source(*FORMS[form](sides, tmp_path), like=sides, **runners[runner])
 
 
 @ANY
-@pytest.mark.parametrize("runner", RUNNERS)
-@pytest.mark.parametrize("form", MATRICES)
+@pytest.mark.parametrize(("form", "runner"), crossed(MATRICES, numbered))
 def test_matrices(form: Any, runner: str, runners: Any, tmp_path: Path) -> None:
     sides = plain(ids=False)
     metrics = ["ndcg@10", "coverage@5", "auc", "popularity@3", "personalization@4"]
