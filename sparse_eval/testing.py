@@ -526,10 +526,8 @@ class _ModelCheck:
     def fail(self, what: str, rows: pd.DataFrame) -> None:
         """Raise if there is a row: it shows a fault."""
         if len(rows):
-            first = rows.iloc[0]
-            raise AssertionError(
-                f"{self.name}: {what}, first for user {first['user']!r} and item {first['item']!r}"
-            )
+            user, item = rows["user"].tolist()[0], rows["item"].tolist()[0]
+            raise AssertionError(f"{self.name}: {what}, first for user {user!r} and item {item!r}")
 
     def lists(self) -> None:
         """Check what is in the lists, and that they depend on their users only."""

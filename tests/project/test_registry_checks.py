@@ -363,10 +363,10 @@ SPLITS: dict[str, tuple[Callable[..., Any], bool]] = {
 
 
 def events(seed: int) -> pd.DataFrame:
-    """Return events with different times, one or more of each pair."""
+    """Return events with different times, one or more of each pair; some users have few."""
     rng = np.random.default_rng(seed)
     n = 150
-    users, items = rng.integers(0, 12, n), rng.integers(0, 15, n)
+    users, items = (20 * rng.random(n) ** 3).astype(int), rng.integers(0, 15, n)
     return pd.DataFrame({"user": users, "item": items, "time": rng.permutation(n)})
 
 
