@@ -239,6 +239,21 @@ def objects(sides: Sides, _: Path) -> Sides:
     return se.Rankings.from_frame(lists, rank="rank"), se.Relevance.from_frame(held, gain="gain")
 
 
+def labelled_matrices(sides: Sides, _: Path) -> Sides:
+    codes = [
+        {axis: pd.factorize(one[axis], sort=True) for axis in ("user", "item")} for one in sides
+    ]
+    lists, held = (
+        csr_matrix((one[value], (of["user"][0], of["item"][0])))
+        for one, of, value in zip(sides, codes, ("rank", "gain"), strict=True)
+    )
+    ids = [{f"{axis}s": one[axis][1] for axis in one} for one in codes]
+    return (
+        se.Rankings.from_positions(lists, **ids[0]),
+        se.Relevance.from_csr(held, **ids[1]),
+    )
+
+
 def interactions(sides: Sides, folder: Path) -> Sides:
     return objects(sides, folder)[0], se.Interactions.from_frame(sides[1], value="gain")
 
@@ -255,6 +270,7 @@ FORMS: dict[str, Callable[[Sides, Path], Sides]] = {
     "parquet": in_parquet,
     "objects": objects,
     "interactions": interactions,
+    "labelled matrices": labelled_matrices,
     "trec": in_trec,
 }
 
