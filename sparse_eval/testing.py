@@ -96,7 +96,8 @@ def check_metric(
     Notes
     -----
     Among items that equally many users have in train, the lower column may come first, so these
-    keep their order when columns are numbered differently. Metrics over lists and those that use
+    keep their order when columns are numbered differently. Metrics that take train or data of items
+    may then differ by a relative 1e-12, because sums are in the order of columns. Metrics over lists and those that use
     "candidates" may depend on the number of items, so unused columns are not added for them. Lists
     have gaps only if no metric of the call is over lists or uses "judged".
 
