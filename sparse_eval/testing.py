@@ -97,9 +97,10 @@ def check_metric(
     -----
     Among items that equally many users have in train, the lower column may come first, so these
     keep their order when columns are numbered differently. Metrics that take train or data of items
-    may then differ by a relative 1e-12, because sums are in the order of columns. Metrics over lists and those that use
-    "candidates" may depend on the number of items, so unused columns are not added for them. Lists
-    have gaps only if no metric of the call is over lists or uses "judged".
+    may then differ by a relative 1e-12, because sums are in the order of columns. Metrics over
+    lists and those that use "candidates" may depend on the number of items, so unused columns are
+    not added for them. Lists have gaps only if no metric of the call is over lists or uses
+    "judged".
 
     Examples
     --------
