@@ -12,7 +12,7 @@ from .core.locks import ThreadLock as _ThreadLock
 from .errors import SparseEvalError
 
 if _TYPE_CHECKING:
-    from . import datasets
+    from . import datasets, testing
     from .datasets import Interactions, split
     from .datasets.split import Holdout
     from .evaluation.evaluate import evaluate
@@ -89,6 +89,7 @@ __all__ = [
     "save_model",
     "split",
     "sweep",
+    "testing",
     "top_k",
     "track",
     "train_als",
@@ -106,6 +107,7 @@ _MODULES = {
     "metrics": "metrics",
     "plots": "report.plots",
     "split": "datasets.split",
+    "testing": "testing",
     "track": "results.track",
     "trec": "inputs.trec",
 }

@@ -18,7 +18,7 @@ import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD
 
 DOCS = Path(__file__).parents[2] / "docs"
-MODULES = ("baselines", "datasets", "errors", "plots", "split", "track", "trec")
+MODULES = ("baselines", "datasets", "errors", "plots", "split", "testing", "track", "trec")
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 #: Public, and no function or class.
 CONSTANTS = {"datasets.FORMATS", "datasets.UNDATED"}

@@ -12,7 +12,7 @@ import pytest
 import sparse_eval as se
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "names.md").read_text(encoding="utf-8")
-MODULES = ("baselines", "datasets", "plots", "split", "track", "trec")
+MODULES = ("baselines", "datasets", "plots", "split", "testing", "track", "trec")
 #: Each signature of the page, in a line, by the name before it.
 SHOWN = {
     line.partition("(")[0]: line

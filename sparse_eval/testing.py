@@ -1,0 +1,723 @@
+"""Checks for metrics, models and sources of data, of this package or of another one.
+
+Each check tries what should change no number, and raises an `AssertionError` that shows what did.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from scipy import sparse
+
+from .core.labelled import labels_of
+from .datasets.split import Holdout
+from .errors import InvalidMetricError, SparseEvalError
+from .evaluation.evaluate import evaluate
+from .inputs.item_data import ItemData
+from .inputs.rankings import Rankings
+from .inputs.relevance import Relevance
+from .metrics import REGISTRY, Choice, Definition, Metric
+from .metrics.conventions import convention_named
+from .metrics.protocol import MetricsLike, Protocol
+from .metrics.request import Request
+from .models.accepted import as_model
+from .models.evaluate import evaluate_model
+from .models.exact import is_exact
+from .models.inputs import training_matrix
+from .models.recommendations import recommend
+from .models.references import open_model
+from .models.retrieving import ranks, top_k
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    import pandas as pd
+
+    from .evaluation.runners import ClientLike
+    from .models.accepted import ModelLike
+    from .results import Evaluation
+
+__all__ = ["check_metric", "check_model", "check_source"]
+
+#: Cut-offs of the spellings of a metric.
+_CUTOFFS = (1, 2, 5)
+_MEMORY = 1 << 29
+
+
+def check_metric(
+    metric: MetricsLike,
+    *,
+    expected: Callable[[list[int], dict[int, float]], float] | None = None,
+    n_problems: int = 20,
+    seed: int = 0,
+) -> None:
+    """Check a metric on random lists and relevant items.
+
+    Some users have no list or no relevant item, lists are short or have gaps, zeros are stored,
+    and items are never listed. These must change no bit of a user's value and of the mean: the
+    order of users, the column numbers of items, items behind the cut-off, padding, other metrics,
+    threads, memory limits, blocks of users, and the form of the inputs. Values must be in the range
+    that is registered.
+
+    Parameters
+    ----------
+    metric : str, Metric, iterable of them, or Protocol
+        A spelling such as ``"ndcg@10"``, or the name of a registered metric, which stands for all
+        values of its options, by default at several cut-offs. A `Protocol` also has rules.
+    expected : callable, optional
+        ``expected(items, gains)``, a plain definition of one metric: the items of a user in the
+        order of the list, which may be longer than the cut-off, and the stored gains of that user
+        by item, explicit zeros included. Its float is compared to a relative difference of 1e-12
+        for each user with a relevant item.
+    n_problems : int
+        The number of random problems.
+    seed : int
+        The same seed draws the same problems.
+
+    Raises
+    ------
+    AssertionError
+        If a value is wrong. The message names the metric, the change and the first user.
+    InvalidMetricError
+        If there is no such metric, or `expected` is given with several.
+
+    See Also
+    --------
+    check_model : Check a model.
+    sparse_eval.register_metric : Register the metric first.
+
+    Notes
+    -----
+    Among items that equally many users have in train, the lower column may come first, so these
+    keep their order when columns are numbered differently. Metrics that take train or data of items
+    may then differ by a relative 1e-12, because sums are in the order of columns. Metrics over
+    lists and those that use "candidates" may depend on the number of items, so unused columns are
+    not added for them. Lists have gaps only if no metric of the call is over lists or uses
+    "judged".
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> def reciprocal_rank(items, gains):
+    ...     hits = [rank for rank, item in enumerate(items[:5], 1) if gains.get(item, 0) > 0]
+    ...     return 1 / hits[0] if hits else 0.0
+    >>> se.testing.check_metric("mrr@5", expected=reciprocal_rank, n_problems=3)
+    """
+    protocol = _protocol(metric)
+    if expected is not None and len(protocol.metrics) > 1:
+        raise InvalidMetricError(
+            f"expected= defines one metric, and there are {len(protocol.metrics)}; give a spelling "
+            f"such as {str(protocol.metrics[0])!r}",
+            argument="expected",
+        )
+    rng = np.random.default_rng(seed)
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+        warnings.simplefilter("ignore")
+        for number in range(n_problems):
+            n_users = (12, 5, 1, 2)[number % 4]
+            problem = _Problem.drawn(rng, protocol, n_users, plain=expected is not None)
+            whole = problem.evaluated()
+            where = f"problem {number} of seed {seed}"
+            _check_range(whole, where)
+            if expected is not None:
+                _check_expected(whole, problem, expected, where)
+            for change, other, users in _variants(problem, rng, pool):
+                _check_same(other, whole, f"{change}, {where}", users)
+
+
+class _Problem(NamedTuple):
+    """Positions, gains and training data of users × items, and data of items."""
+
+    protocol: Protocol
+    positions: Any
+    gains: Any
+    train: Any
+    items: dict[str, Any]
+
+    @classmethod
+    def drawn(
+        cls, rng: np.random.Generator, protocol: Protocol, n_users: int, *, plain: bool
+    ) -> _Problem:
+        """Draw a problem that the metrics accept; a plain one has no gaps in lists."""
+        n_items = int(rng.integers(4, 16))
+        shape = n_users, n_items
+        kinds = [metric.definition for metric in protocol.metrics]
+        certain = plain or any(one.over == "lists" or "judged" in one.uses for one in kinds)
+        zero = float(convention_named(protocol.convention).refuses_zeros)
+        positions = np.zeros(shape, np.int64)
+        stored = rng.random(shape) < rng.choice([0.2, 0.5])
+        stored[rng.random(n_users) < 0.1] = False
+        stored[[0, -1], rng.integers(n_items)] = True
+        gains = rng.choice([zero, 0.5, 1.0, 1.0, 2.0, 3.0], shape)
+        gains[rng.random(n_users) < 0.2] = zero
+        gains[[0, -1]] = 3.0  # the largest gain, in both halves
+        train = rng.random(shape) < 0.4
+        train[rng.random(n_users) < 0.2] = False
+        apart = rng.random() < 0.7  # else lists and relevant items may be in train
+        train &= ~(stored & apart)
+        for user in range(n_users):
+            length = int(rng.choice([0, 1, 3, n_items, int(rng.integers(n_items + 1))]))
+            length = length or int(user in (0, n_users - 1))
+            listed = rng.permutation(n_items)[:length]
+            train[user, listed] &= not apart
+            # A gap stands for an irrelevant item that could be recommended.
+            other = ~(train[user] | stored[user])
+            other[listed] = False
+            n_gaps = 0 if certain or rng.random() < 0.5 else int(other.sum())
+            positions[user, listed] = np.sort(rng.permutation(length + n_gaps)[:length]) + 1
+            if not length and not stored[user].any():  # in a frame each user has a row
+                stored[user, 0], gains[user, 0] = True, zero
+        data = {
+            "groups": rng.integers(0, 3, n_items),
+            "vectors": rng.normal(size=(n_items, 3)),
+            "propensity": rng.integers(1, 9, n_items) / 8,
+        }
+        held = sparse.csr_matrix((gains[stored], np.nonzero(stored)), shape)
+        others = rng.random((3, n_items)) < 0.5  # users of train only
+        others[:, 0] = others[0] = True
+        if rng.random() < 0.5:  # no two items are equally popular
+            others = np.tri(n_items, dtype=bool)[:, rng.permutation(n_items)]
+            others = np.repeat(others, n_users + 1, axis=0)
+        seen = sparse.csr_matrix(np.vstack([train, others]) * 1)
+        sides = sparse.csr_matrix(positions), held, seen
+        return cls(protocol, *sides, data).of(protocol.metrics)
+
+    def evaluated(self, predictions: Any = None, validation: Any = None, **more: Any) -> Evaluation:
+        """Evaluate the problem, or the same one in another form."""
+        options = {"train": self.train, "items": ItemData(**self.items), **more}
+        predictions = self.positions if predictions is None else predictions
+        validation = self.gains if validation is None else validation
+        return evaluate(predictions, validation, self.protocol, **options)
+
+    def taken(self, users: Any, items: Any) -> _Problem:
+        """Return the problem with other numbers of users and items."""
+        of_train = np.r_[users, len(users) : self.train.shape[0]]
+        sides = [side[users][:, items] for side in (self.positions, self.gains)]
+        sides.append(self.train[of_train][:, items])
+        taken = {name: value[items] for name, value in self.items.items()}
+        return self._replace(positions=sides[0], gains=sides[1], train=sides[2], items=taken)
+
+    def of(self, chosen: Iterable[Metric]) -> _Problem:
+        """Return the problem for some of the metrics."""
+        rules = {k: v for k, v in vars(self.protocol).items() if k != "metrics"}
+        protocol = Protocol(list(chosen), **rules)
+        inputs = _request(protocol).side_inputs
+        items = {k: v for k, v in self.items.items() if inputs & {k, f"item_{k}"}}
+        return self._replace(protocol=protocol, items=items)
+
+    def with_ids(self, users: Any = slice(None)) -> dict[str, Any]:
+        """Return lists, gains and training data with ids, and data of items by id."""
+        import pandas as pd
+
+        rows = np.arange(self.gains.shape[0])[users]
+        items = np.arange(self.gains.shape[1]) + 100
+        data = {
+            name: pd.DataFrame(value, index=items) if value.ndim > 1 else pd.Series(value, items)
+            for name, value in self.items.items()
+        }
+        everyone = np.arange(self.train.shape[0])
+        return {
+            "predictions": Rankings.from_positions(self.positions[rows], users=rows, items=items),
+            "validation": Relevance.from_csr(self.gains[rows], users=rows, items=items),
+            "train": Relevance.from_csr(self.train, users=everyone, items=items),
+            "items": ItemData(**data),
+        }
+
+
+#: After this change, sums over the data of items may differ in the last bits.
+_COLUMNS = "items have other columns"
+
+#: After this change, there are no values of users.
+_TOTALS = "no values are kept"
+
+#: A change, the evaluation with it, and the row that each of its users had before.
+_Variant = tuple[str, "Evaluation", Any]
+
+
+def _variants(
+    problem: _Problem, rng: np.random.Generator, pool: ThreadPoolExecutor
+) -> Iterator[_Variant]:
+    """Yield evaluations of the same problem in other ways."""
+    n_users, n_items = problem.gains.shape
+    metrics = problem.protocol.metrics
+    everyone, all_items = np.arange(n_users), np.arange(n_items)
+    order = rng.permutation(n_users)
+    yield "users are in another order", problem.taken(order, all_items).evaluated(), order
+    columns, popularity = rng.permutation(n_items), np.diff(problem.train.tocsc().indptr)
+    counts = set(popularity.tolist())
+    for count in counts:  # of equally popular items the lower one is first
+        tied = np.isin(columns, np.flatnonzero(popularity == count))
+        columns[tied] = np.sort(columns[tied])
+    yield _COLUMNS, problem.taken(everyone, columns).evaluated(), None
+    yield "one thread is used", problem.evaluated(num_threads=1), None
+    yield "memory is limited", problem.evaluated(memory=_MEMORY), None
+    yield "users are shared by an executor", problem.evaluated(client=pool), None
+    yield _TOTALS, problem.evaluated(keep="totals"), None
+    objects = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
+    yield "lists are Rankings", problem.evaluated(*objects), None
+    labelled = problem.with_ids()
+    tables = labelled["predictions"].to_frame(), _table(labelled["validation"])
+    given = labelled | {
+        role: table.sample(frac=1, random_state=1)
+        for role, table in zip(("predictions", "validation"), tables, strict=True)
+    }
+    has_ties = len(counts) < n_items and "train" in _request(problem.protocol).side_inputs
+    if len(tables[0]) and not has_ties:  # items of train only get the last columns
+        yield f"lists are a frame and {_COLUMNS}", problem.evaluated(**given), None
+    if n_users > 1:
+        cut = int(rng.integers(1, n_users))
+        parts = [problem.evaluated(**problem.with_ids(s)) for s in (slice(cut), slice(cut, None))]
+        yield "halves are merged", parts[1].merge(parts[0]), None
+    one = metrics[int(rng.integers(len(metrics)))]
+    yield "no other metric is computed", problem.of([one]).evaluated(), None
+    ends = [metric for metric in metrics if metric.cutoff]
+    if problem.positions.multiply(problem.train[:n_users]).nnz:  # listed items are candidates
+        ends = [metric for metric in ends if "candidates" not in metric.definition.uses]
+    if ends:
+        one = ends[int(rng.integers(len(ends)))]
+        lists = objects[0].head(one.k)
+        yield f"lists end at rank {one.k}", problem.of([one]).evaluated(lists), None
+    top = _padded(problem.positions)
+    if top is not None:
+        lists = Rankings.from_topk(top, shape=problem.gains.shape)
+        yield "lists are padded with -1", problem.evaluated(lists), None
+    small = [m for m in metrics if not _request(problem.of([m]).protocol).needs_catalogue]
+    if small and not problem.items:
+        wider = problem.of(small)
+        wide = [sparse.csr_matrix(m) for m in (wider.positions, wider.gains, wider.train)]
+        for matrix in wide:
+            matrix.resize(matrix.shape[0], n_items + 3)
+        yield "there are more items", wider._replace(train=wide[2]).evaluated(*wide[:2]), None
+
+
+def _request(protocol: Protocol) -> Request:
+    """Return the request before its inputs are checked."""
+    rules = convention_named(protocol.convention)
+    return Request(protocol.metrics, rules, "exclude", frozenset())
+
+
+def _table(relevance: Relevance) -> pd.DataFrame:
+    import pandas as pd
+
+    users, items = (cast("pd.Index[Any]", ids) for ids in labels_of(relevance))
+    rows = np.repeat(np.arange(len(users)), np.diff(relevance.indptr))
+    return pd.DataFrame(
+        {"user": users[rows], "item": items[relevance.items], "gain": relevance.gains}
+    )
+
+
+def _padded(positions: Any) -> Any:
+    """Return items by rank with -1 behind the last, None if a list has a gap."""
+    lengths = np.diff(positions.indptr)
+    width = int(positions.data.max(initial=1))
+    if width > lengths.max(initial=1):
+        return None
+    top = np.full((len(lengths), width + 2), -1)
+    top[np.repeat(np.arange(len(lengths)), lengths), positions.data - 1] = positions.indices
+    gaps = (top[:, 1:] >= 0) & (top[:, :-1] < 0)
+    return None if gaps.any() else top
+
+
+def _protocol(metric: MetricsLike) -> Protocol:
+    """Return the metrics, where the name of one stands for all of its spellings."""
+    if isinstance(metric, str) and metric in REGISTRY:
+        return Protocol(_spellings(REGISTRY[metric]))
+    return metric if isinstance(metric, Protocol) else Protocol(metric)
+
+
+def _spellings(entry: Definition) -> list[str]:
+    """Return all values of the options of a metric, or some numbers, at each cut-off."""
+    values = []
+    for option in entry.options:
+        if isinstance(option, Choice):
+            words = option.values
+        else:
+            words = option.default, "0.5" if option.below <= 1 else "5"
+        values.append([f"{option.name}={word}" for word in words])
+    least = entry.least_cutoff
+    cutoffs = {"none": [""], "required": [], "optional": [""]}[entry.cutoff]
+    cutoffs += [f"@{k}" for k in _CUTOFFS if k >= least and entry.cutoff != "none"]
+    names = []
+    for number, chosen in enumerate(product(*values)):
+        form = entry.name + (f"({','.join(chosen)})" if chosen else "")
+        # The default options at each cut-off, others at one.
+        ends = cutoffs if number == 0 else [cutoffs[number % len(cutoffs)]]
+        names += [form + end for end in ends]
+    return [name for name in names if _is_valid(name)]
+
+
+def _is_valid(name: str) -> bool:
+    """Return whether the options of a spelling fit together."""
+    protocol = Protocol(name)
+    try:
+        Request.parse(protocol, _request(protocol).side_inputs)
+    except InvalidMetricError:
+        return False
+    return True
+
+
+def _check_range(ev: Evaluation, where: str) -> None:
+    for plan in ev.request.plans:
+        name, low, high = str(plan.metric), plan.definition.lower, plan.upper
+        if ev.request.no_relevant != "exclude":  # a user may count 0
+            low, high = min(low, 0.0), max(high, 0.0)
+        found = {"all users": ev[name], **_values(ev, name)}
+        slack = 1e-12 * max(1.0, abs(low), abs(high) if math.isfinite(high) else 0.0)
+        for user, value in found.items():
+            if value < low - slack or value > high + slack:
+                raise AssertionError(
+                    f"{name} of user {user} is {value!r}, outside of its range from {low:g} to "
+                    f"{high:g} ({where})"
+                )
+
+
+def _check_expected(
+    ev: Evaluation, problem: _Problem, expected: Callable[..., float], where: str
+) -> None:
+    (metric,) = ev.names
+    values = _values(ev, metric)
+    for user in range(len(values)):
+        ranked, held = problem.positions[user], problem.gains[user]
+        gains = dict(zip(held.indices.tolist(), held.data.tolist(), strict=True))
+        if max(gains.values(), default=0) > 0:
+            items = ranked.indices[np.argsort(ranked.data)].tolist()
+            one, found = float(expected(items, gains)), values[user]
+            if not _is_same(found, one, 1e-12):
+                raise AssertionError(
+                    f"{metric} of user {user} is {found!r}, but {one!r} is expected of the list "
+                    f"{items} and the gains {gains} ({where})"
+                )
+
+
+def _is_same(one: float, other: float, close: float) -> bool:
+    """Return whether two numbers are both NaN, or differ relatively by at most `close`."""
+    both_nan = math.isnan(one) and math.isnan(other)
+    return both_nan or math.isclose(one, other, rel_tol=close, abs_tol=close / 1000)
+
+
+def _values(ev: Evaluation, name: str) -> dict[Hashable, float]:
+    """Return the values of users, empty for a metric of all users together."""
+    if not ev.is_per_user(name):
+        return {}
+    return dict(zip(_users(ev), ev.values(name).tolist(), strict=True))
+
+
+def _users(ev: Evaluation) -> list[Hashable]:
+    """Return the ids of users, or their rows."""
+    return list(range(len(ev.n_relevant))) if ev.users is None else list(ev.users)
+
+
+def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any = None) -> None:
+    """Compare the metrics of an evaluation with those of another one, to the last bit."""
+    for name in found.names:
+        before: dict[Hashable, float] = {}
+        here = before
+        if _TOTALS not in change:
+            before, here = _values(expected, name), _values(found, name)
+        if rows is not None:
+            here = {int(rows[row]): here[row] for row in here if isinstance(row, int)}
+        (plan,) = (plan for plan in found.request.plans if str(plan.metric) == name)
+        close = 1e-12 if _COLUMNS in change and plan.inputs else 0.0
+        pairs = [(f"user {user!r}", value, before.get(user)) for user, value in here.items()]
+        pairs.append(("all users", found[name], expected[name]))
+        for user, value, other in pairs:
+            if other is None or not _is_same(value, other, close):
+                raise AssertionError(
+                    f"{name} of {user} is {value!r}, and was {other!r} before: {change}"
+                )
+
+
+def check_model(
+    model: ModelLike,
+    train: Any,
+    validation: Any = None,
+    *,
+    metrics: MetricsLike = ("ndcg@{5,10}", "map@10", "recall@10"),
+    k: int = 10,
+) -> None:
+    """Check the lists of a model, and that all ways to its metrics agree.
+
+    No list has an item twice, or one that its user has in train. Lists do not depend on the order
+    of users, on groups of them, or on threads. `recommend`, `top_k`, `ranks` and `evaluate_model`
+    (in memory, within a memory limit, with an executor, with and without lists) agree to the last
+    bit with `evaluate` of the lists. Inputs are not modified. A train matrix with another number of
+    items raises an error.
+
+    Parameters
+    ----------
+    model, train, validation
+        As in `evaluate_model`; a `Holdout` stands for the last two.
+    metrics : str, Metric, iterable of them, or Protocol
+        Each with a cut-off, since lists are evaluated too.
+    k : int
+        The length of the lists to compare.
+
+    Raises
+    ------
+    AssertionError
+        If two ways differ. The message names the model, the change and the first user.
+    SparseEvalError
+        As from `evaluate_model`.
+
+    See Also
+    --------
+    check_metric, check_source : Check a metric, or a form of the data.
+
+    Notes
+    -----
+    Neighbour models of implicit and a model in a `Recommender` make their own lists, and their
+    scores may differ in the last bits between groups of users. `top_k`, `ranks`, `memory` and
+    `client` do not take them and are left out.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=40, n_items=30, n_interactions=400, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> se.testing.check_model(se.baselines.item_knn(holdout.train), holdout)
+    """
+    parts = (train,) if isinstance(train, Holdout) else (train, validation)
+    protocol = Protocol.of(metrics)
+    sides = {"model": model, "train": train, "validation": validation}
+    before = {role: _digests(side) for role, side in sides.items()}
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+        warnings.simplefilter("ignore")
+        check = _ModelCheck(model, parts, protocol, k, pool)
+        check.lists()
+        check.ways()
+        if check.exact and protocol.filter_seen:
+            check.ranks()
+        if not any(label is not None for label in labels_of(check.seen)):
+            check.other_catalogue()
+    for role, side in sides.items():
+        after = _digests(side)
+        changed = [place for place, digest in before[role].items() if after.get(place) != digest]
+        if changed:
+            raise AssertionError(f"{check.name}: an evaluation changed {role}{changed[0]}")
+
+
+class _ModelCheck:
+    """What a model recommends to the users of some data, and its evaluation."""
+
+    def __init__(
+        self,
+        model: Any,
+        parts: tuple[Any, ...],
+        protocol: Protocol,
+        k: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.model, self.parts, self.protocol, self.k, self.pool = model, parts, protocol, k, pool
+        self.name = type(model).__name__
+        self.exact = is_exact(as_model(open_model(model)))
+        whole = parts[0]
+        self.folded = isinstance(whole, Holdout) and whole.fold_in is not None
+        held = whole.validation if isinstance(whole, Holdout) else parts[1]
+        seen = whole.seen if self.folded else whole.train if isinstance(whole, Holdout) else whole
+        self.seen, self.held = training_matrix(seen), held
+        self.length = max([k, *(metric.k for metric in protocol.metrics)])
+        self.recs = recommend(model, whole, self.length, filter_seen=protocol.filter_seen)
+
+    def fail(self, what: str, rows: pd.DataFrame) -> None:
+        """Raise if there is a row: it shows a fault."""
+        if len(rows):
+            user, item = rows["user"].tolist()[0], rows["item"].tolist()[0]
+            raise AssertionError(f"{self.name}: {what}, first for user {user!r} and item {item!r}")
+
+    def lists(self) -> None:
+        """Check what is in the lists, and that they depend on their users only."""
+        recs = self.recs
+        self.fail("an item is listed twice", recs[recs.duplicated(["user", "item"])])
+        place = recs.groupby("user", sort=False).cumcount() + 1
+        self.fail("ranks do not count from 1", recs[recs["rank"] != place])
+        if self.protocol.filter_seen:
+            import pandas as pd
+
+            users, items = (
+                np.arange(n) if ids is None else ids
+                for n, ids in zip(self.seen.shape, labels_of(self.seen), strict=True)
+            )
+            rows, columns = self.seen.tocoo().coords
+            seen = pd.DataFrame({"user": users[rows], "item": items[columns]})
+            self.fail("an item of train is listed", recs.merge(seen, on=["user", "item"]))
+        users = recs["user"].unique()
+        shuffled = np.random.default_rng(0).permutation(users)
+        options = {"filter_seen": self.protocol.filter_seen}
+        for change, groups, threads in (
+            ("users are in another order", [shuffled], None),
+            ("users are in two groups", [users[: len(users) // 3], users[len(users) // 3 :]], None),
+            ("one thread is used", [users], 1),
+        ):
+            for group in groups:
+                found = recommend(
+                    self.model, self.parts[0], self.length, users=group, num_threads=threads,
+                    **options,
+                )  # fmt: skip
+                self.same_lists(found, group, f"the lists differ if {change}")
+        if self.exact and not self.folded and self.protocol.filter_seen:
+            top = top_k(self.model, self.length, users=users, seen=self.seen)
+            listed = top.ids >= 0
+            rows = np.repeat(np.arange(len(users)), listed.sum(axis=1))
+            found = recs.assign(user=users[rows], score=top.scores[listed])
+            self.same_lists(found, users, "top_k and recommend differ")
+            pairs = recs[["user", "item"]].assign(column=top.ids[listed])
+            kinds = pairs.drop_duplicates(["item", "column"])
+            is_twice = kinds["item"].duplicated() | kinds["column"].duplicated()
+            self.fail("top_k and recommend list other items", kinds[is_twice])
+
+    def same_lists(self, found: pd.DataFrame, users: Any, fault: str) -> None:
+        """Compare the lists of some users with those of all."""
+        import pandas as pd
+
+        before = dict(tuple(self.recs.groupby("user", sort=False)))
+        expected = pd.concat([before[user] for user in users], ignore_index=True)
+        columns = ["user", "item", "rank"] + ["score"] * self.exact
+        same = len(found) == len(expected) and (
+            found[columns].reset_index(drop=True) == expected[columns]
+        ).all(axis=1)
+        self.fail(fault, expected[np.broadcast_to(~np.asarray(same), len(expected))])
+
+    def ways(self) -> None:
+        """Check all ways to the metrics."""
+        data = (*self.parts, self.protocol)
+        whole = evaluate_model(self.model, *data)
+        _check_range(whole, self.name)
+        ways: dict[str, dict[str, Any]] = {
+            "one thread is used": {"num_threads": 1},
+            _TOTALS: {"keep": "totals"},
+            "lists are kept": {"keep": "lists"},
+        }
+        if self.exact:
+            ways["memory is limited"] = {"memory": _MEMORY}
+            ways["users are shared by an executor"] = {"client": self.pool}
+        for change, options in ways.items():
+            found = evaluate_model(self.model, *data, **options)
+            _check_same(found, whole, f"{change}, {self.name}")
+        own = self._own_lists(whole)
+        found = evaluate(own, self.held, self.protocol, train=self.seen)
+        _check_same(found, whole, f"its lists are evaluated, {self.name}")
+
+    def _own_lists(self, whole: Evaluation) -> Any:
+        """Return the lists of users with relevant items, who are those that are ranked."""
+        recs = self.recs.drop(columns="score")
+        if whole.users is not None:
+            return recs[recs["user"].isin(whole.users[whole.n_relevant > 0])]
+        recs = recs[np.isin(recs["user"], np.flatnonzero(whole.n_relevant > 0))]
+        rows = recs["rank"], (recs["user"], recs["item"])
+        return Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
+
+    def ranks(self) -> None:
+        """Check that the ranks of held-out items are those in the lists."""
+        if self.folded:
+            return
+        found = ranks(self.model, self.held, self.length, overlap="report", seen=self.seen)
+        table = found.to_frame()
+        both = table.merge(self.recs, on=["user", "item", "rank"], how="left", indicator=True)
+        self.fail("ranks finds other ranks", both[both["_merge"] != "both"])
+
+    def other_catalogue(self) -> None:
+        """Check that a train matrix with one more item raises an error."""
+        wide: Any = self.seen.copy()
+        wide.resize(self.seen.shape[0], self.seen.shape[1] + 1)
+        try:
+            evaluate_model(self.model, wide, self.held, self.protocol)
+        except SparseEvalError:
+            return
+        raise AssertionError(f"{self.name} takes a train matrix with one more item")
+
+
+def _digests(side: Any, depth: int = 3) -> dict[str, str]:
+    """Return a digest of each array in an object, by its place in it."""
+    if isinstance(side, np.ndarray):
+        text = repr(side.tolist()).encode() if side.dtype == object else side.tobytes()
+        return {"": sha256(text).hexdigest()}
+    if not depth:
+        return {}
+    inside: Iterable[tuple[Any, Any]] = ()
+    if isinstance(side, list | tuple):
+        inside = enumerate(side)
+    elif isinstance(side, Mapping):
+        inside = side.items()
+    elif hasattr(side, "to_numpy"):
+        inside = [("values", side.to_numpy())]
+    elif hasattr(side, "__dict__"):
+        inside = vars(side).items()
+    return {
+        f".{name}{place}": digest
+        for name, value in list(inside)
+        for place, digest in _digests(value, depth - 1).items()
+    }
+
+
+def check_source(
+    predictions: Any,
+    validation: Any,
+    *,
+    like: tuple[Any, Any],
+    metrics: MetricsLike = ("ndcg@10", "recall@5", "map@10", "mrr", "hit_rate@1"),
+    train: Any = None,
+    memory: int | None = None,
+    client: ClientLike | None = None,
+) -> None:
+    """Check that lists and relevant items in another form give the same evaluation.
+
+    All numbers of `Evaluation.summary`, the users with their values, and the ids of users and items
+    must be the same to the last bit as for the plain form, with and without values of users.
+
+    Parameters
+    ----------
+    predictions, validation : as in `evaluate`, or callable
+        The form to check. A function without arguments is called for each evaluation, for forms
+        that can be read only once, such as an Arrow stream.
+    like : tuple
+        Predictions and validation in a form that is known to work, with the same ids.
+    metrics : str, Metric, iterable of them, or Protocol
+        The metrics to compare.
+    train : as in `evaluate`, optional
+        Training data for both evaluations.
+    memory, client : as in `evaluate`, optional
+        Where to evaluate the form to check. The plain form is evaluated in memory.
+
+    Raises
+    ------
+    AssertionError
+        If something differs. The message names the metric and the first user.
+    SparseEvalError
+        As from `evaluate`.
+
+    See Also
+    --------
+    check_metric, check_model : Check a metric or a model.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import sparse_eval as se
+    >>> lists = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 8], "rank": [1, 2, 1]})
+    >>> held_out = pd.DataFrame({"user": ["a", "b"], "item": [8, 7], "gain": [1.0, 2.0]})
+    >>> se.testing.check_source(lists[::-1], held_out, like=(lists, held_out))
+    """
+    form = f"the data are a {type(predictions).__name__} and a {type(validation).__name__}"
+    for keep in ("totals", "values"):
+        options: dict[str, Any] = {"train": train, "keep": keep}
+        lists, held = (side() if callable(side) else side for side in (predictions, validation))
+        found = evaluate(lists, held, metrics, memory=memory, client=client, **options)
+        plain = evaluate(*like, metrics, **options)
+        _check_same(found, plain, form + (f" and {_TOTALS}" if keep == "totals" else ""))
+        columns = ["std", "ci_low", "ci_high", "n_users", "n_skipped"]
+        one, other = found.summary()[columns], plain.summary()[columns]
+        for name in one.index[~((one == other) | (one.isna() & other.isna())).all(axis=1)]:
+            raise AssertionError(
+                f"{name} has {one.loc[name].to_dict()}, and had {other.loc[name].to_dict()}: {form}"
+            )
+    prints = [dict(zip(_users(ev), ev.fingerprints.tolist(), strict=True)) for ev in (found, plain)]
+    for user in prints[0].keys() | prints[1].keys():
+        if prints[0].get(user) != prints[1].get(user):
+            raise AssertionError(f"user {user!r} has other relevant items: {form}")

@@ -1,0 +1,461 @@
+"""Every metric, convention, kind of model, form of the data, runner and splitter, checked alike."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.cpu.lmf import LogisticMatrixFactorization
+from implicit.nearest_neighbours import CosineRecommender, TFIDFRecommender
+from merge_cases import every_metric
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from tables_cases import saved_csr
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+from sparse_eval.metrics import CONVENTIONS, REGISTRY
+from sparse_eval.testing import check_metric, check_model, check_source
+
+# ---- metrics
+
+
+@pytest.mark.parametrize("n_problems", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", REGISTRY)
+def test_metric(name: str, n_problems: int) -> None:
+    check_metric(name, n_problems=n_problems, seed=n_problems)
+
+
+#: The largest gain and the candidates of a user are no part of a list.
+NEEDS_MORE = {"err": ("largest",), "rbp": ("linear", "raw"), "auc": ("candidates",)}
+
+
+@pytest.mark.parametrize("name", [name for name in oracle.OPTIONS if name not in oracle.NO_CUTOFF])
+def test_metric_as_defined(name: str) -> None:
+    for number, (metric, options) in enumerate(oracle.METRICS):
+        if metric == name and not {*NEEDS_MORE.get(name, ())} & {*options.values()}:
+            k = (1, 3, 5)[number % 3]
+
+            def expected(items: list[int], gains: dict[int, float]) -> float:
+                ranked = {item: rank for rank, item in enumerate(items, 1)}
+                context = oracle.Context(n_items=0, largest_gain=1)
+                return oracle.value(name, options, k, ranked, gains, context)  # noqa: B023 - called here
+
+            spelling = oracle.spelling(name, options, k)
+            check_metric(spelling, expected=expected, n_problems=1, seed=number)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_metrics_by_convention(convention: str) -> None:
+    rules = CONVENTIONS[convention]
+    names = []
+    for name in ("ndcg", "dcg", "map", "precision", "recall", "mrr", "hit_rate", "auc", "coverage"):
+        if name not in rules.unlike:
+            names += [name] if name in rules.uncut else [f"{name}@2", f"{name}@5"]
+    lists = [name for name in names if name.startswith("coverage")]
+    accuracy = [name for name in names if name not in lists]
+    for metrics in (accuracy, lists):  # lists have no gaps in the second call
+        if metrics:
+            check_metric(se.Protocol(metrics, convention=convention), n_problems=1)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"no_relevant": "zero"},
+        {"no_relevant": "judged", "without_list": "exclude"},
+        {"filter_seen": False},
+    ],
+)
+def test_every_metric_by_rules(rules: dict[str, Any]) -> None:
+    items = se.ItemData(groups=[0], vectors=[[0]], propensity=[1])
+    names = [name for name in every_metric("train", items) if name not in ("psndcg@3",)]
+    check_metric(se.Protocol(names, **rules), n_problems=1)
+
+
+# ---- models
+
+CLICKS = se.datasets.synthetic(n_users=45, n_items=30, n_interactions=700, seed=1)
+HOLDOUT = se.split.random(CLICKS, fraction=0.3, seed=0)
+NEW_USERS = se.split.users(CLICKS, fraction=0.4, seed=0)
+TRAIN, HELD_OUT = csr_matrix(HOLDOUT.train), csr_matrix(HOLDOUT.validation)
+RNG = np.random.default_rng(0)
+#: With ties.
+FACTORS = tuple(RNG.integers(-2, 3, (n, 3)).astype(np.float32) for n in TRAIN.shape)
+SCORES = FACTORS[0] @ FACTORS[1].T
+WEIGHTS = np.round(RNG.normal(size=(TRAIN.shape[1],) * 2), 1)
+
+
+def fitted(kind: Any, **options: Any) -> Any:
+    with threadpool_limits(1, "blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # implicit about its own matrices
+        model = kind(**options)
+        model.fit(TRAIN, show_progress=False)
+    return model
+
+
+def checkpoint(make: Callable[[], Any]) -> Callable[[Path], Path]:
+    return lambda folder: se.save_model(make(), folder / "model.npz")
+
+
+def als() -> Any:
+    return se.train_als(HOLDOUT.train, factors=4, iterations=2)
+
+
+def written(folder: Path, name: str, array: Any) -> Path:
+    np.save(folder / name, array)
+    return folder / name
+
+
+def factor_folder(folder: Path) -> Path:
+    written(folder, "user_factors.npy", FACTORS[0])
+    return written(folder, "item_factors.npy", FACTORS[1]).parent
+
+
+#: What makes a model in a folder; and the data that it is checked on.
+MODELS: dict[str, Callable[[Path], Any]] = {
+    "factors": lambda _: FACTORS,
+    "factors on disk": factor_folder,
+    "biases": lambda _: se.factor_model(*FACTORS, item_biases=WEIGHTS[0], user_biases=SCORES[:, 0]),
+    "cosine": lambda _: se.factor_model(FACTORS[0] + 3, FACTORS[1] + 3, similarity="cosine"),
+    "scores": lambda _: SCORES,
+    "scores on disk": lambda folder: written(folder, "scores.npy", SCORES),
+    "function": lambda _: lambda users: SCORES[users],
+    "item-item": lambda _: se.Scorer(item_item=WEIGHTS),
+    "sparse item-item": lambda _: se.Scorer(item_item=csr_matrix(np.maximum(WEIGHTS, 0))),
+    "item-item on disk": lambda folder: se.save_model(
+        se.Scorer(item_item=WEIGHTS), folder / "weights.npz"
+    ),
+    "als": lambda _: fitted(AlternatingLeastSquares, factors=4, random_state=0),
+    "bpr": lambda _: fitted(BayesianPersonalizedRanking, factors=4, random_state=0),
+    "lmf": lambda _: fitted(LogisticMatrixFactorization, factors=4, random_state=0),
+    "cosine neighbours": lambda _: fitted(CosineRecommender, K=5),
+    "tf-idf neighbours": lambda _: fitted(TFIDFRecommender, K=5),
+    "checkpoint": checkpoint(lambda: se.factor_model(*FACTORS)),
+}
+WITH_IDS: dict[str, Callable[[Path], Any]] = {
+    "als": lambda _: als(),
+    "checkpoint": checkpoint(als),
+    "recommender": lambda _: se.Recommender(als()),
+    "popularity": lambda _: se.baselines.popularity(HOLDOUT.train),
+    "random": lambda _: se.baselines.random(HOLDOUT.train),
+    "item neighbours": lambda _: se.baselines.item_knn(HOLDOUT.train),
+    "ease": lambda _: se.baselines.ease(HOLDOUT.train),
+}
+FOLDED: dict[str, Callable[[Path], Any]] = {
+    "als": lambda _: se.train_als(NEW_USERS.train, factors=4, iterations=2),
+    "popularity": lambda _: se.baselines.popularity(NEW_USERS.train),
+    "ease": lambda _: se.baselines.ease(NEW_USERS.train),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_model(kind: str, tmp_path: Path) -> None:
+    check_model(MODELS[kind](tmp_path), TRAIN, HELD_OUT)
+
+
+@pytest.mark.parametrize("kind", WITH_IDS)
+def test_model_with_ids(kind: str, tmp_path: Path) -> None:
+    check_model(WITH_IDS[kind](tmp_path), HOLDOUT, k=40)
+
+
+@pytest.mark.parametrize("kind", FOLDED)
+def test_model_of_new_users(kind: str, tmp_path: Path) -> None:
+    check_model(FOLDED[kind](tmp_path), NEW_USERS)
+
+
+@pytest.mark.parametrize("kind", ["factors", "scores", "item-item"])
+@pytest.mark.parametrize("rules", [{"filter_seen": False}, {"no_relevant": "zero"}])
+def test_model_by_rules(kind: str, rules: dict[str, Any], tmp_path: Path) -> None:
+    metrics = ["ndcg@5", "recall@10", "coverage@5", "gini@3", "personalization@4"]
+    check_model(MODELS[kind](tmp_path), TRAIN, HELD_OUT, metrics=se.Protocol(metrics, **rules))
+
+
+# ---- data and runners
+
+Sides = tuple[Any, Any]
+
+
+def plain(*, ids: bool) -> Sides:
+    """Return lists and relevant items as frames: text ids, or row and column numbers."""
+    lists = se.recommend(FACTORS, TRAIN, 12).drop(columns="score")
+    rows, columns = HELD_OUT.tocoo().coords
+    held = pd.DataFrame({"user": rows, "item": columns, "gain": HELD_OUT.tocoo().data})
+    lists, held = (one.sample(frac=1, random_state=2) for one in (lists, held))
+    if ids:
+        for one in (lists, held):
+            one["user"], one["item"] = "u" + one["user"].astype(str), "i" + one["item"].astype(str)
+    return lists, held
+
+
+def arrow(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+
+
+def polars(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def dask(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("dask.dataframe").from_pandas(frame.reset_index(drop=True), 3)
+
+
+#: Forms of a frame.
+FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "pandas": lambda frame: frame[frame.columns[::-1]],
+    "arrow": arrow,
+    "arrow stream": lambda frame: lambda: arrow(frame).to_reader(),
+    "polars": polars,
+    "lazy polars": lambda frame: polars(frame).lazy(),
+    "duckdb": lambda frame: pytest.importorskip("duckdb").from_df(frame),
+    "dask": dask,
+}
+
+
+def in_csv(sides: Sides, folder: Path) -> Sides:
+    for name, frame in zip(("lists", "held"), sides, strict=True):
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    return folder / "lists.csv", folder / "held.csv"
+
+
+def in_parquet(sides: Sides, folder: Path) -> Sides:
+    pytest.importorskip("pyarrow")
+    for name, frame in zip(("lists", "held"), sides, strict=True):
+        frame.to_parquet(folder / f"{name}.parquet", index=False, row_group_size=50)
+    return folder / "lists.parquet", folder / "held.parquet"
+
+
+def objects(sides: Sides, _: Path) -> Sides:
+    lists, held = sides
+    return se.Rankings.from_frame(lists, rank="rank"), se.Relevance.from_frame(held, gain="gain")
+
+
+def labelled_matrices(sides: Sides, _: Path) -> Sides:
+    codes = [
+        {axis: pd.factorize(one[axis], sort=True) for axis in ("user", "item")} for one in sides
+    ]
+    lists, held = (
+        csr_matrix((one[value], (of["user"][0], of["item"][0])))
+        for one, of, value in zip(sides, codes, ("rank", "gain"), strict=True)
+    )
+    ids = [{f"{axis}s": one[axis][1] for axis in one} for one in codes]
+    return (
+        se.Rankings.from_positions(lists, **ids[0]),
+        se.Relevance.from_csr(held, **ids[1]),
+    )
+
+
+def interactions(sides: Sides, folder: Path) -> Sides:
+    return objects(sides, folder)[0], se.Interactions.from_frame(sides[1], value="gain")
+
+
+def in_trec(sides: Sides, folder: Path) -> Sides:
+    rankings, relevance = objects(sides, folder)
+    se.trec.write_run(rankings, folder / "run")
+    se.trec.write_qrels(relevance, folder / "qrels")
+    return folder / "run", folder / "qrels"
+
+
+FORMS: dict[str, Callable[[Sides, Path], Sides]] = {
+    "csv": in_csv,
+    "parquet": in_parquet,
+    "objects": objects,
+    "interactions": interactions,
+    "labelled matrices": labelled_matrices,
+    "trec": in_trec,
+}
+
+
+def matrices(sides: Sides, _: Path) -> Sides:
+    lists, held = sides
+    return tuple(  # type: ignore[return-value]
+        csr_matrix((one[value], (one["user"], one["item"])), TRAIN.shape)
+        for one, value in ((lists, "rank"), (held, "gain"))
+    )
+
+
+def matrix_files(sides: Sides, folder: Path) -> Sides:
+    for name, matrix in zip(("lists", "held"), matrices(sides, folder), strict=True):
+        sparse.save_npz(folder / name, matrix)
+    return folder / "lists.npz", folder / "held.npz"
+
+
+def matrix_folders(sides: Sides, folder: Path) -> Sides:
+    lists, held = matrices(sides, folder)
+    return saved_csr(folder / "lists", lists), saved_csr(folder / "held", held)
+
+
+def matrix_arrays(sides: Sides, folder: Path) -> Sides:
+    lists, held = matrices(sides, folder)
+    return sparse.csr_array(lists), sparse.coo_matrix(held)
+
+
+def numbered(sides: Sides, folder: Path) -> Sides:
+    lists, held = matrices(sides, folder)
+    return se.Rankings.from_positions(lists), se.Relevance.from_csr(held)
+
+
+MATRICES = [matrix_files, matrix_folders, matrix_arrays, numbered]
+
+
+@pytest.fixture(scope="module")
+def runners() -> Iterator[dict[str, dict[str, Any]]]:
+    """Return options that choose where to evaluate."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        ThreadPoolExecutor(2) as pool,
+        distributed.Client(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+            set_as_default=False,
+        ) as client,
+    ):  # fmt: skip
+        yield {
+            "here": {},
+            "memory": {"memory": 1 << 26},
+            "executor": {"client": pool},
+            "dask": {"client": client},
+        }
+
+
+RUNNERS = ("here", "memory", "executor", "dask")
+ANY = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@ANY
+@pytest.mark.parametrize("form", FRAMES)
+def test_frames(form: str, runners: Any) -> None:
+    sides = plain(ids=True)
+    runner = runners["dask" if form == "dask" else "here"]
+    check_source(*map(FRAMES[form], sides), like=sides, **runner)
+
+
+def crossed(forms: Any, every: Any) -> list[Any]:
+    """Return each form here, one with every runner, and the others with them in the long run."""
+    return [
+        pytest.param(form, runner, marks=() if mark else pytest.mark.long)
+        for form in forms
+        for runner in RUNNERS
+        for mark in [runner == "here" or form == every]
+    ]
+
+
+@ANY
+@pytest.mark.parametrize(("form", "runner"), crossed(FORMS, "parquet"))
+def test_data_with_ids(form: str, runner: str, runners: Any, tmp_path: Path) -> None:
+    sides = plain(ids=True)
+    check_source(*FORMS[form](sides, tmp_path), like=sides, **runners[runner])
+
+
+@ANY
+@pytest.mark.parametrize(("form", "runner"), crossed(MATRICES, numbered))
+def test_matrices(form: Any, runner: str, runners: Any, tmp_path: Path) -> None:
+    sides = plain(ids=False)
+    metrics = ["ndcg@10", "coverage@5", "auc", "popularity@3", "personalization@4"]
+    options = {"like": matrices(sides, tmp_path), "train": TRAIN, "metrics": metrics}
+    check_source(*form(sides, tmp_path), **options, **runners[runner])
+
+
+# ---- splits
+
+#: Splits by name: what makes them of interactions and a seed, and whether they go by time.
+SPLITS: dict[str, tuple[Callable[..., Any], bool]] = {
+    "random": (lambda data, seed: [se.split.random(data, fraction=0.3, seed=seed)], False),
+    "leave_k_out": (lambda data, seed: [se.split.leave_k_out(data, k=2, seed=seed)], False),
+    "k_fold": (lambda data, seed: list(se.split.k_fold(data, k=3, seed=seed)), False),
+    "users": (lambda data, seed: [se.split.users(data, fraction=0.3, seed=seed)], False),
+    "last_n": (lambda data, _: [se.split.last_n(data, n=2)], True),
+    "temporal": (lambda data, _: [se.split.temporal(data, fraction=0.3)], True),
+    "rolling": (lambda data, _: list(se.split.rolling(data, window=20, fraction=0.5)), True),
+}
+
+
+def events(seed: int) -> pd.DataFrame:
+    """Return events with different times, one or more of each pair; some users have few."""
+    rng = np.random.default_rng(seed)
+    n = 150
+    users, items = (20 * rng.random(n) ** 3).astype(int), rng.integers(0, 15, n)
+    return pd.DataFrame({"user": users, "item": items, "time": rng.permutation(n)})
+
+
+def pairs(matrix: Any) -> set[tuple[int, int]]:
+    return set(zip(*(axis.tolist() for axis in matrix.tocoo().coords), strict=True))
+
+
+def test_every_split_is_checked() -> None:
+    assert set(SPLITS) == {name for name in se.split.__all__ if name.islower()}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SPLITS)
+def test_split(name: str, seed: int) -> None:
+    split, by_time = SPLITS[name]
+    table = events(seed)
+    data, shuffled = (
+        se.Interactions.from_frame(one, timestamp="time")
+        for one in (table, table.sample(frac=1, random_state=seed))
+    )
+    whole, sizes = pairs(data.matrix()), np.diff(data.matrix().indptr)
+    parts = split(data, seed)
+    first = table.groupby(["user", "item"])["time"].min()
+    for holdout, again, other in zip(parts, split(data, seed), split(shuffled, seed), strict=True):
+        train, held = pairs(holdout.train), pairs(holdout.validation)
+        known = train if holdout.fold_in is None else train | pairs(holdout.fold_in)
+        assert held
+        assert not known & held
+        assert known | held <= whole
+        assert by_time or known | held == whole
+        for one in (again, other):
+            assert (holdout.users.equals(one.users), holdout.items.equals(one.items)) == (True,) * 2
+            assert (pairs(one.train), pairs(one.validation)) == (train, held)
+        if by_time:
+            before, after = (
+                [(row, first[holdout.users[row], holdout.items[column]]) for row, column in part]
+                for part in (train, held)
+            )
+            if name == "last_n":
+                held_out = {row: min(t for user, t in after if user == row) for row, _ in after}
+                assert all(time < held_out.get(row, np.inf) for row, time in before)
+            else:
+                times = [max(time for _, time in before), min(time for _, time in after)]
+                assert times[0] < holdout.cut <= times[1]
+        check_sizes(name, holdout, sizes, [first[user].sort_values() for user in holdout.users])
+    if not by_time:
+        assert any(
+            pairs(one.validation) != pairs(two.validation)
+            for one, two in zip(parts, split(data, seed + 1), strict=True)
+        )
+    if name == "k_fold":
+        folds = [pairs(holdout.validation) for holdout in parts]
+        assert sum(map(len, folds)) == len(set().union(*folds))
+
+
+def check_sizes(name: str, holdout: Any, sizes: Any, met: list[Any]) -> None:
+    """Check how many pairs are held out of each user, and which by time."""
+    found = np.diff(holdout.validation.indptr).tolist()
+    if name == "random":
+        assert found == [min(round(0.3 * n), n - 1) for n in sizes.tolist()]
+    elif name in ("leave_k_out", "last_n"):
+        assert found == [2 if n > 2 else 0 for n in sizes.tolist()]
+    elif name == "k_fold":
+        assert all(abs(held - n / 3) < 1 for held, n in zip(found, sizes.tolist(), strict=True))
+    elif name == "users":
+        given = np.diff(holdout.fold_in.indptr).tolist()
+        assert sum(map(bool, found)) == round(0.3 * (sizes > 1).sum())
+        for n, held, known in zip(sizes.tolist(), found, given, strict=True):
+            assert held == 0 or known == max(1, min(n - 1, round(0.8 * n)))
+    elif name == "temporal":
+        n_pairs = sum(map(len, met))
+        assert sum(found) == round(0.3 * n_pairs)
+    if name == "last_n":
+        for row, times in enumerate(met):
+            held = {item for user, item in pairs(holdout.validation) if user == row}
+            assert not held or {holdout.items[item] for item in held} == set(times.index[-2:])
