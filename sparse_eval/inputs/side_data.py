@@ -245,9 +245,12 @@ def _train_matrix(
     entries = matrix.tocoo()
     row = entries.row if rows is None else rows[entries.row]
     col = entries.col if columns is None else columns[entries.col]
-    return canonical_csr(
-        sparse.coo_matrix((entries.data, (row, col))), "train", sum_duplicates=True
-    ), items
+    shape = tuple(
+        size if places is None else int(places.max(initial=-1)) + 1
+        for size, places in zip(matrix.shape, (rows, columns), strict=True)
+    )
+    located = sparse.coo_matrix((entries.data, (row, col)), shape)
+    return canonical_csr(located, "train", sum_duplicates=True), items
 
 
 def _positions(

@@ -459,3 +459,23 @@ def check_sizes(name: str, holdout: Any, sizes: Any, met: list[Any]) -> None:
         for row, times in enumerate(met):
             held = {item for user, item in pairs(holdout.validation) if user == row}
             assert not held or {holdout.items[item] for item in held} == set(times.index[-2:])
+
+
+def test_items_that_only_train_names_belong_to_the_catalogue() -> None:
+    items = [f"i{number}" for number in range(7)]
+    lists = pd.DataFrame({"user": [0, 0, 1], "item": ["i0", "i2", "i3"], "rank": [1, 2, 1]})
+    held = pd.DataFrame({"user": [0, 1], "item": ["i4", "i0"], "gain": [1.0, 1.0]})
+    train = se.Relevance.from_csr(
+        csr_matrix(([1.0, 1.0], ([0, 1], [3, 1])), (2, 7)), users=[0, 1], items=items
+    )
+    plain = (
+        se.Rankings.from_positions(
+            csr_matrix([[1, 0, 2, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0]]), users=[0, 1], items=items
+        ),
+        se.Relevance.from_csr(
+            csr_matrix(([1.0, 1.0], ([0, 1], [4, 0])), (2, 7)), users=[0, 1], items=items
+        ),
+    )
+    names = ["mean_rank", "coverage@2"]
+    check_source(lists, held, like=plain, train=train, metrics=names)
+    assert se.evaluate(lists, held, names, train=train)["coverage@2"] == 3 / 7
