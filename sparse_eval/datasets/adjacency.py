@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.files import as_input
 from ..core.warning import warn
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidFileError
 from .interactions import Interactions
 from .labels import sort_labels, text_labels, vocabulary
 from .lines import BadLines, GuessWarning, numbered_lines, read_text
@@ -87,7 +87,7 @@ def load_adjacency(
         If a file cannot be read, has no interactions or a malformed line; or if lines of one file
         begin with counts, those of another with users, and `counts` is not given.
     InvalidDataError
-        If no path is given, or an option is invalid.
+        If `on_bad_lines` is neither.
 
     Warns
     -----
@@ -117,10 +117,6 @@ def load_adjacency(
     ...     load_adjacency(train, test)
     (Interactions(2 users × 3 items, 3 events), Interactions(2 users × 3 items, 1 events))
     """
-    if not paths:
-        raise InvalidDataError("expected the path of at least one file")
-    if counts is not None and not isinstance(counts, bool):
-        raise InvalidDataError(f"counts: expected True, False or None, found {counts!r}")
     texts = [read_text(as_input(path), encoding, guess=True) for path in paths]
     counted = _begin_with_counts(texts, paths) if counts is None else counts
     user_numbers, item_numbers = vocabulary(), vocabulary()

@@ -23,7 +23,7 @@ from .interactions import Interactions, check_events
 from .labels import check_labels, text_labels
 from .lines import BadLines, MalformedLineError, parse_number
 from .text_blocks import TextFile
-from .text_table import Layout, read_table, split_fields
+from .text_table import Layout, read_lines, split_fields
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -137,18 +137,12 @@ def load_csv(
     if not header:
         numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
         given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
-        if given["user"] == given["item"] and USUAL in (user, item):
-            raise InvalidDataError(
-                f"user, item: column {given['user']!r} would be both; give the numbers of both"
-            )
     check_events(event, keep)
     for role, name in [*given.items(), ("event", event)]:
         kinds = (Usual, str, type(None)) if header else (int, type(None))
         if isinstance(name, bool) or not isinstance(name, kinds):
             expected = "a column name" if header else "a column number, because of header=False"
             raise InvalidDataError(f"{role}: expected {expected}, found {name!r}")
-    if sep is not None and (not isinstance(sep, str) or not sep or set(sep) & set('"\r\n')):
-        raise InvalidDataError(f"sep: expected the text between two fields, found {sep!r}")
     table = TextTable(TextFile(path, encoding, guess=True), sep, header, on_bad_lines)
     return table.load(given, event=event, keep=keep, users=users, items=items)
 
@@ -258,13 +252,11 @@ class TextTable:
         keep: Sequence[object] | None,
     ) -> tuple[Interactions, Floats]:
         """Return the events of any table and their values, or say which line is at fault."""
-        frame = read_table(self.file.data, layout, self.bad)
+        frame = read_lines(self.file.data, layout, self.bad)
         if not len(frame):
-            bad = self.bad
-            fault = (
-                f"all {bad.count} lines are malformed" if bad.count else "no line after the header"
+            raise InvalidFileError(
+                f"there are no interactions ({self.bad.count} lines are malformed)", self.path
             )
-            raise InvalidFileError(f"there are no interactions: {fault}", self.path)
         for role, labels in (("user", users), ("item", items)):
             ids = _ids_of(frame[role].cat.categories.tolist(), role, labels)
             frame[role] = frame[role].cat.rename_categories(ids.tolist())

@@ -24,7 +24,7 @@ from .columns import (
 )
 from .filters import Selection
 from .labels import check_labels, encode
-from .times import UNDATED, UNITS
+from .times import UNDATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -78,7 +78,7 @@ class Interactions:
     Raises
     ------
     InvalidDataError
-        If the arrays differ in length, a code has no label, or there is no such unit.
+        If the arrays differ in length, or a code has no label.
 
     See Also
     --------
@@ -110,10 +110,6 @@ class Interactions:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.time_unit is not None and self.time_unit not in UNITS:
-            raise InvalidDataError(
-                f"time_unit: expected one of {', '.join(UNITS)} or None, found {self.time_unit!r}"
-            )
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):

@@ -329,6 +329,7 @@ class Holdout:
         if self.cut is not None:
             arrays["cut"] = np.asarray(self.cut)
         folder = make_folder(folder)
+        checksums, values = self._checksums()
         with replacing_together(folder, last="labels.npz") as temporary_for:
             for name, matrix in self._parts():
                 sparse.save_npz(temporary_for(f"{name}.npz"), matrix)
@@ -336,8 +337,8 @@ class Holdout:
                 temporary_for("labels.npz"),
                 allow_pickle=False,
                 parts=np.array([name for name, _ in self._parts()]),
-                checksums=self._checksums(),
-                values=self._checksums_of_values(),
+                checksums=checksums,
+                values=values,
                 left_out=np.array(self.left_out, np.int64),
                 **arrays,
             )
@@ -366,27 +367,22 @@ class Holdout:
             If a file is missing or damaged, or the files are of different splits.
         """
         folder = as_path(folder)
-        parts = {name: _read_part(folder / f"{name}.npz") for name in PARTS[:2]}
         path = folder / "labels.npz"
         with (
             reading_npz(path, "labels saved by Holdout.save"),
             path.open("rb") as file,
         ):
             arrays = read_arrays(file)
-            checksums = arrays["checksums"].tolist() if "checksums" in arrays else []
-            # older versions did not write these
-            values = arrays["values"].tolist() if "values" in arrays else None
+            checksums = arrays["checksums"].tolist(), arrays["values"].tolist()
+            left_out = LeftOut(*map(int, arrays["left_out"]))
+            names = [name for name in PARTS if name in arrays["parts"].tolist()]
             labels = {
                 name: pd.Index(arrays[name].tolist())
                 for name in ("users", "items")
                 if name in arrays
             }
             cut = arrays["cut"][()] if "cut" in arrays else None
-            left_out = LeftOut(*map(int, arrays["left_out"])) if "left_out" in arrays else LeftOut()
-            names = PARTS[: len(checksums)]  # as older versions wrote them
-            if "parts" in arrays:
-                names = tuple(name for name in PARTS if name in arrays["parts"].tolist())
-        parts |= {name: _read_part(folder / f"{name}.npz") for name in names if name not in parts}
+        parts = {name: _read_part(folder / f"{name}.npz") for name in names}
         try:
             holdout = cls(
                 parts["train"],
@@ -400,9 +396,7 @@ class Holdout:
             )
         except InvalidDataError as error:
             raise InvalidFileError(str(error), folder) from error
-        if checksums != holdout._checksums() or (
-            values is not None and values != holdout._checksums_of_values()
-        ):
+        if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
                 f"{listed} and labels.npz are of different splits; split again", folder
@@ -431,16 +425,17 @@ class Holdout:
                 "users whom the model is not trained on"
             )
 
-    def _checksums(self) -> list[int]:
-        """Return a number for each matrix, to detect files of different splits in one folder."""
-        return [
-            zlib.crc32(part.indptr.astype("<i8").data, zlib.crc32(part.indices.astype("<i4").data))
-            for _, part in self._parts()
-        ]
+    def _checksums(self) -> tuple[list[int], list[int]]:
+        """Return a number for the pairs of each matrix, and one for its values.
 
-    def _checksums_of_values(self) -> list[int]:
-        """Return a number for the values of each matrix, likewise."""
-        return [zlib.crc32(part.data.astype("<f8").data) for _, part in self._parts()]
+        They detect files of different splits in one folder.
+        """
+        pairs, values = [], []
+        for _, part in self._parts():
+            indices = zlib.crc32(part.indices.astype("<i4").data)
+            pairs.append(zlib.crc32(part.indptr.astype("<i8").data, indices))
+            values.append(zlib.crc32(part.data.astype("<f8").data))
+        return pairs, values
 
 
 def _with_values(matrix: CSRMatrix) -> tuple[Booleans, Booleans]:

@@ -236,10 +236,6 @@ def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> lis
             f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
         )
     dated = first[first != UNDATED]
-    if not len(dated):
-        raise InvalidDataError(
-            "every pair has an event without a date, which is its first; give at="
-        )
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):
@@ -278,12 +274,8 @@ def _check_not_empty(
         if not part.any():
             dated = events.times[events.times != UNDATED]
             span = f"{clock.text(int(dated.min()))} to {clock.text(int(dated.max()))}"
-            reasons = [f"events with a date are from {span}"]
-            if left_out.repeated:
-                reasons.append(f"{left_out.repeated:,} later events repeat known pairs")
-            if left_out.outside:
-                reasons.append(f"{left_out.outside:,} lie in the gap")
             where = " and ".join(map(clock.text, cuts))
             raise InvalidDataError(
-                f"the cut {where} leaves {name} empty; {', '.join(reasons)}; choose another"
+                f"the cut {where} leaves {name} empty; events with a date are from {span}, and "
+                f"{left_out.repeated:,} later events repeat known pairs; choose another"
             )
