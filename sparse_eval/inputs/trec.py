@@ -212,8 +212,6 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     0 Q0 7 1 2 als
     0 Q0 2 2 1 als
     """
-    if not isinstance(tag, str):
-        raise InvalidDataError(f"tag is {tag!r}; expected one word, such as 'als'", argument="tag")
     _check_field("tag", tag, tag)
     if not isinstance(rankings, Rankings):
         raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")

@@ -68,14 +68,6 @@ def test_rows_and_columns_without_labels_are_numbers() -> None:
     assert (list(nothing), len(nothing)) == (["user", "item", "rank"], 0)
 
 
-def test_lists_of_an_evaluation_keep_the_labels() -> None:
-    frame = pd.DataFrame({"user": ["b", "a", "b"], "item": ["x", "y", "z"], "rank": [1, 1, 2]})
-    truth = se.Relevance.from_frame(pd.DataFrame({"user": ["b", "c"], "item": ["z", "w"]}))
-    ev = se.evaluate(se.Rankings.from_frame(frame, rank="rank"), truth, "mrr@2")
-    found = set(ev.rankings.to_frame().itertuples(index=False, name=None))
-    assert found == set(frame.itertuples(index=False, name=None))
-
-
 def test_tied_lists_have_no_certain_ranks() -> None:
     tied = se.Rankings.from_scores([[0.5, 0.5, 0.1]], ties="average")
     for call in (tied.to_frame, tied.to_positions):
