@@ -64,7 +64,6 @@ def paths(model: Any, whole: se.Evaluation, tmp_path_factory: Any) -> dict[str, 
         (folder / f"{name}-parts").mkdir()
         table.to_parquet(folder / f"{name}-parts" / "part-0.parquet", index=False)
         table.to_csv(folder / f"{name}.csv", index=False)
-        table.to_csv(folder / f"{name}.tsv", index=False, sep="\t")
         table.to_csv(folder / f"{name}-semicolon.txt", index=False, sep=";")
         table.to_csv(folder / f"{name}.csv.gz", index=False)
     rows(TRUTH, "gain").to_csv(folder / "truth.csv", index=False)
@@ -105,14 +104,12 @@ KINDS = {
     "recs.parquet": Kind.PARQUET,
     "recs-parts": Kind.PARQUET,
     "recs.csv": Kind.CSV,
-    "recs.tsv": Kind.CSV,
     "recs-semicolon.txt": Kind.CSV,
     "recs.csv.gz": Kind.CSV,
     "held.parquet": Kind.PARQUET,
     "held-parts": Kind.PARQUET,
     "held.csv": Kind.CSV,
     "held-mark.csv": Kind.CSV,
-    "held.tsv": Kind.CSV,
     "held-semicolon.txt": Kind.CSV,
     "held.csv.gz": Kind.CSV,
     "recs-npy": Kind.CSR_FOLDER,

@@ -35,21 +35,11 @@ def test_refuses_scores(scores: object, options: dict[str, object]) -> None:
         Rankings.from_scores(scores, **options)
 
 
-def test_an_explicit_zero_score_is_a_candidate() -> None:
-    stored = sparse.csr_matrix(([0.0, -1.0], [2, 0], [0, 2]), shape=(1, 4))
-    assert Rankings.from_scores(stored).items.tolist() == [2, 0]
-
-
-def test_no_candidates_at_all() -> None:
-    lists = Rankings.from_scores(np.zeros((2, 3)), seen=sparse.csr_matrix(np.ones((2, 3))))
-    assert lists.lengths.tolist() == [0, 0]
-    assert Rankings.from_scores(np.empty((0, 3))).shape == (0, 3)
-
-
 def test_ties_average_has_no_positions_and_few_metrics() -> None:
     lists = Rankings.from_scores([[1.0, 1.0]], ties="average")
-    with raises(InvalidDataError):
-        lists.to_positions()
+    for call in (lists.to_frame, lists.to_positions):
+        with raises(InvalidDataError):
+            call()
     with raises(InvalidMetricError):
         se.evaluate(lists, sparse.csr_matrix([[1, 0]]), ["ndcg@1", "mrr@1"])
     assert (

@@ -15,7 +15,7 @@ from raising import raises
 from scipy import sparse
 
 from sparse_eval import Rankings, Relevance, trec
-from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.kinds import Kind, kind_of
 
 RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
@@ -44,15 +44,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 def lists(rankings: Rankings) -> dict[object, list[object]]:
     """Return the list of each user, by label."""
-    n_users, n_items = rankings.shape
-    users = range(n_users) if rankings.users is None else rankings.users.tolist()
-    items = range(n_items) if rankings.items_index is None else rankings.items_index.tolist()
-    bounds = zip(users, rankings.indptr, rankings.indptr[1:], strict=False)
-    return {
-        user: [items[item] for item in rankings.items[start:stop]]
-        for user, start, stop in bounds
-        if stop > start
-    }
+    return rankings.to_frame().groupby("user")["item"].agg(list).to_dict()
 
 
 def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
@@ -326,10 +318,3 @@ def test_refuses_labels_that_are_equal_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
     with raises(InvalidDataError):
         trec.write_qrels(relevance, tmp_path / "qrels")
-
-
-def test_refuses_paths_that_cannot_be_written(tmp_path: Path) -> None:
-    with raises(OutputError):
-        trec.write_run(Rankings.from_topk([[1]]), tmp_path / "no folder" / "run")
-    with raises(OutputError):
-        trec.write_qrels(Relevance.from_csr(sparse.csr_matrix([[1]])), tmp_path)
