@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 import numpy as np
 import pandas as pd
 
+from ..core.arguments import check_choice
 from ..core.csr import summed_csr
 from ..core.frames import USUAL, as_pandas
 from ..core.labelled import LabelledMatrix
@@ -388,10 +389,7 @@ class Interactions:
         """
         df = as_pandas(df)
         check_events(event, keep)
-        if missing_times not in get_args(MissingTimes):
-            raise InvalidDataError(
-                f"missing_times: expected 'error' or 'undated', found {missing_times!r}"
-            )
+        check_choice("missing_times", missing_times, get_args(MissingTimes))
         if not len(df):
             raise InvalidDataError("there are no interactions: the frame has no rows")
         given = {"user": user, "item": item, "value": value, "timestamp": timestamp}

@@ -9,6 +9,7 @@ import math
 import zlib
 from typing import TYPE_CHECKING
 
+from ..core.arguments import check_choice
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 
@@ -52,10 +53,7 @@ class BadLines:
     """Malformed lines of one file: the first raises an error, or all are skipped and counted."""
 
     def __init__(self, path: Path, on_bad_lines: str) -> None:
-        if on_bad_lines not in ("error", "skip"):
-            raise InvalidDataError(
-                f"on_bad_lines: expected 'error' or 'skip', found {on_bad_lines!r}"
-            )
+        check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
         self.path = path
         self.skip = on_bad_lines == "skip"
         self.count = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
     Raises
     ------
     InvalidDataError
-        If there is no such format.
+        If there is no such format, or the format has no such option.
     InvalidFileError
         If the format cannot be guessed, or the loader cannot read the file.
 
@@ -83,6 +84,12 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
         raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")
+    for option in options:  # Python's own error names only the wrong one
+        if option not in (known := signature(FORMATS[name]).parameters):
+            listed = ", ".join(known)
+            raise InvalidDataError(
+                f"the format {name} has no option {option!r}; it has {listed}", argument=option
+            )
     return FORMATS[name](path, **options)
 
 

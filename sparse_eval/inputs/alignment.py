@@ -102,19 +102,20 @@ def check_types(labels: Labels, others: Labels, role: str, sides: tuple[str, str
 
 
 def locate(
-    known: Labels, given: Labels, role: str, sides: tuple[str, str]
+    known: Labels, given: Labels, role: str, sides: tuple[str, str], n: int = 0
 ) -> tuple[Integers, Labels]:
     """Return the positions of given labels among those known, and the union of both.
 
-    Labels that are not known come behind the known ones. Raises as `check_types` does, which takes
-    the labels of `sides` in the order given, known.
+    Labels that are not known come behind the known ones, and behind `n` positions: only if these
+    all have labels are there labels for what comes behind. Raises as `check_types` does, which
+    takes the labels of `sides` in the order given, known.
     """
     positions = known.get_indexer(given).astype(np.int64)
     unknown = positions < 0
     if unknown.all():
         check_types(given, known, role, sides)
-    positions[unknown] = len(known) + np.arange(unknown.sum())
-    return positions, known.append(given[unknown])
+    positions[unknown] = max(len(known), n) + np.arange(unknown.sum())
+    return positions, known.append(given[unknown]) if n <= len(known) else known
 
 
 _SIDES = ("the predictions", "validation")

@@ -34,8 +34,8 @@ def by_item(
         values = values.tolist()  # of no dimension, that is no list
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidDataError(
-            f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
-            "keyed by item",
+            f"{name} of items is a {type(values).__name__}; expected one entry for each item, in "
+            "order or keyed by item",
             argument=name,
         )
     rows = list(values)
@@ -72,7 +72,7 @@ def _in_order(
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(
-            f"{name} names item {twice!r} twice; give each item one entry", argument=name
+            f"{name} of items name {twice!r} twice; give each item one entry", argument=name
         )
     if labels is None:
         order: Labels = pd.RangeIndex(max(n_items, len(values)))
@@ -81,8 +81,9 @@ def _in_order(
     missing = ~order.isin(values.index)
     if missing.any():
         raise InvalidDataError(
-            f"{name} has no entry for item {order[missing].tolist()[0]!r} ({int(missing.sum())} "
-            f"of {len(order)} items lack one); give every item of the catalogue one",
+            f"{name} of items: item {order[missing].tolist()[0]!r} has no entry "
+            f"({int(missing.sum())} of {len(order)} items lack one); give every item of the "
+            "catalogue one",
             argument=name,
         )
     return values.reindex(order), None if labels is None else order
@@ -91,8 +92,9 @@ def _in_order(
 def not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
     """Return the error about entries for fewer items than there are."""
     return InvalidDataError(
-        f"{name} covers {n} items, but there are {n_items}: item {n} has no entry; give every "
-        "item of the catalogue one"
+        f"{name} of items: there are {n} entries for {n_items} items; give every item of the "
+        "catalogue one",
+        argument=name,
     )
 
 

@@ -251,7 +251,6 @@ FRAME = pd.DataFrame({"user": ["a"], "item": [1], "rating": [2.0]})
         (FRAME, {"items": ["1"]}),
         (FRAME, {"users": ["b", "b"]}),
         (FRAME, {"items": [1.0, None]}),
-        (FRAME.assign(user=pd.Series([[1]])), {}),
         (pd.DataFrame({"user": pd.Series([1, True], dtype=object), "item": 1}), {}),
     ],
 )

@@ -45,7 +45,7 @@ def test_loads_a_named_format_and_refuses_unknown_options(write, tmp_path):
     assert interactions.values.tolist() == [3.0, 0.0, 1.5]
     with raises(InvalidDataError):
         load(path, format="tsv")
-    with pytest.raises(TypeError, match="hist"):
+    with raises(InvalidDataError, argument="hist"):
         load(path, format="csv", hist=True)
     with raises(InvalidFileError):
         load(tmp_path / "nothing")

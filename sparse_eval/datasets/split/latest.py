@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.arguments import check_whole
+from ...core.arguments import check_choice, check_whole
 from ...core.csr import indptr_from_counts
 from ..times import UNDATED
-from .events import Events, check_repeats, first_of_users, positions_by_time
+from .events import REPEATS, Events, first_of_users, positions_by_time
 from .holdout import LeftOut
 from .pairs import MAX_COUNT
 
@@ -88,7 +88,7 @@ def last_n(
     """
     check_whole("n", n, 1, MAX_COUNT)
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
-    check_repeats(repeats)
+    check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
     if repeats == "keep":
         return _keep_repeats(events, n, n_test)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.arguments import check_fraction
+from ...core.arguments import check_choice, check_fraction
 from ...errors import InvalidDataError
 from ..times import UNDATED
-from .events import Events, check_repeats
+from .events import REPEATS, Events
 from .holdout import PARTS, LeftOut
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def temporal(
     ... )
     >>> model = se.train_als(holdout.for_test().train, **result.best)
     """
-    check_repeats(repeats)
+    check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "temporal")
     given_test = test if at is not None else None  # otherwise it is a fraction
     clock = events.clock(at=at, gap=gap, test=given_test)
@@ -194,7 +194,7 @@ def rolling(
     2019-11-29T00:00:00 738 225
     2019-12-03T00:00:00 762 188
     """
-    check_repeats(repeats)
+    check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "rolling")
     clock = events.clock(at=at, window=window, step=step, train_window=train_window, gap=gap)
     width = clock.duration("window", window, 1)
