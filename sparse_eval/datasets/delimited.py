@@ -197,7 +197,18 @@ class TextTable:
             self.file.check()
             hint = ", or give header=False if the first line is not a header" if no_names else ""
             raise InvalidFileError(f"{error}{hint}", self.path) from None
-        layout = self._layout(columns, given, event)
+        needed = columns if event is None else {**columns, "event": event}
+        layout = Layout(
+            sep=self.sep,
+            n_fields=len(self.names),
+            columns=_column_numbers(self.path, self.names, needed),
+            n_header=self.number * self.header,
+            way_out={
+                role: way_out(role, column)
+                for role, column in columns.items()
+                if given[role] is USUAL
+            },
+        )
         try:
             interactions, values = self._from_blocks(layout, users, items, keep)
         except (ImportError, InvalidDataError, UnusualError):
@@ -211,22 +222,6 @@ class TextTable:
             )
         return replace(
             interactions, n_skipped=self.bad.report(), recognized=recognized(columns, given)
-        )
-
-    def _layout(
-        self, columns: Mapping[str, Hashable], given: Mapping[str, Hashable], event: Hashable
-    ) -> Layout:
-        needed = dict(columns) if event is None else {**columns, "event": event}
-        return Layout(
-            sep=self.sep,
-            n_fields=len(self.names),
-            columns=_column_numbers(self.path, self.names, needed),
-            n_header=self.number * self.header,
-            way_out={
-                role: way_out(role, column)
-                for role, column in columns.items()
-                if given[role] is USUAL
-            },
         )
 
     def _from_blocks(

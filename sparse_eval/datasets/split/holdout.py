@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -221,22 +221,12 @@ class Holdout:
         >>> Holdout(train, sparse.csr_matrix([[0, 1], [1, 0]])).known()
         Holdout(2 users × 2 items, 1 train + 0 validation pairs; left out: 2 unknown pairs)
         """
-        held_out = {part: matrix for part, matrix in self._parts() if part != "train"}
-        held_out.pop("fold_in", None)
+        held_out = {part: m for part, m in self._parts() if part in ("validation", "test")}
         users, items = self._known()
-        known = {part: _select(matrix, users, items) for part, matrix in held_out.items()}
+        known: Any = {part: _select(matrix, users, items) for part, matrix in held_out.items()}
         n_unknown = sum(held_out[part].nnz - known[part].nnz for part in held_out)
         left_out = self.left_out._replace(unknown=self.left_out.unknown + n_unknown)
-        return Holdout(
-            self.train,
-            known["validation"],
-            self.users,
-            self.items,
-            test=known.get("test"),
-            fold_in=self.fold_in,
-            cut=self.cut,
-            left_out=left_out,
-        )
+        return replace(self, **known, left_out=left_out)
 
     def for_test(self) -> Holdout:
         """Return the split for the last step: train and validation together, and the test part.
@@ -269,18 +259,13 @@ class Holdout:
                 "there is no test part; split in three, for example with split.temporal(..., test=)"
             )
         train = _added(self.train, self.validation)
-        if self.fold_in is None:
-            return Holdout(train, self.test, self.users, self.items)
-        is_tested = np.diff(self.test.indptr) > 0
-        every_item = np.ones(train.shape[1], bool)
-        others = _select(self.fold_in, ~is_tested, every_item)
-        return Holdout(
-            _added(train, others),
-            self.test,
-            self.users,
-            self.items,
-            fold_in=_select(self.fold_in, is_tested, every_item),
-        )
+        fold_in = None
+        if self.fold_in is not None:
+            is_tested = np.diff(self.test.indptr) > 0
+            every_item = np.ones(train.shape[1], bool)
+            train = _added(train, _select(self.fold_in, ~is_tested, every_item))
+            fold_in = _select(self.fold_in, is_tested, every_item)
+        return Holdout(train, self.test, self.users, self.items, fold_in=fold_in)
 
     def save(self, folder: PathLike) -> None:
         """Write the parts, such as ``train.npz`` and ``validation.npz``, and ``labels.npz``.
@@ -375,25 +360,17 @@ class Holdout:
             arrays = read_arrays(file)
             checksums = arrays["checksums"].tolist(), arrays["values"].tolist()
             left_out = LeftOut(*map(int, arrays["left_out"]))
-            names = [name for name in PARTS if name in arrays["parts"].tolist()]
-            labels = {
+            names = {"train", "validation", *arrays["parts"].tolist()}
+            labels: Any = {
                 name: pd.Index(arrays[name].tolist())
                 for name in ("users", "items")
                 if name in arrays
             }
-            cut = arrays["cut"][()] if "cut" in arrays else None
-        parts = {name: _read_part(folder / f"{name}.npz") for name in names}
+            cut: Any = arrays["cut"][()] if "cut" in arrays else None
+        parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}
         try:
-            holdout = cls(
-                parts["train"],
-                parts["validation"],
-                labels.get("users"),
-                labels.get("items"),
-                test=parts.get("test"),
-                fold_in=parts.get("fold_in"),
-                cut=cut if isinstance(cut, np.datetime64 | None) else int(cut),
-                left_out=left_out,
-            )
+            cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+            holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
         except InvalidDataError as error:
             raise InvalidFileError(str(error), folder) from error
         if checksums != holdout._checksums():
