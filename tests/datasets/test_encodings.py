@@ -50,11 +50,6 @@ def test_refuses_encodings(write):
             load_csv(write("b.csv", content))
 
 
-def test_quotes_hide_separators(write):
-    path = write("a.csv", '"user";"item"\n"a;b";"say ""x"""\n c ;"d"\n')
-    assert rows(load_csv(path)) == [("a;b", 'say "x"', 1.0), (" c ", "d", 1.0)]
-
-
 @given(
     st.lists(
         st.lists(

@@ -108,11 +108,6 @@ def test_ids_that_are_all_numbers_are_int64():
     assert (labels.dtype, labels.tolist()) == (np.int64, ids)
 
 
-def test_keeps_integers_of_an_object_column_as_int64():
-    column = pd.Series([10, np.int64(9)], dtype=object)
-    assert load_frame(pd.DataFrame({"user": column, "item": 0})).users.dtype == np.int64
-
-
 def test_both_zeros_are_one_id():
     interactions = load_frame(pd.DataFrame({"user": [-0.0, 0.0], "item": 0}))
     assert interactions.n_users == 1

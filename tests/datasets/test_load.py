@@ -18,6 +18,7 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
     [
         ("a.tsv", CSV, "csv"),
         ("a.csv.gz", b"", "csv"),
+        ("a.parquet", b"", "parquet"),
         ("ratings.csv", "userId,movieId,rating,timestamp\n1,2,3,4\n", "csv"),
         ("BEHAVIORS.TSV", "", "mind"),
         ("test.txt", "0 1 2\n1 2\n", "adjacency"),

@@ -27,9 +27,8 @@ def test_reads_impressions_and_histories(write, tmp_path):
         ("U2", "N3", 1.0, at[2]),
     ]
     read = [("U2", news, 1.0, UNDATED) for news in ("N1", "N2", "N5")]
-    for source in (path, tmp_path):
-        assert rows(load_mind(source)) == shown + read
-        assert rows(load(source)) == shown + read
+    for found in (load_mind(path), load_mind(tmp_path), load(path)):
+        assert rows(found) == shown + read
     assert load_mind(path).time_unit == "s"
     assert load_mind(path).n_undated == 3
     assert rows(load_mind(path, history=False)) == shown

@@ -11,33 +11,12 @@ from events import rows
 from raising import raises
 
 import sparse_eval as se
-from sparse_eval.datasets import blocks, guess_format, load, load_parquet, parquet_blocks
+from sparse_eval.datasets import blocks, load_parquet, parquet_blocks
 from sparse_eval.errors import InvalidFileError, MissingExtraError
 from sparse_eval.results.label_table import read_label_table
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
-
-
-def test_reads_columns_by_name(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "who": ["b", "a"],
-            "what": [7, 5],
-            "n": [2.0, 0.0],
-            "at": pd.to_datetime(["1970-01-02", "1970-01-01"]),
-            "other": [None, "x"],
-        }
-    )
-    path = tmp_path / "a.parquet"
-    frame.to_parquet(path)
-    columns = {"user": "who", "item": "what", "value": "n", "timestamp": "at"}
-    expected = [("b", 7, 2.0, 86400 * 10**9), ("a", 5, 0.0, 0)]
-    assert rows(load_parquet(path, **columns)) == expected
-    assert rows(load(path, **columns)) == expected
-    assert guess_format(path) == "parquet"
-    with raises(InvalidFileError):
-        load_parquet(path, user="what", item="what")
 
 
 def test_refuses_unusable_files_and_a_missing_extra(tmp_path, write, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparse_eval as se
-from sparse_eval.datasets import Interactions, load, load_frame, load_parts
+from sparse_eval.datasets import Interactions, load, load_frame
 
 #: Ids of text as CSV can hold them: in one line, and something else than white space.
 TEXTS = st.text(
@@ -121,13 +121,3 @@ def test_every_library_gives_the_same_bits(library, tmp_path):
     assert found.users.equals(expected.users)
     assert found.items.equals(expected.items)
     assert found.items.dtype == expected.items.dtype == np.int64
-
-
-def test_files_of_one_encoding(tmp_path):
-    train = Interactions.from_frame([{"user": "1", "item": "x"}, {"user": "b", "item": "2"}])
-    train.to_frame().iloc[:1].to_csv(tmp_path / "a.csv")
-    found = load(tmp_path / "a.csv", users=train.users, items=train.items)
-    assert found.users.equals(train.users)
-    assert rows(found) == [("1", "x", 1.0)]
-    parts = load_parts(tmp_path / "a.csv", tmp_path / "a.csv", users=train.users, items=train.items)
-    assert [part.n_users for part in parts] == [2, 2]

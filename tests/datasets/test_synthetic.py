@@ -46,13 +46,6 @@ def test_activity_and_popularity_are_skewed():
     assert interactions.items.is_monotonic_increasing
 
 
-def test_same_seed_same_bits():
-    first, second, other = (synthetic(300, 400, seed=seed) for seed in (3, 3, 4))
-    for name in ("user_codes", "item_codes", "timestamps"):
-        assert np.array_equal(getattr(first, name), getattr(second, name))
-    assert not np.array_equal(first.item_codes, other.item_codes)
-
-
 @pytest.mark.parametrize(
     "options",
     [

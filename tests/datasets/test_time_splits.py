@@ -11,7 +11,6 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from scipy import sparse
 from split_cases import EVENTS, events_in, interactions_of
 
 from sparse_eval import split
-from sparse_eval.datasets import UNDATED, Interactions, synthetic
+from sparse_eval.datasets import UNDATED, synthetic
 from sparse_eval.errors import InvalidDataError
 
 CUTS = st.integers(-4, 13)
@@ -260,19 +259,6 @@ def test_durations_are_those_of_the_numbers():
     assert days == [np.datetime64(f"2019-12-0{day}") for day in (3, 4, 5, 6)]
     numbers = [h.cut for h in split.rolling(clicks, at=1575331200, window=day)]
     assert numbers == days
-
-
-def test_dates_of_a_frame_are_its_unit():
-    frame = synthetic(50, 60, n_interactions=900).to_frame()
-    frame["timestamp"] = pd.to_datetime(frame["timestamp"], unit="s")
-    data = Interactions.from_frame(frame, timestamp="timestamp")
-    assert split.temporal(data, at="2019-11-20").cut == np.datetime64("2019-11-20")
-    early = frame.assign(timestamp=frame["timestamp"] - pd.Timedelta(days=15_000))  # 1978
-    data = Interactions.from_frame(early, timestamp="timestamp")
-    assert split.temporal(data, at="1978-10-26").cut == np.datetime64("1978-10-26")
-    counted = replace(data, time_unit=None)
-    with raises(InvalidDataError):
-        split.temporal(counted, at="1978-10-26")
 
 
 REFUSED = [

@@ -98,8 +98,6 @@ def test_refuses_what_is_no_duration(value):
 def test_refuses_numbers_out_of_range():
     with raises(InvalidDataError, argument="window"):
         Clock("s").duration("window", "0D", 1)
-    with raises(InvalidDataError, argument="gap"):
-        Clock(None).duration("gap", -1, 0)
     with raises(InvalidDataError, argument="at"):
         Clock("s").time("at", 2**63)
     with raises(InvalidDataError, argument="at"):
@@ -122,11 +120,9 @@ def test_recent_dates_tell_their_unit(unit, moments):
         [10, 20, 30],
         [1573689600, 1573689600000],  # two units
         [2019111400, 2019111409],  # hours in digits
-        [20191114, 20191115],
         [20191114093000],
         [637_092_864_000_000_000],  # ticks of 100 ns since the year 1
         [132_181_632_000_000_000],  # and since 1601
-        [18214],  # days
         [UNDATED],
         [],
     ],

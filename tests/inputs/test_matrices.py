@@ -13,7 +13,6 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.inputs.alignment import align
 
 POSITIONS = np.array([[0, 2, 1, 0], [0, 0, 0, 0], [5, 0, 2, 9]])
 GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
@@ -45,23 +44,6 @@ def test_other_sparse_formats_are_converted(kind: str) -> None:
         sparse.csr_matrix(POSITIONS).asformat(kind), sparse.csr_array(GAINS).asformat(kind)
     )
     assert found.tobytes() == EXPECTED.tobytes()
-
-
-def unsorted(dense: np.ndarray) -> sparse.csr_matrix:
-    matrix = sparse.csr_matrix(dense)
-    for start, stop in zip(matrix.indptr, matrix.indptr[1:], strict=False):
-        matrix.indices[start:stop] = matrix.indices[start:stop][::-1].copy()
-        matrix.data[start:stop] = matrix.data[start:stop][::-1].copy()
-    matrix.has_sorted_indices = False
-    return matrix
-
-
-def test_unsorted_rows_give_the_same_and_stay_unsorted() -> None:
-    positions, gains = unsorted(POSITIONS), unsorted(GAINS)
-    before = [a.copy() for m in (positions, gains) for a in (m.data, m.indices, m.indptr)]
-    assert columns(positions, gains).tobytes() == EXPECTED.tobytes()
-    after = [a for m in (positions, gains) for a in (m.data, m.indices, m.indptr)]
-    assert all((a == b).all() for a, b in zip(before, after, strict=True))
 
 
 @pytest.mark.parametrize("value", [0, -3, 1.5, np.nan, np.inf, 2.0**40])
@@ -346,14 +328,3 @@ def test_a_threshold_that_no_gain_reaches() -> None:
 def test_popularity_of_what_is_not_finite_is_refused() -> None:
     with raises(InvalidDataError, argument="train", row=0, column=0):
         se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
-
-
-def test_labels_of_one_side_are_those_of_the_other_as_far_as_they_go() -> None:
-    truth = se.Relevance.from_csr(sparse.csr_matrix([[1, 0, 1]]), items=["a", "b", "c"])
-    narrow, wide = (se.Rankings.from_topk([[item, 0]]) for item in (1, 5))
-    lists, relevant = align(narrow, truth)
-    assert lists.items_index is relevant.items_index is truth.items_index
-    lists, relevant = align(wide, truth)
-    assert lists.items_index is None
-    assert lists.shape == (1, 6)
-    assert se.evaluate(wide, truth, "recall@2")["recall@2"] == 0.5
