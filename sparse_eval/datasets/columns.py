@@ -247,7 +247,9 @@ def events_kept(column: Column, keep: Iterable[object]) -> Booleans:
     for name in wanted:
         if name not in names:
             listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
-            raise InvalidDataError(f"keep: there is no event {name!r}; there are {listed}")
+            near = get_close_matches(name, names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidDataError(f"keep: there is no event {name!r}; there are {listed}{hint}")
     return np.isin(codes, [code for code, name in enumerate(names) if name in wanted])
 
 

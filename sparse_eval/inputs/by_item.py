@@ -34,7 +34,7 @@ def by_item(
         values = values.tolist()  # of no dimension, that is no list
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidDataError(
-            f"{name} of items is a {type(values).__name__}; expected one entry for each item, in "
+            f"{written(name)} is a {type(values).__name__}; expected one entry for each item, in "
             "order or keyed by item",
             argument=name,
         )
@@ -72,7 +72,7 @@ def _in_order(
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(
-            f"{name} of items name {twice!r} twice; give each item one entry", argument=name
+            f"{written(name)} names item {twice!r} twice; give each item one entry", argument=name
         )
     if labels is None:
         order: Labels = pd.RangeIndex(max(n_items, len(values)))
@@ -81,7 +81,7 @@ def _in_order(
     missing = ~order.isin(values.index)
     if missing.any():
         raise InvalidDataError(
-            f"{name} of items: item {order[missing].tolist()[0]!r} has no entry "
+            f"{written(name)} has no entry for item {order[missing].tolist()[0]!r} "
             f"({int(missing.sum())} of {len(order)} items lack one); give every item of the "
             "catalogue one",
             argument=name,
@@ -89,10 +89,15 @@ def _in_order(
     return values.reindex(order), None if labels is None else order
 
 
+def written(name: str) -> str:
+    """Return how users give data about items, such as "groups"; the command line replaces it."""
+    return f"items=se.ItemData({name}=…)"
+
+
 def not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
     """Return the error about entries for fewer items than there are."""
     return InvalidDataError(
-        f"{name} of items: there are {n} entries for {n_items} items; give every item of the "
+        f"{written(name)} covers {n} items, but there are {n_items}; give every item of the "
         "catalogue one",
         argument=name,
     )

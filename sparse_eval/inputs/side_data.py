@@ -13,7 +13,7 @@ from ..core.csr import canonical_csr, entry_position, training_csr
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
 from .alignment import locate
-from .by_item import by_item, is_keyed, item_name, not_covered
+from .by_item import by_item, is_keyed, item_name, not_covered, written
 from .candidates import Candidates, align_candidates, as_candidates
 from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance
@@ -114,7 +114,7 @@ class SideData:
         for name, given in given_by_item.items():
             if encoded and given is not None and not is_keyed(given):
                 raise InvalidDataError(
-                    f"{name} of items has an entry for each item number, and the items of the "
+                    f"{written(name)} has an entry for each item number, and the items of the "
                     "lists have ids; key it by item: a mapping, or a Series or DataFrame indexed "
                     "by item",
                     argument=name,
@@ -127,11 +127,11 @@ class SideData:
         if propensity is not None:
             chances, labels = as_propensity(propensity, n_items, labels)
         aligned = {"groups": groups, "vectors": vectors, "propensity": chances}
-        for given in aligned.values():  # they may know more items than anyone was shown
-            n_items = n_items if given is None else max(n_items, given.shape[0])
-        for name, given in aligned.items():
-            if given is not None and given.shape[0] < n_items:
-                raise not_covered(name, given.shape[0], n_items)
+        sizes = {name: one.shape[0] for name, one in aligned.items() if one is not None}
+        n_items = max([n_items, *sizes.values()])  # they may know more items than anyone was shown
+        for name, n in sizes.items():
+            if n < n_items:
+                raise not_covered(name, n, n_items)
         digest = None if chances is None else digest_by_item(chances, labels)
         training = None if matrix is None else _training(matrix, shape[0], n_items)
         if candidates is not None:
@@ -276,7 +276,7 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
         if values.ndim > 1:
             if values.ndim > 2 or values.dtype.kind not in "biuf":
                 raise InvalidDataError(
-                    f"groups of items is an array of {values.dtype} with shape {values.shape}; "
+                    f"{written('groups')} is an array of {values.dtype} with shape {values.shape}; "
                     "expected one group for each item, or items × groups of weights",
                     argument="groups",
                 )
@@ -287,7 +287,7 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
     if bad.any():
         row, column = entry_position(weights, int(np.flatnonzero(bad)[0]))
         raise InvalidDataError(
-            f"groups of items: item {item_name(row, labels)} has the weight "
+            f"{written('groups')} gives item {item_name(row, labels)} the weight "
             f"{weights.data[bad][0]} in group {column}; expected finite weights of at least 0",
             argument="groups",
         )
@@ -295,8 +295,8 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
     if largest is None or (largest == 0).any():
         item = 0 if largest is None else int(np.flatnonzero(largest == 0)[0])
         raise InvalidDataError(
-            f"groups of items: item {item_name(item, labels)} is in no group; give every item "
-            "one, such as 'unknown'",
+            f"{written('groups')} puts item {item_name(item, labels)} into no group; give every "
+            "item one, such as 'unknown'",
             argument="groups",
         )
     # Scaled first, so that the sums are finite.
@@ -314,8 +314,8 @@ def _one_group_each(values: AnyArray) -> Any:
         codes, _ = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise InvalidDataError(
-            "groups of items cannot be hashed; give one text or number for each item, or items × "
-            "groups of weights",
+            f"{written('groups')} holds groups that cannot be hashed; give one text or number "
+            "for each item, or items × groups of weights",
             argument="groups",
         ) from None
     grouped = codes >= 0  # an item of no group is refused below
@@ -329,7 +329,7 @@ def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats,
     table, labels = by_item(vectors, "vectors", n_items, labels)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise InvalidDataError(
-            f"vectors of items is an array of {table.dtype} with shape {table.shape}; expected "
+            f"{written('vectors')} is an array of {table.dtype} with shape {table.shape}; expected "
             "numbers, items × width",
             argument="vectors",
         )
@@ -338,8 +338,8 @@ def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats,
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])
         raise InvalidDataError(
-            f"vectors of items: that of item {item_name(item, labels)} is not finite; expected "
-            "numbers",
+            f"{written('vectors')} has a vector for item {item_name(item, labels)} that is not "
+            "finite; expected numbers",
             argument="vectors",
         )
     # Scaled first, so that squares neither overflow nor vanish.
