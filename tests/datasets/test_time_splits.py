@@ -299,3 +299,9 @@ def test_refuses_events_without_any_date():
             function(data)
     with raises(InvalidDataError, argument="test"):
         split.last_n(interactions_of([(0, 0, 1)]), test=0)
+
+
+def test_last_n_leaves_out_later_events_of_known_pairs():
+    frame = pd.DataFrame({"user": "a", "item": [*"xxxy"], "at": [10, 10, 40, 30]})
+    holdout = split.last_n(Interactions.from_frame(frame, timestamp="at"))
+    assert (holdout.train.toarray().tolist(), holdout.left_out.repeated) == ([[2, 0]], 1)
