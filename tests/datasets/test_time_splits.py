@@ -302,6 +302,8 @@ def test_refuses_events_without_any_date():
 
 
 def test_last_n_leaves_out_later_events_of_known_pairs():
-    frame = pd.DataFrame({"user": "a", "item": [*"xxxy"], "at": [10, 10, 40, 30]})
-    holdout = split.last_n(Interactions.from_frame(frame, timestamp="at"))
-    assert (holdout.train.toarray().tolist(), holdout.left_out.repeated) == ([[2, 0]], 1)
+    events = [(0, 0, 10), (0, 0, 20), (0, 0, 40), (0, 1, 30)]
+    data = interactions_of(events)
+    holdout = split.last_n(data)
+    assert parts_of(holdout, data, events) == [{0, 1}, {3}]
+    assert holdout.left_out.repeated == 1
