@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from ..core.files import as_input
 from ..core.warning import warn
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidFileError
 from .interactions import Interactions
 from .labels import sort_labels, text_labels, vocabulary
 from .lines import BadLines, GuessWarning, numbered_lines, read_text
@@ -87,7 +87,7 @@ def load_adjacency(
         If a file cannot be read, has no interactions or a malformed line; or if lines of one file
         begin with counts, those of another with users, and `counts` is not given.
     InvalidDataError
-        If no path is given, or an option is invalid.
+        If `on_bad_lines` is neither.
 
     Warns
     -----
@@ -117,10 +117,6 @@ def load_adjacency(
     ...     load_adjacency(train, test)
     (Interactions(2 users × 3 items, 3 events), Interactions(2 users × 3 items, 1 events))
     """
-    if not paths:
-        raise InvalidDataError("expected the path of at least one file")
-    if counts is not None and not isinstance(counts, bool):
-        raise InvalidDataError(f"counts: expected True, False or None, found {counts!r}")
     texts = [read_text(as_input(path), encoding, guess=True) for path in paths]
     counted = _begin_with_counts(texts, paths) if counts is None else counts
     user_numbers, item_numbers = vocabulary(), vocabulary()
@@ -132,16 +128,16 @@ def load_adjacency(
     items, item_codes = sort_labels(text_labels(list(item_numbers)))
     result = tuple(
         Interactions(
-            user_codes=user_codes[file.users].astype(np.int32),
-            item_codes=item_codes[file.items].astype(np.int32),
-            values=np.ones(len(file.items)),
+            user_codes=user_codes[rows].astype(np.int32),
+            item_codes=item_codes[columns].astype(np.int32),
+            values=np.ones(len(columns)),
             timestamps=None,
             users=users,
             items=items,
-            n_skipped=file.n_skipped,
+            n_skipped=n_skipped,
             recognized={"user": "line number"} if counted else {},
         )
-        for file in files
+        for rows, columns, n_skipped in files
     )
     return result[0] if len(result) == 1 else result
 
@@ -191,17 +187,10 @@ def _warn_of_counts(path: PathLike, doubt: str) -> None:
     )
 
 
-class _File(NamedTuple):
-    """The events of one file, their ids numbered in the order of first occurrence."""
-
-    users: Integers
-    items: Integers
-    n_skipped: int
-
-
 def _read(
     text: bytes, counted: bool, users: dict[str, int], items: dict[str, int], bad: BadLines
-) -> _File:
+) -> tuple[Integers, Integers, int]:
+    """Return the users and items of the events, numbered as they come, and the bad lines."""
     row_users, row_sizes, item_numbers = array("q"), array("q"), array("q")
     for number, line in numbered_lines(text):
         first, *row = line.split()
@@ -216,8 +205,5 @@ def _read(
         item_numbers.extend(map(items.__getitem__, row))
     if not item_numbers:
         raise InvalidFileError("there are no interactions: no user has an item", bad.path)
-    return _File(
-        users=np.repeat(np.array(row_users), np.array(row_sizes)),
-        items=np.array(item_numbers),
-        n_skipped=bad.report(),
-    )
+    rows = np.repeat(np.array(row_users), np.array(row_sizes))
+    return rows, np.array(item_numbers), bad.report()

@@ -183,11 +183,7 @@ def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:
 
 def column_of(df: pd.DataFrame, name: Hashable) -> Column:
     """Return a column of a frame, or raise if there are none or several of this name."""
-    try:
-        exists = name in df.columns
-    except TypeError:  # it cannot be hashed
-        raise InvalidDataError(f"{name!r} is no name of a column; expected text") from None
-    if not exists:
+    if name not in df.columns:
         raise InvalidDataError(missing_column(name, df.columns))
     n_columns = np.count_nonzero(df.columns == name)
     if n_columns > 1:
@@ -250,9 +246,9 @@ def events_kept(column: Column, keep: Iterable[object]) -> Booleans:
     names = [str(event) for event in events.tolist()]
     for name in wanted:
         if name not in names:
+            listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
             near = get_close_matches(name, names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
             raise InvalidDataError(f"keep: there is no event {name!r}; there are {listed}{hint}")
     return np.isin(codes, [code for code, name in enumerate(names) if name in wanted])
 

@@ -23,7 +23,7 @@ from .interactions import Interactions, check_events
 from .labels import check_labels, text_labels
 from .lines import BadLines, MalformedLineError, parse_number
 from .text_blocks import TextFile
-from .text_table import Layout, read_table, split_fields
+from .text_table import Layout, read_lines, split_fields
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -137,18 +137,12 @@ def load_csv(
     if not header:
         numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
         given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
-        if given["user"] == given["item"] and USUAL in (user, item):
-            raise InvalidDataError(
-                f"user, item: column {given['user']!r} would be both; give the numbers of both"
-            )
     check_events(event, keep)
     for role, name in [*given.items(), ("event", event)]:
         kinds = (Usual, str, type(None)) if header else (int, type(None))
         if isinstance(name, bool) or not isinstance(name, kinds):
             expected = "a column name" if header else "a column number, because of header=False"
             raise InvalidDataError(f"{role}: expected {expected}, found {name!r}")
-    if sep is not None and (not isinstance(sep, str) or not sep or set(sep) & set('"\r\n')):
-        raise InvalidDataError(f"sep: expected the text between two fields, found {sep!r}")
     table = TextTable(TextFile(path, encoding, guess=True), sep, header, on_bad_lines)
     return table.load(given, event=event, keep=keep, users=users, items=items)
 
@@ -203,7 +197,18 @@ class TextTable:
             self.file.check()
             hint = ", or give header=False if the first line is not a header" if no_names else ""
             raise InvalidFileError(f"{error}{hint}", self.path) from None
-        layout = self._layout(columns, given, event)
+        needed = columns if event is None else {**columns, "event": event}
+        layout = Layout(
+            sep=self.sep,
+            n_fields=len(self.names),
+            columns=_column_numbers(self.path, self.names, needed),
+            n_header=self.number * self.header,
+            way_out={
+                role: way_out(role, column)
+                for role, column in columns.items()
+                if given[role] is USUAL
+            },
+        )
         try:
             interactions, values = self._from_blocks(layout, users, items, keep)
         except (ImportError, InvalidDataError, UnusualError):
@@ -217,22 +222,6 @@ class TextTable:
             )
         return replace(
             interactions, n_skipped=self.bad.report(), recognized=recognized(columns, given)
-        )
-
-    def _layout(
-        self, columns: Mapping[str, Hashable], given: Mapping[str, Hashable], event: Hashable
-    ) -> Layout:
-        needed = dict(columns) if event is None else {**columns, "event": event}
-        return Layout(
-            sep=self.sep,
-            n_fields=len(self.names),
-            columns=_column_numbers(self.path, self.names, needed),
-            n_header=self.number * self.header,
-            way_out={
-                role: way_out(role, column)
-                for role, column in columns.items()
-                if given[role] is USUAL
-            },
         )
 
     def _from_blocks(
@@ -258,13 +247,11 @@ class TextTable:
         keep: Sequence[object] | None,
     ) -> tuple[Interactions, Floats]:
         """Return the events of any table and their values, or say which line is at fault."""
-        frame = read_table(self.file.data, layout, self.bad)
+        frame = read_lines(self.file.data, layout, self.bad)
         if not len(frame):
-            bad = self.bad
-            fault = (
-                f"all {bad.count} lines are malformed" if bad.count else "no line after the header"
+            raise InvalidFileError(
+                f"there are no interactions ({self.bad.count} lines are malformed)", self.path
             )
-            raise InvalidFileError(f"there are no interactions: {fault}", self.path)
         for role, labels in (("user", users), ("item", items)):
             ids = _ids_of(frame[role].cat.categories.tolist(), role, labels)
             frame[role] = frame[role].cat.rename_categories(ids.tolist())

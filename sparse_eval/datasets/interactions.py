@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 import numpy as np
 import pandas as pd
 
+from ..core.arguments import check_choice
 from ..core.csr import summed_csr
 from ..core.frames import USUAL, as_pandas
 from ..core.labelled import LabelledMatrix
@@ -24,7 +25,7 @@ from .columns import (
 )
 from .filters import Selection
 from .labels import check_labels, encode
-from .times import UNDATED, UNITS
+from .times import UNDATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -78,7 +79,7 @@ class Interactions:
     Raises
     ------
     InvalidDataError
-        If the arrays differ in length, a code has no label, or there is no such unit.
+        If the arrays differ in length, or a code has no label.
 
     See Also
     --------
@@ -110,10 +111,6 @@ class Interactions:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.time_unit is not None and self.time_unit not in UNITS:
-            raise InvalidDataError(
-                f"time_unit: expected one of {', '.join(UNITS)} or None, found {self.time_unit!r}"
-            )
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):
@@ -392,10 +389,7 @@ class Interactions:
         """
         df = as_pandas(df)
         check_events(event, keep)
-        if missing_times not in get_args(MissingTimes):
-            raise InvalidDataError(
-                f"missing_times: expected 'error' or 'undated', found {missing_times!r}"
-            )
+        check_choice("missing_times", missing_times, get_args(MissingTimes))
         if not len(df):
             raise InvalidDataError("there are no interactions: the frame has no rows")
         given = {"user": user, "item": item, "value": value, "timestamp": timestamp}

@@ -85,7 +85,7 @@ def encode(
 
     The labels are those of `index`, by default the sorted distinct ids. The categories of a
     categorical column are used as they are, except unused ones. Raise `InvalidDataError` if an id
-    is missing, not hashable, not in `index`, or equal to an id of another type.
+    is missing, not in `index`, or equal to an id of another type.
     """
     missing = column.isna().to_numpy()
     if missing.any():
@@ -140,14 +140,7 @@ def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Lab
     codes = np.empty(len(column), dtype=np.intp)
     for row, value in enumerate(column.tolist()):
         label = value.item() if isinstance(value, np.generic) else value
-        try:
-            codes[row] = numbers[type(label), label]
-        except TypeError:
-            whose = "a user" if role == "user" else "an item"
-            raise InvalidDataError(
-                f"row {row}, column {column.name!r}: {label!r} cannot be the id of {whose}, "
-                "because it is not hashable; expected text or a number"
-            ) from None
+        codes[row] = numbers[type(label), label]
     distinct: dict[Hashable, Hashable] = {}
     for _, label in numbers:
         if label in distinct:

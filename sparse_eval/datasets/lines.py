@@ -9,16 +9,13 @@ import math
 import zlib
 from typing import TYPE_CHECKING
 
-from ..core.saved_arrays import most_unpacked
+from ..core.arguments import check_choice
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-#: Bytes that are unpacked at once.
-_AT_ONCE = 1 << 24
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -56,10 +53,7 @@ class BadLines:
     """Malformed lines of one file: the first raises an error, or all are skipped and counted."""
 
     def __init__(self, path: Path, on_bad_lines: str) -> None:
-        if on_bad_lines not in ("error", "skip"):
-            raise InvalidDataError(
-                f"on_bad_lines: expected 'error' or 'skip', found {on_bad_lines!r}"
-            )
+        check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
         self.path = path
         self.skip = on_bad_lines == "skip"
         self.count = 0
@@ -118,11 +112,11 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
         If there is no such encoding.
     """
     try:
-        data = _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
+        data = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            data = gzip.decompress(data)
     except FileNotFoundError:
         raise InvalidFileError("there is no such file", path) from None
-    except IsADirectoryError:
-        raise InvalidFileError("expected a file, found a folder", path) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidFileError(f"cannot be read ({error})", path) from error
     if encoding is not None:
@@ -157,24 +151,6 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
     return data
 
 
-def _unpacked(path: Path) -> bytes:
-    """Return what is in a ``.gz`` file, or raise if that is far more than one expects."""
-    most = most_unpacked(path.stat().st_size)
-    parts: list[bytes] = []
-    n_bytes = 0
-    with gzip.open(path) as file:
-        while part := file.read(_AT_ONCE):
-            n_bytes += len(part)
-            if n_bytes > most:
-                raise InvalidFileError(
-                    f"unpacks to more than {most / 1e9:,.1f} GB, {most // path.stat().st_size:,} "
-                    "times its size; if that is right, unpack it first",
-                    path,
-                )
-            parts.append(part)
-    return b"".join(parts)
-
-
 def _transcoded(data: bytes, path: Path, encoding: str) -> bytes:
     """Return text of another encoding as UTF-8, or raise."""
     try:
@@ -207,7 +183,9 @@ def find_file(path: Path, names: Sequence[str]) -> Path:
     files = [path / name for name in names if (path / name).is_file()]
     if len(files) == 1:
         return files[0]
-    if not files:
-        raise InvalidFileError(f"expected {' or '.join(names)} in this folder, found none", path)
-    listed = ", ".join(file.name for file in files)
-    raise InvalidFileError(f"the folder holds {listed}; give the path of one of them", path)
+    listed = ", ".join(file.name for file in files) or "none of them"
+    raise InvalidFileError(
+        f"expected one of {', '.join(names)} in this folder, found {listed}; give the path of "
+        "a file",
+        path,
+    )

@@ -81,11 +81,15 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
     Interactions(11,719 users × 12,025 items, 22,457 events, timestamps,
     2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
-    _check_path(path)
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
         raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")
-    _check_options(name, options)
+    for option in options:  # Python's own error names only the wrong one
+        if option not in (known := signature(FORMATS[name]).parameters):
+            listed = ", ".join(known)
+            raise InvalidDataError(
+                f"the format {name} has no option {option!r}; it has {listed}", argument=option
+            )
     return FORMATS[name](path, **options)
 
 
@@ -183,7 +187,7 @@ def guess_format(path: PathLike) -> str:
     >>> guess_format("train.npz")
     'npz'
     """
-    path = _check_path(path)
+    path = as_input(path)
     if path.is_dir():
         if (path / mind.FILE_NAME).is_file():
             return "mind"
@@ -209,31 +213,10 @@ def guess_format(path: PathLike) -> str:
     raise _unknown_format(path, "this file from its name or lines")
 
 
-def _check_path(path: PathLike) -> Path:
-    """Return a path, or raise if there can be no such file."""
-    checked = as_input(path)
-    try:
-        checked.exists()
-    except OSError as error:  # the name is too long
-        raise InvalidFileError(f"cannot be read ({error})", path) from error
-    return checked
-
-
 def _unknown_format(path: Path, what: str) -> InvalidFileError:
     return InvalidFileError(
         f"cannot guess the format of {what}; give format=, one of {', '.join(FORMATS)}", path
     )
-
-
-def _check_options(name: str, options: dict[str, object]) -> None:
-    """Name the existing options; Python's own TypeError names only the wrong one."""
-    parameters = signature(FORMATS[name]).parameters
-    valid = [parameter for parameter in parameters if parameter not in ("path", "paths")]
-    for option in options:
-        if option not in valid:
-            raise InvalidDataError(
-                f"the format {name} has no option {option!r}; it has {', '.join(valid) or 'none'}"
-            )
 
 
 def _union(indexes: Sequence[Labels]) -> Labels:

@@ -90,7 +90,5 @@ def reading_npz(path: Path, expected: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InvalidFileError("there is no such file", path) from None
-    except IsADirectoryError:
-        raise InvalidFileError("expected a file, found a folder", path) from None
     except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidFileError(f"expected {expected} ({error})", path) from error

@@ -82,10 +82,6 @@ def load_parquet(
     from pyarrow import ArrowException
 
     path = as_input(path)
-    if not path.is_file():
-        raise InvalidFileError(
-            "expected a file, found a folder" if path.is_dir() else "there is no such file", path
-        )
     given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
     check_events(event, keep)
     try:

@@ -1,9 +1,8 @@
-"""Reading tables of delimited text: fast where they are plain, otherwise line by line."""
+"""Reading tables of delimited text line by line."""
 
 from __future__ import annotations
 
 import csv
-import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,12 +17,10 @@ from .lines import (
     numbered_lines,
     parse_number,
 )
-from .written_times import nanoseconds, parse_times, parser_of
+from .written_times import nanoseconds, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from ..core.types import AnyArray
 
     #: What reads the text of a role's fields.
     Parsers: TypeAlias = dict[str, Callable[[str], float] | Callable[[str], int]]
@@ -54,81 +51,6 @@ class Layout:
     way_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_table(data: bytes, layout: Layout, bad: BadLines) -> pd.DataFrame:
-    """Return the columns of a table, called by their roles; ids and events are categories of text.
-
-    Malformed lines raise an error or are skipped, as `bad` says.
-    """
-    frame = read_fast(data, layout)
-    return read_lines(data, layout, bad) if frame is None else frame
-
-
-def read_fast(data: bytes, layout: Layout) -> pd.DataFrame | None:
-    """Read a table with `pandas.read_csv`, or return None if anything about it is unusual.
-
-    `pandas.read_csv` does not say where a fault is, and ignores some (it truncates a line with
-    too many fields). So the fields are counted first, and whatever is not plain is left to
-    `read_lines`, which gives the same result on plain files.
-    """
-    sep = layout.sep
-    if sep == "::" and b"\t" not in data:
-        data, sep = data.replace(b"::", b"\t"), "\t"
-    if len(sep) > 1 or not sep.isascii() or b'"' in data:
-        return None
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    buffer = np.frombuffer(data, dtype=np.uint8)
-    ends = np.flatnonzero(buffer == ord("\n"))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    separators = np.add.reduceat(buffer == ord(sep), starts, dtype=np.int64)
-    separators = separators[layout.n_header :][(ends > starts)[layout.n_header :]]
-    if not len(separators) or (separators != layout.n_fields - 1).any():
-        return None
-    # Ids and values are read as text: no id becomes a number or a missing value, and each
-    # distinct value is parsed once, by the same function as in `read_lines`.
-    dtypes = {column: "str" for role, column in layout.columns.items() if role != "timestamp"}
-    usecols = sorted(set(layout.columns.values()))
-    if len(usecols) < len(layout.columns):
-        return None
-    try:
-        table = pd.read_csv(
-            io.BytesIO(data),
-            sep=sep,
-            header=None,
-            index_col=False,
-            skiprows=layout.n_header,
-            usecols=usecols,
-            dtype=dtypes,
-            na_filter=False,
-            quoting=csv.QUOTE_NONE,
-            engine="c",
-            low_memory=False,
-        )
-        columns: dict[str, AnyArray | pd.Categorical] = {}
-        for role, column in layout.columns.items():
-            if role == "timestamp" and table[column].dtype == np.int64:
-                columns[role] = table[column].to_numpy()
-                continue
-            codes, distinct = pd.factorize(table[column])
-            texts = distinct.tolist()
-            if role == "timestamp":
-                if not isinstance(texts[0], str):  # floats, for example, which lose digits
-                    return None
-                times = np.array(parse_times(texts), dtype=np.int64)[codes]
-                # So that the unit is known of what was written as a date.
-                dates = parser_of(texts[0]) is nanoseconds
-                columns[role] = times.astype("datetime64[ns]") if dates else times
-            elif role == "value":
-                columns[role] = np.array([_value(text) for text in texts])[codes]
-            elif role == "event" or all(map(str.strip, texts)):
-                columns[role] = pd.Categorical.from_codes(codes, pd.Index(texts))
-            else:
-                return None
-    except (ValueError, OverflowError):
-        return None
-    return pd.DataFrame(columns)
-
-
 def read_lines(
     data: bytes,
     layout: Layout,
@@ -136,8 +58,9 @@ def read_lines(
     n_before: int = 0,
     parsers: Parsers | None = None,
 ) -> pd.DataFrame:
-    """Read a table line by line, and raise or skip malformed lines.
+    """Return the columns of a table, called by their roles; ids and events are categories of text.
 
+    Malformed lines raise an error or are skipped, as `bad` says.
     Of a part of a table, `n_before` is the number of lines before it, and `parsers` has what lines
     before it decided, and then those of this part.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -89,15 +89,9 @@ class Clock:
             "a date such as '2019-11-14', '2019-11-14T09:30' or '2019-11-14T09:30+01:00', or a "
             "whole number in the unit of the timestamps"
         )
-        text = isinstance(value, str)
-        if not isinstance(value, str | date | np.datetime64) or (
-            text and not _DATE.fullmatch(str(value))
-        ):
-            raise _not_valid(name, expected, value)
-        try:
-            stamp = pd.Timestamp(value)
-        except (ValueError, TypeError) as error:
-            raise _not_valid(name, expected, value) from error
+        text = value if isinstance(value, str) else ""
+        is_date = _DATE.fullmatch(text) or isinstance(value, date | np.datetime64)
+        stamp = _read(pd.Timestamp, value) if is_date else pd.NaT
         if pd.isna(stamp):
             raise _not_valid(name, expected, value)
         if stamp.tz is not None:
@@ -117,13 +111,9 @@ class Clock:
             "the unit of the timestamps"
         )
         # pandas reads a number without a unit as nanoseconds.
-        bare = isinstance(value, str) and not re.search("[A-Za-z:]", value)
-        if not isinstance(value, str | timedelta | np.timedelta64) or bare:
-            raise _not_valid(name, expected, value)
-        try:
-            length = pd.Timedelta(value)
-        except (ValueError, TypeError) as error:
-            raise _not_valid(name, expected, value) from error
+        text = value if isinstance(value, str) else ""
+        is_length = re.search("[A-Za-z:]", text) or isinstance(value, timedelta | np.timedelta64)
+        length = _read(pd.Timedelta, value) if is_length else pd.NaT
         if pd.isna(length) or length < pd.Timedelta(0):
             raise _not_valid(name, expected, value)
         unit = self._known_unit()
@@ -164,6 +154,13 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
+def _read(kind: Any, value: object) -> Any:
+    try:
+        return kind(value)
+    except (ValueError, TypeError):
+        return pd.NaT
+
+
 def _nanoseconds(value: np.datetime64 | np.timedelta64) -> int:
     unit, n = np.datetime_data(value.dtype)
     return int(value.astype(np.int64)) * n * _NANOSECONDS[unit]
@@ -181,11 +178,8 @@ def _told_by_values(times: Integers, option: str) -> TimeUnit:
             )
             if begin <= first and last < end:
                 return unit
-        found = f"they go from {first} to {last}, which are"
-    else:
-        found = "none has a date, so there are"
     raise InvalidDataError(
-        f"{option}: the unit of the timestamps is not known ({found} no dates from {_FIRST_YEAR} "
+        f"{option}: the unit of the timestamps is not known (they are no dates from {_FIRST_YEAR} "
         f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); give {option}= as a whole number in their "
         "unit, or convert the column to dates with pandas.to_datetime(..., unit=)"
     )

@@ -10,24 +10,12 @@ from typing import TYPE_CHECKING
 from .lines import MalformedLineError, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Digits of a second that `datetime` cannot hold, and would leave out.
 _NANOSECONDS = re.compile(r"[.,]\d{6}(\d{1,3})(\d*)", re.ASCII)
-
-
-def parse_times(texts: Sequence[str]) -> list[int]:
-    """Return times as integers, dates as nanoseconds since 1970; the first decides what they are.
-
-    Raises
-    ------
-    MalformedLineError
-        If one of them is something else.
-    """
-    parse = parser_of(texts[0])
-    return [parse(text) for text in texts]
 
 
 def parser_of(text: str) -> Callable[[str], int]:

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
-from .rankings import Rankings
+from .training import take_rows
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers, Labels
+    from .rankings import Rankings
     from .relevance import Relevance
 
 
@@ -102,19 +103,20 @@ def check_types(labels: Labels, others: Labels, role: str, sides: tuple[str, str
 
 
 def locate(
-    known: Labels, given: Labels, role: str, sides: tuple[str, str]
+    known: Labels, given: Labels, role: str, sides: tuple[str, str], n: int = 0
 ) -> tuple[Integers, Labels]:
     """Return the positions of given labels among those known, and the union of both.
 
-    Labels that are not known come behind the known ones. Raises as `check_types` does, which takes
-    the labels of `sides` in the order given, known.
+    Labels that are not known come behind the known ones, and behind `n` positions: only if these
+    all have labels are there labels for what comes behind. Raises as `check_types` does, which
+    takes the labels of `sides` in the order given, known.
     """
     positions = known.get_indexer(given).astype(np.int64)
     unknown = positions < 0
     if unknown.all():
         check_types(given, known, role, sides)
-    positions[unknown] = len(known) + np.arange(unknown.sum())
-    return positions, known.append(given[unknown])
+    positions[unknown] = max(len(known), n) + np.arange(unknown.sum())
+    return positions, known.append(given[unknown]) if n <= len(known) else known
 
 
 _SIDES = ("the predictions", "validation")
@@ -137,29 +139,22 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
     if rankings.users is relevance.users and len(rankings.indptr) == len(relevance.indptr):
         return rankings, relevance
     labels: Labels = relevance.users.append(rankings.users[~rankings.users.isin(relevance.users)])
-    source = rankings.users.get_indexer(labels)
-    has_list = source >= 0
-    if not has_list[: len(relevance.users)].any():
+    source = rankings.users.get_indexer(labels)  # -1, of no list, is the empty row at the end
+    if (source[: len(relevance.users)] < 0).all():
         check_types(rankings.users, relevance.users, "user", _SIDES)
-    counts = np.zeros(len(labels), np.int64)
-    counts[has_list] = np.diff(rankings.indptr)[source[has_list]]
-    lengths = np.zeros(len(labels), np.int64)
-    lengths[has_list] = rankings.lengths[source[has_list]]
-    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    starts = np.zeros(len(labels), np.int64)
-    starts[has_list] = rankings.indptr[source[has_list]]
-    taken = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
-    last = rankings.last_positions
-    matched = Rankings(
-        (len(labels), rankings.shape[1]),
-        indptr,
-        rankings.items[taken],
-        rankings.positions[taken],
-        lengths,
-        None if last is None else last[taken],
-        labels,
-        rankings.items_index,
-        relevant_last=rankings.relevant_last,
+    padded = _pad_rows(rankings.indptr, 1)
+    indptr, taken = take_rows(padded, source, np.arange(len(rankings.items)))
+    gapped, last = rankings.gapped_positions, rankings.last_positions
+    matched = replace(
+        rankings,
+        shape=(len(labels), rankings.shape[1]),
+        indptr=indptr,
+        items=rankings.items[taken],
+        gapped_positions=None if gapped is None else gapped[taken],
+        lengths=np.append(rankings.lengths, 0)[source],
+        last_positions=None if last is None else last[taken],
+        users=labels,
+        encoded=False,
     )
     return matched, replace(
         relevance,

@@ -34,8 +34,8 @@ def by_item(
         values = values.tolist()  # of no dimension, that is no list
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidDataError(
-            f"{name} is a {type(values).__name__}; expected one entry for each item, in order or "
-            "keyed by item",
+            f"{written(name)} is a {type(values).__name__}; expected one entry for each item, in "
+            "order or keyed by item",
             argument=name,
         )
     rows = list(values)
@@ -72,7 +72,7 @@ def _in_order(
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(
-            f"{name} names item {twice!r} twice; give each item one entry", argument=name
+            f"{written(name)} names item {twice!r} twice; give each item one entry", argument=name
         )
     if labels is None:
         order: Labels = pd.RangeIndex(max(n_items, len(values)))
@@ -81,18 +81,25 @@ def _in_order(
     missing = ~order.isin(values.index)
     if missing.any():
         raise InvalidDataError(
-            f"{name} has no entry for item {order[missing].tolist()[0]!r} ({int(missing.sum())} "
-            f"of {len(order)} items lack one); give every item of the catalogue one",
+            f"{written(name)} has no entry for item {order[missing].tolist()[0]!r} "
+            f"({int(missing.sum())} of {len(order)} items lack one); give every item of the "
+            "catalogue one",
             argument=name,
         )
     return values.reindex(order), None if labels is None else order
 
 
+def written(name: str) -> str:
+    """Return how users give data about items, such as "groups"; the command line replaces it."""
+    return f"items=se.ItemData({name}=…)"
+
+
 def not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
     """Return the error about entries for fewer items than there are."""
     return InvalidDataError(
-        f"{name} covers {n} items, but there are {n_items}: item {n} has no entry; give every "
-        "item of the catalogue one"
+        f"{written(name)} covers {n} items, but there are {n_items}; give every item of the "
+        "catalogue one",
+        argument=name,
     )
 
 

@@ -19,7 +19,7 @@ from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
-from .alignment import check_types
+from .alignment import check_types, locate
 from .relevance import Relevance
 from .training import take_rows
 
@@ -194,10 +194,8 @@ class Candidates:
 
     def unseen(self, indptr: Integers, items: Items) -> Candidates:
         """Return those that their users have not seen, given the ascending rows of these."""
-        if self.indptr is None:
-            raise InvalidDataError("these candidates are for all users")
         n_users = min(len(indptr) - 1, self.shape[0])
-        seen = self.indptr[: n_users + 1], self.items[: self.indptr[n_users]]
+        seen = self.bounds[: n_users + 1], self.items[: self.bounds[n_users]]
         is_seen = mark_seen(*seen, indptr, items)
         if not is_seen.any():
             return self
@@ -299,10 +297,7 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
         rows.append(list(row))
     users = axis_labels(list(given), len(rows), "users")
     flat = [item for row in rows for item in row]
-    try:
-        codes, unique = pd.factorize(pd.Series(flat, dtype=object))
-    except TypeError as error:
-        raise InvalidDataError(f"candidates cannot be ids: {error}") from None
+    codes, unique = pd.factorize(pd.Series(flat, dtype=object))
     if (codes < 0).any():
         raise InvalidDataError("candidates hold a missing item; leave it out")
     items = axis_labels(list(unique), len(unique), "items")
@@ -405,14 +400,8 @@ def _columns(
     own = candidates.items_index
     if own is None or items is None or own is items:
         return None, items
-    places = items.get_indexer(own).astype(np.int64)
-    unknown = places < 0
-    if len(own) and len(items) and unknown.all():
-        check_types(own, items, "item", ("candidates", others))
-    size = max(len(items), n_items)
-    places[unknown] = size + np.arange(unknown.sum())
-    union = items.append(own[unknown]) if len(items) == size else items
-    return (places, size + int(unknown.sum())), union
+    places, union = locate(items, own, "item", ("candidates", others), n_items)
+    return (places, int(places.max(initial=max(len(items), n_items) - 1)) + 1), union
 
 
 def _renumbered(candidates: Candidates, columns: Integers, n_items: int) -> Candidates:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +14,8 @@ from ..errors import InvalidDataError
 from .scores import check_exact
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from ..core.types import AnyArray, Floats, Labels
@@ -65,37 +65,19 @@ def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, flo
     from ..datasets.columns import column_of
     from ..datasets.labels import at, encode
 
-    if not isinstance(gains, Mapping):
-        raise InvalidDataError(
-            f"gains is a {type(gains).__name__}; expected a mapping of events to gains, such as "
-            "{'view': 1, 'purchase': 3}",
-            argument="gains",
-        )
     worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
     column = column_of(df, event)
 
-    def fault(row: int, what: str) -> InvalidDataError:
-        user_label = at(df[user], row)
-        return InvalidDataError(
-            f"row {row} of the frame, column {event!r} (user {user_label!r}): {what}, or leave "
-            "such rows out",
-            row=row,
-        )
-
-    missing = column.isna().to_numpy()
-    if missing.any():
-        raise fault(int(missing.argmax()), "the event is missing; name it")
     codes, index = encode(column, "event")
     names = index.tolist()
     unknown = [code for code, name in enumerate(names) if name not in worth]
     if unknown:
         row = int(np.isin(codes, unknown).argmax())
-        name = names[codes[row]]
-        near = get_close_matches(str(name), [str(known) for known in worth], n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise fault(
-            row,
-            f"the event {name!r} has no gain{hint}; add it to gains, with 0 if it is worth nothing",
+        raise InvalidDataError(
+            f"row {row} of the frame, column {event!r} (user {at(df[user], row)!r}): the event "
+            f"{names[codes[row]]!r} has no gain; add it to gains, with 0 if it is worth nothing, "
+            "or leave such rows out",
+            row=row,
         )
     return np.array([worth[name] for name in names], np.float64)[codes]
 

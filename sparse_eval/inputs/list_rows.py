@@ -20,9 +20,8 @@ MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)
 
 def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Return the numbers of users and items, or raise `InvalidDataError`."""
-    if not isinstance(shape, tuple | list) or len(shape) != 2:
-        raise InvalidDataError(f"shape is {shape!r}; expected (number of users, number of items)")
-    return check_whole("shape[0]", shape[0], 0), check_whole("shape[1]", shape[1], 0, MAX_ITEMS)
+    n_users, n_items = shape
+    return check_whole("shape[0]", n_users, 0), check_whole("shape[1]", n_items, 0, MAX_ITEMS)
 
 
 def order_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -120,27 +120,17 @@ def slice_rows(matrix: Rows, first: int, last: int) -> Rows:
         )
         return rows
     users = None if matrix.users is None else matrix.users[first:last]
-    if isinstance(matrix, Relevance):
-        return replace(
-            matrix,
-            shape=shape,
-            indptr=indptr,
-            items=matrix.items[bounds],
-            gains=matrix.gains[bounds],
-            users=users,
-        )
-    lengths = matrix.lengths[first:last]
-    gapped, last_positions = matrix.gapped_positions, matrix.last_positions
-    return replace(
-        matrix,
-        shape=shape,
-        indptr=indptr,
-        items=matrix.items[bounds],
-        gapped_positions=None if gapped is None else gapped[bounds],
-        last_positions=None if last_positions is None else last_positions[bounds],
-        lengths=np.concatenate((lengths, np.zeros(last - first - len(lengths), np.int64))),
-        users=users,
-    )
+    of_entries = ["items", "gains"]
+    changed: dict[str, Any] = {}
+    if isinstance(matrix, Rankings):
+        of_entries = ["items", "gapped_positions", "last_positions"]
+        lengths = matrix.lengths[first:last]
+        n_missing = last - first - len(lengths)
+        changed["lengths"] = np.concatenate((lengths, np.zeros(n_missing, np.int64)))
+    for name in of_entries:
+        entries = getattr(matrix, name)
+        changed[name] = None if entries is None else entries[bounds]
+    return replace(matrix, shape=shape, indptr=indptr, users=users, **changed)
 
 
 def release(*sides: object) -> None:

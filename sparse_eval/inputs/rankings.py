@@ -24,7 +24,6 @@ from ..errors import InvalidDataError
 from . import list_rows
 from .frames import check_ranks_once, order_values
 from .labels import matrix_labels
-from .relevance import Relevance
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
 from .training import popular_lists
@@ -220,10 +219,6 @@ class Rankings:
         >>> Rankings.from_positions(csr_matrix([[0, 2, 1], [3, 0, 0]]))
         <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
         """
-        if isinstance(positions, Relevance):
-            raise InvalidDataError(
-                "the lists are a Relevance; evaluate takes the lists first, and then the relevance"
-            )
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
         list_rows.check_positions(matrix)
         indptr = matrix.indptr.astype(np.int64)

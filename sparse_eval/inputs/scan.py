@@ -73,22 +73,21 @@ class RankingsScan:
         InvalidDataError
             If a column is missing, named twice, or the order is ambiguous.
         """
-        rank, score = self.rank, self.score
-        if rank is not None and score is not None:
+        given = [name for name in (self.rank, self.score) if name is not None]
+        if len(given) == 2:
             raise InvalidDataError("give one of rank= and score=, the column to order by")
-        if rank is None and score is None:
-            given = [name for name in ("rank", "score") if name in names]
-            if not given:
-                raise InvalidDataError(
-                    "the recommendations have none of the columns 'rank' and 'score', among "
-                    f"{', '.join(names)}; name one: Rankings.scan(…, rank=…), or score="
-                )
-            rank, score = (given[0], None) if given[0] == "rank" else (None, given[0])
-        order = rank if rank is not None else score
-        assert order is not None  # noqa: S101 - one of them is given by now
-        columns = [*_id_columns(self, names), order]
+        ranked = self.rank is not None
+        if not given:
+            given = [name for name in ("rank", "score") if name in names][:1]
+            ranked = given == ["rank"]
+        if not given:
+            raise InvalidDataError(
+                "the recommendations have none of the columns 'rank' and 'score', among "
+                f"{', '.join(names)}; name one: Rankings.scan(…, rank=…), or score="
+            )
+        columns = [*_id_columns(self, names), *given]
         _check_columns(columns, names, "the recommendations")
-        return columns, rank is not None
+        return columns, ranked
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table in memory, its columns called "user", "item", and "rank" or "score"."""

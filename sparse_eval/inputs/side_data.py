@@ -12,7 +12,8 @@ from scipy import sparse
 from ..core.csr import canonical_csr, entry_position, training_csr
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
-from .by_item import by_item, is_keyed, item_name, not_covered
+from .alignment import locate
+from .by_item import by_item, is_keyed, item_name, not_covered, written
 from .candidates import Candidates, align_candidates, as_candidates
 from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance
@@ -97,7 +98,7 @@ class SideData:
         """
         n_items = shape[1]
         given_by_item = {
-            "item_groups": item_groups, "item_vectors": item_vectors, "propensity": propensity,
+            "groups": item_groups, "vectors": item_vectors, "propensity": propensity,
         }  # fmt: skip
         if all(given is None for given in (train, candidates, *given_by_item.values())):
             return cls(n_items)
@@ -113,8 +114,10 @@ class SideData:
         for name, given in given_by_item.items():
             if encoded and given is not None and not is_keyed(given):
                 raise InvalidDataError(
-                    f"{name} has an entry for each item number, and the items of the lists have "
-                    "ids; key it by item: a mapping, or a Series or DataFrame indexed by item"
+                    f"{written(name)} has an entry for each item number, and the items of the "
+                    "lists have ids; key it by item: a mapping, or a Series or DataFrame indexed "
+                    "by item",
+                    argument=name,
                 )
         groups = vectors = chances = None
         if item_groups is not None:
@@ -123,12 +126,12 @@ class SideData:
             vectors, labels = _vectors(item_vectors, n_items, labels)
         if propensity is not None:
             chances, labels = as_propensity(propensity, n_items, labels)
-        aligned = {"item_groups": groups, "item_vectors": vectors, "propensity": chances}
-        for given in aligned.values():  # they may know more items than anyone was shown
-            n_items = n_items if given is None else max(n_items, given.shape[0])
-        for name, given in aligned.items():
-            if given is not None and given.shape[0] < n_items:
-                raise not_covered(name, given.shape[0], n_items)
+        aligned = {"groups": groups, "vectors": vectors, "propensity": chances}
+        sizes = {name: one.shape[0] for name, one in aligned.items() if one is not None}
+        n_items = max([n_items, *sizes.values()])  # they may know more items than anyone was shown
+        for name, n in sizes.items():
+            if n < n_items:
+                raise not_covered(name, n, n_items)
         digest = None if chances is None else digest_by_item(chances, labels)
         training = None if matrix is None else _training(matrix, shape[0], n_items)
         if candidates is not None:
@@ -220,13 +223,8 @@ def _train_matrix(
     if isinstance(train, Relevance):
         parts = (train.gains, train.items, train.indptr)
         matrix = sparse.csr_matrix(parts, shape=train.shape)
-    elif sparse.issparse(train):
-        matrix = training_csr(train)
     else:
-        raise InvalidDataError(
-            f"train is a {type(train).__name__}; expected a scipy sparse matrix, Interactions, or "
-            "a Relevance such as Relevance.from_frame(df)"
-        )
+        matrix = training_csr(train)
     own, others = labels_of(train), (users, items)
     for axis, labels, aligned in zip(("users", "items"), own, others, strict=True):
         has_ids = encoded if labels is None else getattr(train, "encoded", False)
@@ -262,30 +260,28 @@ def _positions(
     """
     if labels is None or aligned is None or labels is aligned:
         return None, aligned
-    positions = aligned.get_indexer(labels)
-    missing = positions < 0
-    if len(labels) and len(aligned) and missing.all():
+    positions, union = locate(aligned, labels, "id", ("train", "validation"), n)
+    if len(labels) and len(aligned) and positions.min() >= len(aligned):
         raise InvalidDataError(
             f"no id of train ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of the "
             f"validation data ({aligned.tolist()[0]!r}, …, {aligned.dtype}); give both the same "
             "ids, of one type"
         )
-    positions[missing] = max(len(aligned), n) + np.arange(missing.sum())
-    union = aligned.append(labels[missing]) if n <= len(aligned) else aligned
-    return positions.astype(np.int64), union
+    return positions, union
 
 
 def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labels | None]:
     """Return each item's shares of the groups, from a label for each item or from weights."""
     if sparse.issparse(groups):
-        weights = canonical_csr(groups, "item_groups", sum_duplicates=True).astype(np.float64)
+        weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
     else:
-        values, labels = by_item(groups, "item_groups", n_items, labels)
+        values, labels = by_item(groups, "groups", n_items, labels)
         if values.ndim > 1:
             if values.ndim > 2 or values.dtype.kind not in "biuf":
                 raise InvalidDataError(
-                    f"item_groups is an array of {values.dtype} with shape {values.shape}; "
-                    "expected one group for each item, or items × groups of weights"
+                    f"{written('groups')} is an array of {values.dtype} with shape {values.shape}; "
+                    "expected one group for each item, or items × groups of weights",
+                    argument="groups",
                 )
             weights = sparse.csr_matrix(values.astype(np.float64))
         else:
@@ -294,15 +290,17 @@ def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labe
     if bad.any():
         row, column = entry_position(weights, int(np.flatnonzero(bad)[0]))
         raise InvalidDataError(
-            f"item_groups gives item {item_name(row, labels)} the weight {weights.data[bad][0]} in "
-            f"group {column}; expected finite weights of at least 0"
+            f"{written('groups')} gives item {item_name(row, labels)} the weight "
+            f"{weights.data[bad][0]} in group {column}; expected finite weights of at least 0",
+            argument="groups",
         )
     largest = np.asarray(weights.max(axis=1).todense()).ravel() if weights.shape[1] else None
     if largest is None or (largest == 0).any():
         item = 0 if largest is None else int(np.flatnonzero(largest == 0)[0])
         raise InvalidDataError(
-            f"item_groups puts item {item_name(item, labels)} into no group; give every item one, "
-            "such as 'unknown'"
+            f"{written('groups')} puts item {item_name(item, labels)} into no group; give every "
+            "item one, such as 'unknown'",
+            argument="groups",
         )
     # Scaled first, so that the sums are finite.
     owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
@@ -319,8 +317,9 @@ def _one_group_each(values: AnyArray) -> Any:
         codes, _ = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise InvalidDataError(
-            "item_groups holds groups that cannot be hashed; expected one text or number for each "
-            "item, or items × groups of weights"
+            f"{written('groups')} holds groups that cannot be hashed; give one text or number "
+            "for each item, or items × groups of weights",
+            argument="groups",
         ) from None
     grouped = codes >= 0  # an item of no group is refused below
     return sparse.csr_matrix(
@@ -330,22 +329,21 @@ def _one_group_each(values: AnyArray) -> Any:
 
 
 def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats, Labels | None]:
-    if sparse.issparse(vectors):
-        raise InvalidDataError(
-            "item_vectors is a sparse matrix; expected a dense array, items × width: .toarray()"
-        )
-    table, labels = by_item(vectors, "item_vectors", n_items, labels)
+    table, labels = by_item(vectors, "vectors", n_items, labels)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise InvalidDataError(
-            f"item_vectors is an array of {table.dtype} with shape {table.shape}; expected "
-            "numbers, items × width"
+            f"{written('vectors')} is an array of {table.dtype} with shape {table.shape}; expected "
+            "numbers, items × width",
+            argument="vectors",
         )
     table = table.astype(np.float64)
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])
         raise InvalidDataError(
-            f"item_vectors of item {item_name(item, labels)} are not finite; expected numbers"
+            f"{written('vectors')} has a vector for item {item_name(item, labels)} that is not "
+            "finite; expected numbers",
+            argument="vectors",
         )
     # Scaled first, so that squares neither overflow nor vanish.
     scale = np.abs(table).max(axis=1, initial=0.0, keepdims=True)

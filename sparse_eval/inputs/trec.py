@@ -146,15 +146,11 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     ...     trec.read_qrels(path)
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
-    path = as_path(path)
-    table = _read(path, _QRELS, "gain")
+    table = _read(as_path(path), _QRELS, "gain")
     gains = _judgements(table.matrix)
-    try:
-        labels = {"users": table.users, "items": table.items}
-        relevance = Relevance.from_csr(gains, threshold=threshold, **labels)
-        return replace(relevance, encoded=True)
-    except InvalidDataError as error:
-        raise InvalidDataError(f"{path}: {error}") from None
+    labels = {"users": table.users, "items": table.items}
+    relevance = Relevance.from_csr(gains, threshold=threshold, **labels)
+    return replace(relevance, encoded=True)
 
 
 def _judgements(gains: CSRMatrix) -> CSRMatrix:
@@ -212,8 +208,6 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     0 Q0 7 1 2 als
     0 Q0 2 2 1 als
     """
-    if not isinstance(tag, str):
-        raise InvalidDataError(f"tag is {tag!r}; expected one word, such as 'als'", argument="tag")
     _check_field("tag", tag, tag)
     if not isinstance(rankings, Rankings):
         raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")
@@ -369,12 +363,9 @@ def _check_gaps(rankings: Rankings) -> None:
     if not gapped.any():
         return
     user = int(gapped.argmax())
-    entries = slice(rankings.indptr[user], rankings.indptr[user + 1])
-    positions = set(rankings.positions[entries].tolist())
-    gap = next(rank for rank in range(1, int(rankings.lengths[user]) + 1) if rank not in positions)
     label = user if rankings.users is None else rankings.users[user]
     raise InvalidDataError(
-        f"the list of user {label!r} has no item at position {gap}; a run cannot hold gaps, "
+        f"the list of user {label!r} has positions without an item; a run cannot hold gaps, "
         "because its readers move up the items after them; give complete lists",
         user=label,
     )

@@ -8,24 +8,18 @@ from events import rows
 from raising import raises, warns
 
 from sparse_eval.datasets import GuessWarning, Interactions, load, load_csv, load_parquet
-from sparse_eval.datasets.columns import USUAL, choose_columns, role_of
+from sparse_eval.datasets.columns import USUAL, choose_columns
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 #: Headers of well-known files, with the number of the column of each role.
 HEADERS = {
     "userId,movieId,rating,timestamp": (0, 1, 2, 3),  # MovieLens 25M
-    "visitorid,itemid,event,timestamp": (0, 1, None, 3),  # RetailRocket, reordered
     "User-ID,ISBN,Book-Rating": (0, 1, 2, None),  # Book-Crossing
     "event_time,event_type,product_id,category_id,brand,price,user_id": (6, 2, None, 0),  # REES46
-    "t_dat,customer_id,article_id,price": (1, 2, None, 0),  # H&M
     "user_id:token,item_id:token,rating:float,timestamp:float": (0, 1, 2, 3),  # RecBole
-    "userID,artistID,weight": (0, 1, 2, None),  # Last.fm, HetRec 2011
     "user_id,parent_asin,rating,timestamp": (0, 1, 2, 3),  # Amazon 2023
-    "user_id,business_id,stars,date": (0, 1, 2, 3),  # Yelp
-    "uid,track id,playcount,ts": (0, 1, 2, 3),
     "USER,ITEM,Value,TIMESTAMP": (0, 1, 2, 3),
     ",user,item,value,timestamp": (1, 2, 3, 4),  # the index of a frame comes first
-    "user,item": (0, 1, None, None),
     "user,uid,item,movie,value,rating,timestamp,date": (0, 2, 4, 6),  # the first names win
 }
 
@@ -36,14 +30,6 @@ def test_tells_columns_by_their_names(header: str) -> None:
     roles = dict(zip(("user", "item", "value", "timestamp"), HEADERS[header], strict=True))
     expected = {role: names[place] for role, place in roles.items() if place is not None}
     assert choose_columns(names, dict.fromkeys(roles, USUAL)) == expected
-
-
-def test_names_of_roles_do_not_overlap() -> None:
-    from sparse_eval.datasets.columns import _ROLE_OF, _USUAL_NAMES
-
-    assert len(_ROLE_OF) == sum(len(names.split()) for names in _USUAL_NAMES.values())
-    assert [role_of(role) for role in _USUAL_NAMES] == list(_USUAL_NAMES)
-    assert role_of(7) is None
 
 
 LINE = {"userId": "u", "movieId": "m", "Rating": "4", "date": "2024-01-01"}
@@ -77,7 +63,7 @@ def test_says_what_was_recognized(tmp_path):
         assert repr(named) == "Interactions(1 users × 1 items, 1 events)"
 
 
-def test_several_candidates_are_an_error_that_names_them(tmp_path):
+def test_refuses_columns_that_cannot_be_told(tmp_path):
     frame = pd.DataFrame([{**LINE, "customer_id": "c", "plays": 3}])
     for read in sources(tmp_path, frame):
         with raises((InvalidDataError, InvalidFileError)):
@@ -85,12 +71,10 @@ def test_several_candidates_are_an_error_that_names_them(tmp_path):
         with raises((InvalidDataError, InvalidFileError)):
             read(user="userId")
         assert len(read(user="userId", value="plays", timestamp=None)) == 1
-
-
-def test_no_candidate_is_an_error_that_lists_the_columns(tmp_path):
     for read in sources(tmp_path, pd.DataFrame([{"who": "a", "movieId": 1}])):
-        with raises((InvalidDataError, InvalidFileError)):
-            read()
+        for options in ({}, {"user": None}, {"user": "movieId"}, {"value": ["a"]}):
+            with raises((InvalidDataError, InvalidFileError)):
+                read(**options)
 
 
 @pytest.mark.parametrize(
@@ -150,26 +134,15 @@ def test_keeps_events_of_some_types(tmp_path):
         assert len(read(event="event", keep=["buy", "view"])) == 4
         given = read(event="event", keep=["buy"], users=[3, 2, 1])
         assert given.users.tolist() == [3, 2, 1]
-        with raises((InvalidDataError, InvalidFileError)):
-            read(event="event", keep=["buys"])
-        with raises((InvalidDataError, InvalidFileError)):
-            read(event="events", keep=["buy"])
-        for options in ({"event": "event"}, {"keep": ["buy"]}):
-            with raises(InvalidDataError):
-                read(**options)
-
-
-def test_types_of_events_are_compared_as_text():
-    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": [3, 4]})
-    for keep in ([3], ["3"], {"3"}):
-        assert Interactions.from_frame(frame, event="kind", keep=keep).users.tolist() == [1]
-
-
-@pytest.mark.parametrize("keep", [[], "buy", 3])
-def test_refuses_no_list_of_types(keep):
-    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "kind": ["buy", "view"]})
-    with raises(InvalidDataError):
-        Interactions.from_frame(frame, event="kind", keep=keep)
+        for event, keep in (
+            ("event", ["buys"]), ("events", ["buy"]), ("event", None), (None, ["buy"]),
+            ("event", []), ("event", "buy"),
+        ):  # fmt: skip
+            with raises((InvalidDataError, InvalidFileError)):
+                read(event=event, keep=keep)
+    frame["event"] = [3, 4, 4, 3]  # compared as text
+    for read in sources(tmp_path, frame):
+        assert len(read(event="event", keep={"3"})) == len(read(event="event", keep=[3])) == 2
 
 
 def test_text_is_read_the_same_in_frames_and_files(tmp_path):
@@ -189,20 +162,3 @@ def test_a_file_without_header_is_told(write):
 def test_a_column_that_is_named_is_not_taken_for_something_else():
     frame = pd.DataFrame({"reader": [1], "user": [2], "item": [3.0]})
     assert rows(Interactions.from_frame(frame, item="user", value="item")) == [(1, 2, 3.0)]
-    with raises(InvalidDataError):
-        Interactions.from_frame(frame[["user", "item"]], item="user")
-
-
-def test_both_columns_without_header_have_to_differ(write):
-    path = write("a.csv", "7,1\n8,2\n")
-    for options in ({"user": 1}, {"item": 0}):
-        with raises(InvalidDataError):
-            load_csv(path, header=False, **options)
-    assert load_csv(path, header=False, user=1, item=0).users.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("options", [{"user": None}, {"item": None}, {"value": ["a"]}])
-def test_refuses_names_that_are_none(tmp_path, options):
-    for read in sources(tmp_path, pd.DataFrame([{"user": 1, "item": 2}])):
-        with raises((InvalidDataError, InvalidFileError)):
-            read(**options)

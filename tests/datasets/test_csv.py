@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
 from events import CSV, rows
-from hypothesis import given
-from hypothesis import strategies as st
 from raising import raises, warns
 
-from sparse_eval.datasets import SkippedLinesWarning, load_csv, load_movielens, text_table
-from sparse_eval.datasets.lines import BadLines
+from sparse_eval.datasets import SkippedLinesWarning, load_csv
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 
@@ -33,10 +29,8 @@ from sparse_eval.errors import InvalidDataError, InvalidFileError
         ("no_end.csv", CSV.rstrip("\n")),
         ("quoted.csv", CSV.replace("anna", '"anna"')),
         ("quoted_header.csv", CSV.replace("user", '"user"')),
-        # Without the time of day, which gzip writes: it would be in the name of the test, and
-        # differ
-        # between the processes that collect the tests.
-        ("a.csv.gz", gzip.compress(CSV.encode(), mtime=0)),
+        # Without the time of day: it would be in the name of the test, and differ between the
+        # processes that collect the tests.
         ("a.tsv.gz", gzip.compress(CSV.replace(",", "\t").encode(), mtime=0)),
     ],
 )
@@ -73,42 +67,19 @@ def test_takes_separators_literally(write):
     assert rows(mixed) == [("a\tb", "c", 1.0)]
 
 
-def test_reads_dates_as_nanoseconds_and_refuses_others(write):
-    content = "user,item,at\n1,1,1970-01-01T00:00:01Z\n1,2,1970-01-02\n1,3,1970-01-01 01:00+01:00\n"
-    interactions = load_csv(write("a.csv", content), timestamp="at")
-    assert interactions.timestamps.tolist() == [10**9, 86400 * 10**9, 0]
-    assert interactions.time_unit == "ns"
-    with raises(InvalidFileError, line=3):
-        load_csv(write("b.csv", "user,item,at\n1,1,1970-01-01\n1,2,5\n"), timestamp="at")
-    with raises(InvalidFileError, line=2):
-        load_csv(write("c.csv", "user,item,at\n1,1,2500-01-01\n"), timestamp="at")
-
-
-def test_keeps_all_digits_of_timestamps(write):
-    content = f"user,item,at\n1,1,{2**63 - 1}\n1,2,1e3\n"
-    interactions = load_csv(write("a.csv", content), timestamp="at")
-    assert interactions.timestamps.tolist() == [2**63 - 1, 1000]
-    assert interactions.time_unit is None
-
-
 @pytest.mark.parametrize(
     "line",
     [
         "a,b,1",
-        "a,b,1,2,3",
         "a",
-        ",b,1,2",
         "a, ,1,2",
         "a,b,x,2",
-        "a,b,,2",
         "a,b,nan,2",
         "a,b,1e999,2",
         "a,b,-1,2",
         "a,b,1_0,2",
-        "a,b,1,x",
         "a,b,1,1.5",
         "a,b,1,",
-        "a,b,1,99999999999999999999",
         "a,b,1,9223372036854775808",
         'a,"b"c,1,2',
     ],
@@ -116,9 +87,8 @@ def test_keeps_all_digits_of_timestamps(write):
 def test_refuses_or_skips_malformed_lines(write, line):
     options = {"value": "value", "timestamp": "at"}
     path = write("a.csv", CSV + line + "\n" + CSV.split("\n", 1)[1])
-    with raises(InvalidFileError, line=5) as caught:
+    with raises(InvalidFileError, path=path, line=5):
         load_csv(path, **options)
-    assert (caught.value.path, caught.value.line) == (path, 5)
     with warns(SkippedLinesWarning):
         interactions = load_csv(path, **options, on_bad_lines="skip")
     assert interactions.n_skipped == 1
@@ -141,13 +111,6 @@ def test_a_byte_order_mark_in_an_id_is_part_of_it(write, rest):
     assert {"u1", "\ufeffu1"} <= set(load_csv(path).users)
 
 
-def test_shortens_long_lines_in_messages(write):
-    path = write("a.csv", "user,item\n" + "x" * 1000 + "\n")
-    with pytest.raises(InvalidFileError) as caught:
-        load_csv(path)
-    assert len(str(caught.value)) < 400
-
-
 def test_refuses_tables_without_interactions(write):
     path = write("a.csv", "user,item\nx\ny\n")
     with raises(InvalidFileError):
@@ -160,10 +123,8 @@ def test_refuses_tables_without_interactions(write):
     "options",
     [
         {"on_bad_lines": "warn"},
-        {"sep": ""},
-        {"sep": '"'},
-        {"sep": 5},
         {"user": 0},
+        {"header": False, "user": 1},
         {"header": False, "user": "who"},
         {"header": False, "value": True},
         {"header": False, "item": 4},
@@ -183,60 +144,3 @@ def test_refuses_unusable_headers(write):
         load_csv(write("b.csv", "user item\n1 2\n"))
     with raises(InvalidFileError, line=1):
         load_csv(write("c.csv", 'user,"item\n1,2\n'))
-
-
-FIELD = st.one_of(
-    st.sampled_from(["", " ", "1", "007", "-1", "NA", "1.5", "nan", "1e400", "_", '"a"', '"', "é"]),
-    st.sampled_from(["2024-01-01", "2024-01-01T10:00:00.123456789Z", "True", "5"]),
-    st.text(alphabet="ab01 .-+e\u2028", max_size=4),
-)
-
-
-# Plain lines, which the fast reader takes, among lines of anything.
-PLAIN = st.tuples(
-    st.sampled_from(["a", "7", "007"]),
-    st.sampled_from(["x", "NA"]),
-    st.sampled_from(["1", "0.1", "1e3"]),
-    st.sampled_from(["5", "-7", "2024-01-01", "2024-01-01 01:00:00.000000001"]),
-    st.sampled_from(["view", "", "1"]),
-)
-LINES = st.lists(
-    st.one_of(PLAIN, PLAIN, st.lists(FIELD, min_size=4, max_size=5)), min_size=1, max_size=8
-)
-
-
-@given(LINES)
-def test_fast_and_slow_reader_agree(lines):
-    data = "".join(",".join(fields) + "\n" for fields in lines).encode()
-    layout = text_table.Layout(
-        sep=",",
-        n_fields=5,
-        columns={"user": 0, "item": 1, "value": 2, "timestamp": 3, "event": 4},
-        n_header=0,
-    )
-    fast = text_table.read_fast(data, layout)
-    if fast is not None:
-        slow = text_table.read_lines(data, layout, BadLines(Path("x"), "error"))
-        assert rows_of(fast) == rows_of(slow)
-
-
-@pytest.mark.parametrize(("blank", "sep"), [("  ", " "), ("\t\t", "\t"), (" , ,", ",")])
-def test_ignores_blank_lines_only(write, blank, sep):
-    content = sep.join("abc") + "\n" + blank + "\n"
-    options = {"user": 1, "item": 2, "sep": sep, "header": False}
-    if blank.isspace():
-        assert rows(load_csv(write("a", content), **options)) == [("b", "c", 1.0)]
-    else:
-        with raises(InvalidFileError, line=2):
-            load_csv(write("a", content), **options)
-
-
-def rows_of(frame):
-    return list(frame.itertuples(index=False, name=None))
-
-
-def test_plain_files_take_the_fast_path(write, monkeypatch):
-    monkeypatch.setattr(text_table, "read_lines", None)
-    content = "".join(f"{n % 7}::{n}::{n / 3}::{n}\n" for n in range(100))
-    interactions = load_movielens(write("ratings.dat", content))
-    assert interactions.values.tolist() == [n / 3 for n in range(100)]

@@ -203,10 +203,8 @@ def test_refuses_a_user_who_is_trained_on_and_folded_in():
     [
         {"fraction": 1.0},
         {"fold_in": 0},
-        {"test": 2},
         {"order": "late"},
         {"order": "time"},
-        {"seed": -1},
     ],
 )
 def test_refuses_options(options):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparse_eval as se
-from sparse_eval.datasets import Interactions, load, load_frame, load_parts
+from sparse_eval.datasets import Interactions, load, load_frame
 
 #: Ids of text as CSV can hold them: in one line, and something else than white space.
 TEXTS = st.text(
@@ -86,24 +86,6 @@ def test_given_labels_keep_the_encoding_too(clicks):
             assert found.timestamps.tobytes() == clicks.timestamps.tobytes()
 
 
-def test_what_was_shown_and_not_clicked_stays_so(tmp_path):
-    path = tmp_path / "behaviors.tsv"
-    path.write_text("1\tU1\t11/11/2019 9:05:58 AM\tN30\tN20-1 N10-0\n")
-    clicks = load(path)
-    clicks.to_frame().to_csv(tmp_path / "a.csv", index=False)
-    for again in (Interactions.from_frame(clicks.to_frame()), load(tmp_path / "a.csv")):
-        assert again.values.tolist() == [1.0, 0.0, 1.0]
-        assert (again.matrix() != clicks.matrix()).nnz == 0
-        assert again.timestamps.tolist() == clicks.timestamps.tolist()
-
-
-def test_none_means_none():
-    clicks = se.datasets.synthetic(n_users=5, n_items=5, seed=0)
-    plain = load_frame(clicks.to_frame().assign(value=3), value=None, timestamp=None)
-    assert plain.timestamps is None
-    assert set(plain.values) == {1.0}
-
-
 def made(library, frame, folder):
     """Return the same table of a library, or its file."""
     if library == "polars":
@@ -139,27 +121,3 @@ def test_every_library_gives_the_same_bits(library, tmp_path):
     assert found.users.equals(expected.users)
     assert found.items.equals(expected.items)
     assert found.items.dtype == expected.items.dtype == np.int64
-
-
-@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb", "dicts"])
-def test_lists_and_relevance_take_frames_of_every_library(library, tmp_path):
-    recs = pd.DataFrame({"user": [*"aab"], "item": [*"xyx"], "rank": [1, 2, 1], "event": [*"vbb"]})
-    expected = se.evaluate(
-        se.Rankings.from_frame(recs, rank="rank"),
-        se.Relevance.from_frame(recs, event="event", gains={"v": 1, "b": 3}),
-        ["ndcg@2", "mrr"],
-    )
-    given_rankings = se.Rankings.from_frame(made(library, recs, tmp_path), rank="rank")
-    truth = made(library, recs, tmp_path)
-    relevance = se.Relevance.from_frame(truth, event="event", gains={"v": 1, "b": 3})
-    assert se.evaluate(given_rankings, relevance, ["ndcg@2", "mrr"]).mean() == expected.mean()
-
-
-def test_files_of_one_encoding(tmp_path):
-    train = Interactions.from_frame([{"user": "1", "item": "x"}, {"user": "b", "item": "2"}])
-    train.to_frame().iloc[:1].to_csv(tmp_path / "a.csv")
-    found = load(tmp_path / "a.csv", users=train.users, items=train.items)
-    assert found.users.equals(train.users)
-    assert rows(found) == [("1", "x", 1.0)]
-    parts = load_parts(tmp_path / "a.csv", tmp_path / "a.csv", users=train.users, items=train.items)
-    assert [part.n_users for part in parts] == [2, 2]

@@ -13,7 +13,7 @@ from raising import raises
 from scipy import sparse
 
 from sparse_eval import split
-from sparse_eval.datasets import Interactions, load_adjacency, synthetic
+from sparse_eval.datasets import Interactions, synthetic
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 
 EVENTS = st.lists(
@@ -36,7 +36,7 @@ SPLITS = {
     "rolling": lambda data: list(split.rolling(data, window=2, fraction=0.5)),
     "k_fold": lambda data: list(split.k_fold(data, k=3)),
 }
-BY_TIME = ("last_n", "temporal", "rolling")
+BY_TIME = ("last_n", "temporal")
 
 
 def interactions_of(events):
@@ -65,13 +65,19 @@ def assert_same(one, other):
     assert one.shape == other.shape
 
 
-@pytest.mark.parametrize("name", [name for name in SPLITS if name != "rolling"])
-@given(events=EVENTS)
-def test_parts_add_up_to_the_whole(name, events):
+@given(name=st.sampled_from(list(SPLITS)), events=EVENTS, rng=st.randoms(use_true_random=False))
+def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
     data = interactions_of(events)
     whole = data.matrix()
-    for holdout in holdouts_of(name, data):
+    shuffled = list(events)
+    rng.shuffle(shuffled)
+    others = holdouts_of(name, interactions_of(shuffled))
+    for holdout, other in zip(holdouts_of(name, data), others, strict=True):
         train, validation = holdout.train, holdout.validation
+        assert_same(train, other.train)
+        assert_same(validation, other.validation)
+        if name == "rolling":
+            continue
         for part in (train, validation):
             assert isinstance(part, sparse.csr_matrix)
             assert part.dtype == np.float64
@@ -86,18 +92,6 @@ def test_parts_add_up_to_the_whole(name, events):
             assert (np.diff(train.indptr) >= 1).all()
         assert holdout.users is data.users
         assert holdout.items is data.items
-
-
-@pytest.mark.parametrize("name", SPLITS)
-@given(events=EVENTS, rng=st.randoms(use_true_random=False))
-def test_ignores_the_order_of_the_rows(name, events, rng):
-    shuffled = list(events)
-    rng.shuffle(shuffled)
-    first = holdouts_of(name, interactions_of(events))
-    second = holdouts_of(name, interactions_of(shuffled))
-    for one, other in zip(first, second, strict=True):
-        assert_same(one.train, other.train)
-        assert_same(one.validation, other.validation)
 
 
 @given(EVENTS)
@@ -138,57 +132,11 @@ def test_folds_are_balanced_over_users():
     assert max(sizes) - min(sizes) < 150
 
 
-@given(EVENTS)
-def test_last_n_holds_out_the_latest_pairs(events):
-    data = interactions_of(events)
-    first = {}
-    for user, item, _, time in events:
-        first[user, item] = min(time, first.get((user, item), time))
-    holdout = split.last_n(data, n=2)
-    expected = set()
-    for user in data.users:
-        met = sorted((time, item) for (who, item), time in first.items() if who == user)
-        if len(met) > 2:
-            expected |= {(user, item) for _, item in met[-2:]}
-    held_out = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
-    assert held_out == expected
-
-
-@given(EVENTS, st.integers(0, 9))
-def test_temporal_holds_out_pairs_first_met_after_the_cut(events, at):
-    data = interactions_of(events)
-    first = {}
-    for user, item, _, time in events:
-        first[user, item] = min(time, first.get((user, item), time))
-    expected = {pair for pair, time in first.items() if time >= at}
-    if not expected or len(expected) == len(first):
-        empty = "validation" if not expected else "train"
-        with pytest.raises(InvalidDataError, match=f"the cut {at} leaves {empty} empty"):
-            split.temporal(data, at=at)
-        return
-    holdout = split.temporal(data, at=at)
-    held_out = {(data.users[row], data.items[column]) for row, column in pairs(holdout.validation)}
-    assert held_out == expected
-
-
-def test_temporal_fraction_includes_ties_at_the_cut():
-    frame = pd.DataFrame({"user": 1, "item": range(10), "at": [0, 1, 2, 3, 4, 5, 6, 7, 7, 9]})
-    data = Interactions.from_frame(frame, timestamp="at")
-    assert split.temporal(data, fraction=0.4).validation.nnz == 4
-    assert split.temporal(data).validation.nnz == 3  # two share the time of the cut
-    assert split.temporal(data, fraction=0.01).validation.nnz == 1
-
-
-def test_same_seed_gives_the_same_split():
+def test_another_seed_gives_another_split():
     data = synthetic(200, 300, n_interactions=4000)
-    for function in (split.random, split.leave_k_out):
-        first, second, other = (function(data, seed=seed) for seed in (5, 5, 6))
-        assert_same(first.validation, second.validation)
-        assert (first.validation != other.validation).nnz > 0
-    folds = [next(iter(split.k_fold(data, seed=seed))).validation for seed in (5, 5, 6)]
-    assert_same(folds[0], folds[1])
-    assert (folds[0] != folds[2]).nnz > 0
-    split.random(data, seed=2**200)  # any size
+    for function in (split.random, split.leave_k_out, lambda *a, **k: next(split.k_fold(*a, **k))):
+        one, other = (function(data, seed=seed).validation for seed in (5, 2**200))
+        assert (one != other).nnz > 0
 
 
 def test_split_of_a_user_does_not_depend_on_other_users():
@@ -208,33 +156,26 @@ def test_every_item_is_equally_likely():
     assert (abs(counts - 4000) < 5 * np.sqrt(4000 * 0.8)).all()
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "dok"])
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
 def test_splits_matrices_of_every_format_unchanged(kind, make):
     matrix = make([[1, 2, 3, 0], [0, 4, 0, 0], [0, 0, 0, 0]]).asformat(kind)
     before = matrix.toarray()
     holdout = split.leave_k_out(matrix)
-    assert holdout.users is None
-    assert holdout.items is None
+    assert (holdout.users, holdout.items) == (None, None)
     assert (holdout.train.nnz, holdout.validation.nnz) == (3, 1)
     assert ((holdout.train + holdout.validation).toarray() == before).all()
     assert (matrix.toarray() == before).all()
 
 
-def test_sums_duplicates_in_matrices():
-    matrix = sparse.coo_matrix(([1.0, 2.0, 0.0], ([0, 0, 0], [1, 1, 0])), shape=(1, 2))
-    holdout = split.leave_k_out(matrix)
-    assert holdout.train.nnz == holdout.validation.nnz == 1
-    assert (holdout.train + holdout.validation).toarray().tolist() == [[0, 3]]
-    assert matrix.nnz == 3
-
-
-def test_splits_any_object_with_a_matrix():
+def test_sums_duplicates_of_any_object_with_a_matrix():
     class Log:
         def matrix(self):
-            return sparse.csr_matrix([[1, 1]])
+            return sparse.coo_matrix(([1.0, 2.0, 0.0], ([0, 0, 0], [1, 1, 0])), shape=(1, 2))
 
-    assert split.leave_k_out(Log()).validation.nnz == 1
+    holdout = split.leave_k_out(Log())
+    assert holdout.train.nnz == holdout.validation.nnz == 1
+    assert (holdout.train + holdout.validation).toarray().tolist() == [[0, 3]]
 
 
 @pytest.mark.parametrize(
@@ -243,16 +184,12 @@ def test_splits_any_object_with_a_matrix():
         *[
             (function, {"fraction": fraction})
             for function in (split.random, split.temporal)
-            for fraction in (0, 1, -0.1, 1.5, np.nan, "0.2", True)
+            for fraction in (0, 1, np.nan, "0.2")
         ],
-        *[(split.leave_k_out, {"k": k}) for k in (0, -1, 1.0, "1", True)],
-        *[(split.last_n, {"n": n}) for n in (0, 1.5)],
-        *[(split.k_fold, {"k": k}) for k in (1, 2.0)],
-        *[
-            (function, {"seed": seed})
-            for function in (split.random, split.leave_k_out, split.k_fold)
-            for seed in (-1, 0.5, None)
-        ],
+        *[(split.leave_k_out, {"k": k}) for k in (0, 1.0)],
+        (split.last_n, {"n": 0}),
+        (split.k_fold, {"k": 1}),
+        *[(f, {"seed": -1}) for f in (split.random, split.leave_k_out, split.k_fold)],
         (split.random, {"min_interactions": 0}),
     ],
 )
@@ -269,9 +206,12 @@ def test_refuses_unusable_input():
         for data in (matrix, undated):
             with raises(InvalidDataError):
                 function(data)
-    for data in (np.ones((2, 2)), None, [[1]]):
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "at": [1, 2]})
+    for data in (np.ones((2, 2)), None, [[1]], frame):
         with raises(InvalidDataError):
             split.random(data)
+    with raises(InvalidDataError):
+        split.temporal(frame)
     with raises(InvalidDataError, row=0, column=1):
         split.random(sparse.csr_matrix([[1, -1]]))
     outside = sparse.csr_matrix([[1, 1]])
@@ -299,11 +239,8 @@ def test_saves_and_loads(tmp_path, users, items):
     folder = tmp_path / "new" / "folder"
     for _ in range(2):  # and over what is there
         holdout.save(folder)
-    assert sorted(file.name for file in folder.iterdir()) == [
-        "labels.npz",
-        "train.npz",
-        "validation.npz",
-    ]
+    names = {"labels.npz", "train.npz", "validation.npz"}
+    assert {file.name for file in folder.iterdir()} == names
     loaded = split.Holdout.load(str(folder))
     assert_same(loaded.train, holdout.train)
     assert_same(loaded.validation, holdout.validation)
@@ -316,9 +253,7 @@ def test_saves_and_loads(tmp_path, users, items):
     "labels",
     [
         pd.Index([1.5, 2.5]),
-        pd.Index(["a", 1], dtype=object),
         pd.Index(["a\0", "b"]),
-        pd.Index([1, 2**64 - 1], dtype=np.uint64),
         pd.to_datetime(["2020-01-01", "2020-01-02"]),
     ],
 )
@@ -358,32 +293,12 @@ def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
         split.Holdout.load(tmp_path)
 
 
-def test_reads_splits_that_say_less_of_themselves(tmp_path):
-    """As older versions wrote them."""
-    whole = split.temporal(
-        synthetic(50, 60, n_interactions=900), at="2019-11-20", test="2019-12-01"
-    )
-    whole.save(tmp_path)
-    with np.load(tmp_path / "labels.npz") as file:
-        arrays = {name: file[name] for name in ("users", "items", "checksums")}
-    np.savez(tmp_path / "labels.npz", **arrays)
-    loaded = split.Holdout.load(tmp_path)
-    for name in ("train", "validation", "test"):
-        assert_same(getattr(loaded, name), getattr(whole, name))
-    assert (loaded.cut, loaded.left_out, loaded.fold_in) == (None, (0, 0, 0), None)
-
-
 def test_refuses_different_shapes():
     matrix = sparse.csr_matrix([[1.0, 1.0]])
     with raises(InvalidDataError):
         split.Holdout(matrix, matrix, test=matrix.T.tocsr())
     with raises(InvalidDataError):
-        split.Holdout(matrix, matrix.T.tocsr())
-    with raises(InvalidDataError):
         split.Holdout(matrix, matrix, items=pd.Index([1]))
-    assert repr(split.Holdout(matrix, matrix)) == (
-        "Holdout(1 users × 2 items, 2 train + 2 validation pairs)"
-    )
 
 
 def test_refuses_unusable_folders(tmp_path):
@@ -395,70 +310,44 @@ def test_refuses_unusable_folders(tmp_path):
     with raises(OutputError):
         holdout.save(tmp_path / "taken")
     assert [file.name for file in (tmp_path / "taken").iterdir()] == ["train.npz"]
-
-    folder = tmp_path / "good"
     with raises(InvalidFileError):
-        split.Holdout.load(folder)
-    holdout.save(folder)
-    sparse.save_npz(folder / "validation.npz", sparse.csr_matrix([[1], [1]]))
-    with raises(InvalidFileError):
-        split.Holdout.load(folder)
-    sparse.save_npz(folder / "validation.npz", sparse.csr_matrix([[-1, 0]]))
-    with raises(InvalidFileError):
-        split.Holdout.load(folder)
-    holdout.save(folder)
-    np.savez(folder / "labels.npz", users=np.array([{}], dtype=object))
-    with raises(InvalidFileError):
-        split.Holdout.load(folder)
-    (folder / "labels.npz").write_bytes(b"no")
-    with raises(InvalidFileError):
-        split.Holdout.load(folder)
-    (folder / "labels.npz").unlink()
-    with raises(InvalidFileError):
-        split.Holdout.load(folder)
+        split.Holdout.load(tmp_path / "nothing")
 
 
-def test_splits_gowalla(gowalla):
-    train = load_adjacency(gowalla / "train.txt")
-    holdout = split.random(train)
-    assert holdout.train.nnz + holdout.validation.nnz == 810_128
-    assert holdout.validation.nnz == pytest.approx(0.2 * 810_128, rel=0.02)
-    assert np.diff(holdout.train.indptr).min() >= 1
+MATRIX = sparse.csr_matrix([[1.0, 1, 0], [0, 0, 1]])
 
 
-def test_refuses_files_of_two_splits(tmp_path):
-    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
-    split.random(data, seed=1).save(tmp_path / "one")
-    split.random(data, seed=2).save(tmp_path / "two")
-    (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path / "one")
-
-
-def test_refuses_counts_that_are_none(tmp_path):
-    split.random(sparse.random(30, 20, 0.3, format="csr", random_state=0), seed=1).save(tmp_path)
-    with np.load(tmp_path / "labels.npz") as file:
-        arrays = {**file, "left_out": np.array(["1", "x"])}
-    np.savez(tmp_path / "labels.npz", **arrays)
+@pytest.mark.parametrize(
+    "train",
+    [
+        sparse.csr_matrix([[1.0, 0, 1], [0, 1, 0]]),
+        MATRIX * 2,
+        sparse.csr_matrix((MATRIX.data, MATRIX.indices, [0, 1, 3]), shape=MATRIX.shape),
+        MATRIX.T.tocsr(),
+        -MATRIX,
+    ],
+    ids=["other pairs", "other values", "other users", "other shape", "negative"],
+)
+def test_refuses_files_of_two_splits(tmp_path, train):
+    split.Holdout(MATRIX, MATRIX).save(tmp_path)
+    sparse.save_npz(tmp_path / "train.npz", train)
     with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
 
 
-def test_refuses_files_of_two_splits_that_differ_in_values_alone(tmp_path):
-    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
-    for name, matrix in (("one", data), ("two", data * 2)):
-        split.random(matrix, seed=1).save(tmp_path / name)
-    (tmp_path / "two" / "train.npz").replace(tmp_path / "one" / "train.npz")
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path / "one")
-
-
-def test_refuses_a_file_whose_pairs_are_of_other_users(tmp_path):
-    matrix = sparse.csr_matrix([[1, 1, 0], [0, 0, 1]])
-    split.Holdout(matrix, matrix).save(tmp_path)
-    other = sparse.csr_matrix((matrix.data, matrix.indices, [0, 1, 3]), shape=matrix.shape)
-    sparse.save_npz(tmp_path / "train.npz", other)
-    with raises(InvalidFileError):
+@pytest.mark.parametrize(
+    "changed",
+    [{"left_out": np.array(["1", "x"])}, {"users": np.array([{}], dtype=object)}, None],
+)
+def test_refuses_damaged_labels(tmp_path, changed):
+    split.Holdout(MATRIX, MATRIX).save(tmp_path)
+    path = tmp_path / "labels.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    path.write_bytes(b"no")
+    if changed is not None:
+        np.savez(path, **arrays | changed)
+    with raises(InvalidFileError, path=path):
         split.Holdout.load(tmp_path)
 
 

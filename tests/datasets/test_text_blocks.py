@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
 from pathlib import Path
 
@@ -99,7 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables")
 
 
-@pytest.mark.parametrize("size", [2**25, 40, 1])
+@pytest.mark.parametrize("size", [40, 1])
 @given(text=tables(), options=st.sampled_from(OPTIONS))
 def test_blocks_give_what_the_whole_gives(folder, size, text, options):
     path = folder / "events.csv"
@@ -114,59 +113,6 @@ def test_blocks_give_what_the_whole_gives(folder, size, text, options):
 
 def refuse(*_: object) -> None:
     raise UnusualError
-
-
-def refuse_frames(*_: object) -> None:
-    raise AssertionError("the table was not read in blocks")
-
-
-PLAIN = "".join(f"u{n % 7},{n % 5},{n / 4},{10**9 + n},view\n" for n in range(100))
-
-ZONES = "".join(f"a,b,1,2024-01-01T10:00:{n}.5+01:00,view\n" for n in range(10, 60))
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", PLAIN),
-        ("a.tsv", PLAIN.replace(",", "\t")),
-        ("a.dat", PLAIN.replace(",", "::")),
-        ("crlf.csv", PLAIN.replace("\n", "\r\n")),
-        ("blank.csv", "\n" + PLAIN.replace("view\n", "view\n\n")),
-        ("bom.csv", "\ufeff" + PLAIN),
-        ("no_end.csv", PLAIN.rstrip("\n")),
-        ("quoted.csv", PLAIN.replace("view", '"view"').replace("u1", '"u1"')),
-        ("hexadecimal.csv", PLAIN.replace("u1", "0xu1")),
-        ("dates.csv", PLAIN.replace(",1000000", ",2024-01-01 00:00:00.1234")),
-        ("zones.csv", ZONES),
-        ("a.csv.gz", gzip.compress(PLAIN.encode(), mtime=0)),
-    ],
-)
-@pytest.mark.parametrize("size", [2**25, 100])
-def test_plain_tables_are_read_in_blocks(write, monkeypatch, name, content, size):
-    path = write(name, content)
-    options = {"header": False, "value": 2, "timestamp": 3, "event": 4, "keep": ["view"]}
-    monkeypatch.setattr(text_blocks, "_BLOCK", size)
-    monkeypatch.setattr(text_blocks, "_HEAD", size)
-    frames = delimited.TextTable._from_frame
-    monkeypatch.setattr(delimited.TextTable, "_from_frame", refuse_frames)
-    found = outcome(path, **options)
-    monkeypatch.setattr(delimited.TextTable, "_from_frame", frames)
-    monkeypatch.setattr(delimited.TextTable, "_from_blocks", refuse)
-    assert found == outcome(path, **options)
-    assert found[0] is not None
-
-
-def test_without_pyarrow_tables_are_read_as_a_whole(write, monkeypatch):
-    path = write("a.csv", PLAIN)
-    options = {"header": False, "value": 2, "timestamp": 3}
-    found = outcome(path, **options)
-    monkeypatch.setattr(delimited.TextTable, "_from_blocks", without_pyarrow)
-    assert found == outcome(path, **options)
-
-
-def without_pyarrow(*_: object) -> None:
-    raise ImportError("pyarrow")
 
 
 def test_a_fault_in_a_late_block_is_told_with_its_line(write, monkeypatch):

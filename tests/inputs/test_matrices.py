@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,6 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.inputs.alignment import align
 
 POSITIONS = np.array([[0, 2, 1, 0], [0, 0, 0, 0], [5, 0, 2, 9]])
 GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
@@ -29,7 +26,7 @@ def columns(predictions: object, validation: object) -> np.ndarray:
 EXPECTED = columns(sparse.csr_matrix(POSITIONS), sparse.csr_matrix(GAINS))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("of", [sparse.csr_matrix, sparse.csr_array])
 def test_any_numeric_dtype_and_index_width(of: type, index: type, dtype: type) -> None:
@@ -47,82 +44,6 @@ def test_other_sparse_formats_are_converted(kind: str) -> None:
         sparse.csr_matrix(POSITIONS).asformat(kind), sparse.csr_array(GAINS).asformat(kind)
     )
     assert found.tobytes() == EXPECTED.tobytes()
-
-
-def test_bool_and_half_precision() -> None:
-    ones = sparse.csr_matrix(GAINS > 0)
-    assert ones.dtype == bool
-    found = columns(sparse.csr_matrix(POSITIONS), ones)
-    expected = columns(sparse.csr_matrix(POSITIONS), ones.astype(float))
-    assert found.tobytes() == expected.tobytes()
-    half = sparse.csr_matrix(GAINS)
-    half.data = half.data.astype(np.float16)
-    assert columns(sparse.csr_matrix(POSITIONS), half).tobytes() == EXPECTED.tobytes()
-
-
-def test_read_only_and_memory_mapped_buffers(tmp_path: Path) -> None:
-    def mapped(dense: np.ndarray, name: str) -> sparse.csr_matrix:
-        matrix = sparse.csr_matrix(dense)
-        for part in ("data", "indices", "indptr"):
-            np.save(tmp_path / f"{name}-{part}.npy", getattr(matrix, part))
-        parts = [
-            np.load(tmp_path / f"{name}-{part}.npy", mmap_mode="r")
-            for part in ("data", "indices", "indptr")
-        ]
-        assert not parts[0].flags.writeable
-        return sparse.csr_matrix(tuple(parts), shape=matrix.shape, copy=False)
-
-    found = columns(mapped(POSITIONS, "positions"), mapped(GAINS, "gains"))
-    assert found.tobytes() == EXPECTED.tobytes()
-
-
-def unsorted(dense: np.ndarray) -> sparse.csr_matrix:
-    matrix = sparse.csr_matrix(dense)
-    for start, stop in zip(matrix.indptr, matrix.indptr[1:], strict=False):
-        matrix.indices[start:stop] = matrix.indices[start:stop][::-1].copy()
-        matrix.data[start:stop] = matrix.data[start:stop][::-1].copy()
-    matrix.has_sorted_indices = False
-    return matrix
-
-
-def test_unsorted_rows_give_the_same_and_stay_unsorted() -> None:
-    positions, gains = unsorted(POSITIONS), unsorted(GAINS)
-    before = [a.copy() for m in (positions, gains) for a in (m.data, m.indices, m.indptr)]
-    assert columns(positions, gains).tobytes() == EXPECTED.tobytes()
-    after = [a for m in (positions, gains) for a in (m.data, m.indices, m.indptr)]
-    assert all((a == b).all() for a, b in zip(before, after, strict=True))
-
-
-def test_spare_room_behind_the_last_row_is_ignored() -> None:
-    matrix = sparse.csr_matrix(GAINS)
-    longer = sparse.csr_matrix(GAINS)
-    longer.data = np.concatenate((matrix.data, [-7]))
-    longer.indices = np.concatenate((matrix.indices, [0])).astype(np.int32)
-    assert columns(sparse.csr_matrix(POSITIONS), longer).tobytes() == EXPECTED.tobytes()
-
-
-def test_explicit_zero_is_not_relevant() -> None:
-    stored = sparse.csr_matrix(([0.0, 2.0], [0, 1], [0, 2]), shape=(1, 3))
-    ev = se.evaluate(Rankings.from_topk([[0, 1]]), stored, ["recall@1", "dcg@1", "precision@2"])
-    assert ev.mean() == {"recall@1": 0.0, "dcg@1": 0.0, "precision@2": 0.5}
-
-
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
-@pytest.mark.parametrize("of", ["csr", "coo"])
-def test_repeated_relevance_is_summed(of: str, dtype: type) -> None:
-    pairs = sparse.coo_matrix((np.ones(130, dtype), ([0] * 130, [2] * 130)), shape=(1, 3))
-    if of == "csr":
-        pairs = sparse.csr_matrix((pairs.data, pairs.col, [0, 130]), shape=(1, 3))
-    assert Relevance.from_csr(pairs).gains.tolist() == [130.0]
-
-
-def test_repeated_positions_are_refused() -> None:
-    for matrix in (
-        sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3)),
-        sparse.csr_matrix(([1, 2], [2, 2], [0, 0, 2]), shape=(2, 3)),
-    ):
-        with raises(InvalidDataError, user=1):
-            Rankings.from_positions(matrix)
 
 
 @pytest.mark.parametrize("value", [0, -3, 1.5, np.nan, np.inf, 2.0**40])
@@ -164,10 +85,13 @@ def test_a_damaged_csr_is_refused() -> None:
     for parts in ({"indptr": [0, 2, 3]}, {"indptr": [1, 2, 3, 5]}, {"indices": [1, 2, 0]}):
         with raises(InvalidDataError, argument="validation"):
             Relevance.from_csr(damaged(**parts))
-    foreign = sparse.csr_matrix(GAINS)
-    foreign.indices = foreign.indices.astype(">i4")
-    with raises(InvalidDataError, argument="validation"):
-        Relevance.from_csr(foreign)
+
+
+def test_refuses_other_matrices() -> None:
+    for matrix in (GAINS, sparse.csr_matrix(GAINS).astype(complex), sparse.coo_array(GAINS[0])):
+        for make in (Rankings.from_positions, Relevance.from_csr):
+            with raises(InvalidDataError):
+                make(matrix)
 
 
 def test_masked_arrays_would_be_uncovered() -> None:
@@ -175,24 +99,6 @@ def test_masked_arrays_would_be_uncovered() -> None:
         Rankings.from_topk(np.ma.masked_equal([[1, 2]], 2))
     with raises(InvalidDataError, argument="scores"):
         Rankings.from_scores(np.ma.masked_equal([[1.0, 2.0]], 2))
-
-
-@pytest.mark.parametrize(
-    "matrix",
-    [GAINS, [[1]], sparse.csr_matrix(GAINS).astype(complex), sparse.coo_array(np.array([1, 2]))],
-)
-def test_refuses_other_matrices(matrix: object) -> None:
-    for make in (Rankings.from_positions, Relevance.from_csr):
-        with raises(InvalidDataError):
-            make(matrix)
-
-
-def test_threshold() -> None:
-    relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=2)
-    assert relevance.n_relevant.tolist() == [1, 1, 0]
-    for bad in (0, -1, np.nan, np.inf, True):
-        with raises(InvalidDataError, argument="threshold"):
-            Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=bad)
 
 
 @given(
@@ -233,13 +139,9 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([[0, 7]], None, (1, 5)),
         ([[0, -2]], None, None),
         ([[0.0, 1.0]], None, None),
-        ([0, 1], None, None),
-        ([[0, 1], [2, 3], [2]], None, None),
         ([[0]], [0, 1], None),
         ([[0], [1]], [3, 3], None),
-        ([[0]], [4], (4, 4)),
         ([[0]], [-1], (4, 4)),
-        ([[0]], None, (1,)),
         ([[0]], None, (1, 2.5)),
         ([[0]], None, (1, 2**40)),
         (np.array([[2**40]], np.uint64), None, None),
@@ -250,7 +152,7 @@ def test_refuses_lists(ids: object, users: object, shape: object) -> None:
         Rankings.from_topk(ids, user_rows=users, shape=shape)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint32])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32])
 def test_lists_of_users_in_any_order(dtype: type) -> None:
     ids = np.array([[2, 1], [0, 3]], dtype)
     ids.flags.writeable = False
@@ -270,29 +172,26 @@ def test_frames_are_matched_by_label() -> None:
     assert ev.per_user.loc["b"].tolist() == [0.5, 0.0]
     assert (ev.n_users, ev.n_skipped) == (2, 1)  # nothing is known of z
     assert ev.explain("b")["item"].tolist() == [99, 30]
-    scored = lists.assign(score=-lists["rank"])
-    assert (
-        se.evaluate(Rankings.from_frame(scored, score="score"), relevance, ["mrr@5", "cg@1"]).mean()
-        == ev.mean()
-    )
 
 
-def test_refuses_frames() -> None:
-    df = pd.DataFrame({"user": ["a", "a"], "item": ["x", "x"], "rank": [1, 2], "text": ["p", "q"]})
-    with raises(InvalidDataError):
-        Rankings.from_frame(df)
-    with raises(InvalidDataError, user="a"):
-        Rankings.from_frame(df, rank="rank")
-    with raises(InvalidDataError):
-        Rankings.from_frame(df, rank="ranks")
-    with raises(InvalidDataError):
-        Rankings.from_frame(df, rank="text")
-    with raises(InvalidDataError):
-        Relevance.from_frame(df.assign(gain=[1, -1]), gain="gain")
-    with raises(InvalidDataError):
-        Relevance.from_frame(df.assign(user=["a", None]))
-    with raises(InvalidDataError):
-        Relevance.from_frame({"user": [1]})
+LISTS = pd.DataFrame({"user": [*"baa"], "item": [*"xyy"], "rank": [2, 1, 3], "text": [*"pqr"]})
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "user"),
+    [
+        (LISTS, {}, None),
+        (LISTS, {"rank": "ranks"}, None),
+        (LISTS, {"rank": "text"}, None),
+        (LISTS.assign(user=["a", None, "b"]), {"rank": "rank"}, None),
+        ({"user": [1]}, {"rank": "rank"}, None),
+        (LISTS, {"rank": "rank"}, "a"),  # the same item twice
+        (LISTS.assign(item=[*"xyz"], rank=2), {"rank": "rank"}, "a"),  # the same rank twice
+    ],
+)
+def test_refuses_frames(frame: object, options: dict[str, str], user: str | None) -> None:
+    with raises(InvalidDataError, user=user):
+        Rankings.from_frame(frame, **options)
 
 
 def test_labels_must_fit() -> None:
@@ -344,19 +243,6 @@ def test_damaged_matrices_do_not_reach_compiled_code(
             make(bad)
 
 
-def test_parts_that_no_kernel_could_read() -> None:
-    for part, value in (
-        ("indices", [0, 1, 2, 0, 3]),
-        ("data", [1, 2, 3, 4, 5]),
-        ("data", np.ma.masked_equal([1, 2, 3, 4, 5], 3)),
-        ("indptr", np.array([], np.int32)),
-    ):
-        matrix = sparse.csr_matrix(GAINS)
-        setattr(matrix, part, value)
-        with raises(InvalidDataError, argument="validation"):
-            Relevance.from_csr(matrix)
-
-
 def test_a_sum_hides_no_negative_gain() -> None:
     pairs = sparse.coo_matrix(([-1.0, 3.0], ([0, 0], [1, 1])), shape=(1, 2))
     for matrix in (pairs, sparse.csr_matrix(([-1.0, 3.0], [1, 1], [0, 2]), shape=(1, 2))):
@@ -364,7 +250,7 @@ def test_a_sum_hides_no_negative_gain() -> None:
             Relevance.from_csr(matrix)
 
 
-@pytest.mark.parametrize("position", [2**20 - 1, 2**20, 2**21, 2**31 - 1])
+@pytest.mark.parametrize("position", [2**20, 2**31 - 1])
 def test_positions_as_deep_as_a_catalogue(position: int) -> None:
     ev = se.evaluate(sparse.csr_matrix([[position]]), sparse.csr_matrix([[1]]), ["mrr", "dcg"])
     assert ev["mrr"] == 1 / position
@@ -403,12 +289,6 @@ def test_a_frame_s_fault_is_put_to_its_row(ranks: list[float]) -> None:
         Rankings.from_frame(nullable, rank="rank")
 
 
-def test_a_rank_is_taken_once() -> None:
-    df = pd.DataFrame({"user": [*"baa"], "item": [*"xyz"], "rank": [2, 2, 2]})
-    with raises(InvalidDataError, user="a"):
-        Rankings.from_frame(df, rank="rank")
-
-
 def test_tuples_are_labels_too() -> None:
     users = [("a", 1), ("a", 2), ("b", 1)]
     relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), users=users)
@@ -420,10 +300,20 @@ def test_tuples_are_labels_too() -> None:
             Relevance.from_csr(sparse.csr_matrix(GAINS), users=bad)
 
 
+@pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf, True])
+def test_refuses_thresholds(bad: float) -> None:
+    with raises(InvalidDataError, argument="threshold"):
+        Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=bad)
+
+
 def test_a_threshold_that_no_gain_reaches() -> None:
+    assert Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=2).n_relevant.tolist() == [
+        1,
+        1,
+        0,
+    ]
     with raises(InvalidDataError, argument="threshold"):
         Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=5)
-    assert Relevance.from_csr(sparse.csr_matrix(GAINS), threshold=3).n_relevant.sum() == 1
     clicks = pd.DataFrame({"user": [*"aab"], "item": [*"xxy"], "clicks": [2, 2, 1]})
     assert Relevance.from_frame(clicks, gain="clicks", threshold=4).n_relevant.tolist() == [1, 0]
     with raises(InvalidDataError, argument="threshold"):
@@ -435,24 +325,6 @@ def test_a_threshold_that_no_gain_reaches() -> None:
     assert unseen.n_relevant.tolist() == [0, 0]
 
 
-@given(st.lists(st.text(min_size=1).filter(lambda text: not text.isspace()), min_size=1))
-def test_labels_that_are_text_are_sorted_as_their_bytes(labels: list[str]) -> None:
-    df = pd.DataFrame({"user": labels, "item": range(len(labels)), "score": 1.0})
-    found = Rankings.from_frame(df, score="score").users.tolist()
-    assert found == sorted(set(labels), key=str.encode)
-
-
 def test_popularity_of_what_is_not_finite_is_refused() -> None:
     with raises(InvalidDataError, argument="train", row=0, column=0):
         se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
-
-
-def test_labels_of_one_side_are_those_of_the_other_as_far_as_they_go() -> None:
-    truth = se.Relevance.from_csr(sparse.csr_matrix([[1, 0, 1]]), items=["a", "b", "c"])
-    narrow, wide = (se.Rankings.from_topk([[item, 0]]) for item in (1, 5))
-    lists, relevant = align(narrow, truth)
-    assert lists.items_index is relevant.items_index is truth.items_index
-    lists, relevant = align(wide, truth)
-    assert lists.items_index is None
-    assert lists.shape == (1, 6)
-    assert se.evaluate(wide, truth, "recall@2")["recall@2"] == 0.5

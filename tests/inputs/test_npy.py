@@ -12,7 +12,7 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.inputs.npy import release, sliceable_csr
+from sparse_eval.inputs.npy import release
 
 
 @pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"keep": "totals"}])
@@ -20,8 +20,10 @@ def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_pa
     repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
     gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])
     sparse.save_npz(tmp_path / "p.npz", repeated)
-    with raises(InvalidDataError, user=1):
-        se.evaluate(repeated, gains, "mrr@2", **options)
+    csr = sparse.csr_matrix(([1, 2], [2, 2], [0, 0, 2]), shape=(2, 3))
+    for matrix in (repeated, csr):
+        with raises(InvalidDataError, user=1):
+            se.evaluate(matrix, gains, "mrr@2", **options)
     with raises(InvalidFileError):
         se.evaluate(tmp_path / "p.npz", gains, "mrr@2", **options)
 
@@ -32,13 +34,6 @@ def test_sums_gains_that_are_stored_twice(options: dict[str, Any]) -> None:
     repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
     found = se.evaluate(positions, repeated, ["dcg@2", "mrr@2"], **options)
     assert found.mean() == se.evaluate(positions, repeated.tocsr(), ["dcg@2", "mrr@2"]).mean()
-
-
-def test_a_matrix_of_another_format_is_summed_only_if_that_is_asked_for() -> None:
-    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
-    assert sliceable_csr(repeated, "m").toarray()[1, 2] == 3
-    with raises(InvalidDataError, user=1):
-        sliceable_csr(repeated, "m", sum_duplicates=False)
 
 
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])

@@ -20,7 +20,7 @@ from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval import trec
-from sparse_eval.errors import InvalidDataError, InvalidFileError, SparseEvalError
+from sparse_eval.errors import InvalidFileError, SparseEvalError
 from sparse_eval.inputs.kinds import Kind, kind_of
 
 pytest.importorskip("pyarrow")
@@ -64,7 +64,6 @@ def paths(model: Any, whole: se.Evaluation, tmp_path_factory: Any) -> dict[str, 
         (folder / f"{name}-parts").mkdir()
         table.to_parquet(folder / f"{name}-parts" / "part-0.parquet", index=False)
         table.to_csv(folder / f"{name}.csv", index=False)
-        table.to_csv(folder / f"{name}.tsv", index=False, sep="\t")
         table.to_csv(folder / f"{name}-semicolon.txt", index=False, sep=";")
         table.to_csv(folder / f"{name}.csv.gz", index=False)
     rows(TRUTH, "gain").to_csv(folder / "truth.csv", index=False)
@@ -105,14 +104,12 @@ KINDS = {
     "recs.parquet": Kind.PARQUET,
     "recs-parts": Kind.PARQUET,
     "recs.csv": Kind.CSV,
-    "recs.tsv": Kind.CSV,
     "recs-semicolon.txt": Kind.CSV,
     "recs.csv.gz": Kind.CSV,
     "held.parquet": Kind.PARQUET,
     "held-parts": Kind.PARQUET,
     "held.csv": Kind.CSV,
     "held-mark.csv": Kind.CSV,
-    "held.tsv": Kind.CSV,
     "held-semicolon.txt": Kind.CSV,
     "held.csv.gz": Kind.CSV,
     "recs-npy": Kind.CSR_FOLDER,
@@ -130,21 +127,7 @@ KINDS = {
     "arrays.npz": Kind.CHECKPOINT,  # a model without factors, which reading it tells
 }
 
-EXPECTED = "expected Parquet, CSV, .npz, a folder of .npy files, a TREC run .* or qrels"
-
-NEITHER = {
-    "missing": f"does not exist; {EXPECTED}",
-    "empty": f"is empty; {EXPECTED}",
-    "blank.txt": f"is empty; {EXPECTED}",
-    "garbage": f"holds something else; {EXPECTED}",
-    "prose.txt": f"holds something else; {EXPECTED}",
-    "cut.npz": f"cannot be read: .*; {EXPECTED}",
-    "cut.gz": f"cannot be read: .*; {EXPECTED}",
-    "pages.zip": f"is a .zip without arrays; {EXPECTED}",
-    "array.npy": "is a single array; give the folder of the .npy files that belong together",
-    "nothing": "has no .parquet file in it, and neither the .npy files of a CSR",
-    "notes": "has no .parquet file in it, and neither the .npy files of a CSR",
-}
+NEITHER = [*BROKEN, "missing", "pages.zip", "array.npy", "nothing", "notes"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -155,15 +138,8 @@ def test_kind_of_each_file_and_folder(name: str, paths: dict[str, Path]) -> None
 
 @pytest.mark.parametrize("name", NEITHER)
 def test_refuses_what_is_of_no_kind(name: str, paths: dict[str, Path]) -> None:
-    with raises(InvalidFileError) as told:
+    with raises(InvalidFileError, path=paths[name]):
         kind_of(paths[name])
-    assert told.value.path == paths[name]
-    assert str(told.value).startswith(f"{paths[name]}: ")
-
-
-def test_every_kind_is_tried(paths: dict[str, Path]) -> None:
-    assert set(KINDS.values()) == set(Kind)
-    assert set(paths) - {"truth.csv", "truth.qrels"} == set(KINDS) | set(NEITHER)
 
 
 def with_matrices(paths: dict[str, Path], name: str, argument: str) -> se.Evaluation:
@@ -181,15 +157,10 @@ def with_labels(paths: dict[str, Path], name: str, argument: str) -> se.Evaluati
     return se.evaluate(**sides | {argument: paths[name]}, metrics=METRICS)
 
 
-def told(evaluate: Callable[[], Any], path: Path) -> str:
-    """Return the error about a path, which has to name it and to say what was expected."""
-    with pytest.raises(SparseEvalError) as raised:
+def assert_refused(evaluate: Callable[[], Any], path: Path) -> None:
+    """Assert that a path raises an error that names it."""
+    with pytest.raises(SparseEvalError, match=re.escape(str(path))):
         evaluate()
-    message = str(raised.value)
-    assert str(path) in message, message
-    assert re.search(r"expected|give |neither|name one: ", message), message
-    assert "Traceback" not in message
-    return message
 
 
 RANKED = {name for name in KINDS if name.startswith(("recs", "als.run"))}
@@ -197,39 +168,20 @@ GAINS = {name for name in KINDS if name.startswith(("held", "test.qrels"))}
 SEEN = {"seen-npy", "seen.npz", "held-npy", "held.npz"}
 
 
+@pytest.mark.parametrize("argument", ["predictions", "validation"])
 @pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_predictions(name: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
-    if name in RANKED:
-        table = KINDS[name] in (Kind.PARQUET, Kind.CSV, Kind.RUN)
-        found = (with_labels if table else with_matrices)(paths, name, "predictions")
+def test_sides(name: str, argument: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
+    kind = KINDS.get(name)
+    is_matrix = kind in (Kind.CSR_FOLDER, Kind.MATRIX)
+    if name in (RANKED if argument == "predictions" else GAINS):
+        found = (with_matrices if is_matrix else with_labels)(paths, name, argument)
         assert found["ndcg@3"] == whole["ndcg@3"]
         assert found["recall@2"] == whole["recall@2"]
-        if KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX):
+        if is_matrix:
             same_numbers(found, whole)
-        return
-    if KINDS.get(name) in (Kind.CSR_FOLDER, Kind.MATRIX):
-        return  # numbers that may be positions
-    message = told(lambda: with_labels(paths, name, "predictions"), paths[name])
-    if KINDS.get(name) in (Kind.CHECKPOINT, Kind.FACTORS_FOLDER, Kind.QRELS):
-        expected = f"holds {KINDS[name].value}; expected recommendations: positions of users × it"
-        assert expected in message
-
-
-@pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_validation(name: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
-    if name in GAINS:
-        table = KINDS[name] in (Kind.PARQUET, Kind.CSV, Kind.QRELS)
-        found = (with_labels if table else with_matrices)(paths, name, "validation")
-        assert found["ndcg@3"] == whole["ndcg@3"]
-        assert found["recall@2"] == whole["recall@2"]
-        if KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX):
-            same_numbers(found, whole)
-        return
-    if KINDS.get(name) in (Kind.PARQUET, Kind.CSV, Kind.CSR_FOLDER, Kind.MATRIX):
-        return  # rows and numbers that may be gains
-    message = told(lambda: with_labels(paths, name, "validation"), paths[name])
-    if KINDS.get(name) in (Kind.CHECKPOINT, Kind.FACTORS_FOLDER, Kind.RUN):
-        assert f"holds {KINDS[name].value}; expected gains: values of users × items" in message
+    elif not (is_matrix or (argument == "validation" and kind in (Kind.PARQUET, Kind.CSV))):
+        # Numbers may be positions, and rows may be gains.
+        assert_refused(lambda: with_labels(paths, name, argument), paths[name])
 
 
 @pytest.mark.parametrize("name", [*KINDS, *NEITHER])
@@ -253,7 +205,7 @@ def test_train(name: str, paths: dict[str, Path]) -> None:
         return
     if KINDS.get(name) in (Kind.PARQUET, Kind.CSV, Kind.CSR_FOLDER, Kind.MATRIX):
         return
-    told(lambda: evaluate(paths[name]), paths[name])
+    assert_refused(lambda: evaluate(paths[name]), paths[name])
 
 
 @pytest.mark.parametrize("argument", ["train", "validation"])
@@ -270,9 +222,7 @@ def test_matrices_beside_a_model(
         return
     for memory in (None, 1 << 28):
         evaluate = partial(se.evaluate_model, model, metrics=METRICS, memory=memory, **sides)
-        message = told(evaluate, paths[name])
-        if KINDS.get(name) in (Kind.PARQUET, Kind.CSV, Kind.QRELS):
-            assert "by id" in message
+        assert_refused(evaluate, paths[name])
 
 
 @pytest.mark.parametrize("name", [*KINDS, *NEITHER])
@@ -282,18 +232,7 @@ def test_model(name: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
         if name in ("als.npz", "factors"):
             same_numbers(evaluate(), whole)
         else:
-            told(evaluate, paths[name])
-
-
-def test_tables_that_lack_a_column_are_named(paths: dict[str, Path], tmp_path: Path) -> None:
-    for name in ("recs.csv", "recs.parquet"):
-        for scan in (
-            se.Rankings.scan(paths[name], user="who"),
-            se.Rankings.scan(paths[name], score="rank", rank="rank"),
-        ):
-            with raises((InvalidDataError, InvalidFileError)) as raised:
-                se.evaluate(scan, paths["held.csv"], METRICS)
-            assert str(paths[name]) in str(raised.value)
+            assert_refused(evaluate, paths[name])
 
 
 def test_text_that_is_packed_keeps_its_kind_whatever_it_is_called(

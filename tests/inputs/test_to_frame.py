@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
-from raising import raises
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError
 
 #: Blank text is no id.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=4).filter(str.strip)
@@ -66,18 +64,3 @@ def test_rows_and_columns_without_labels_are_numbers() -> None:
     assert lists.to_frame()["item"].tolist() == [4, 2, 0, 1, 3]
     nothing = se.Rankings.from_topk(np.empty((0, 3), np.int64)).to_frame()
     assert (list(nothing), len(nothing)) == (["user", "item", "rank"], 0)
-
-
-def test_lists_of_an_evaluation_keep_the_labels() -> None:
-    frame = pd.DataFrame({"user": ["b", "a", "b"], "item": ["x", "y", "z"], "rank": [1, 1, 2]})
-    truth = se.Relevance.from_frame(pd.DataFrame({"user": ["b", "c"], "item": ["z", "w"]}))
-    ev = se.evaluate(se.Rankings.from_frame(frame, rank="rank"), truth, "mrr@2")
-    found = set(ev.rankings.to_frame().itertuples(index=False, name=None))
-    assert found == set(frame.itertuples(index=False, name=None))
-
-
-def test_tied_lists_have_no_certain_ranks() -> None:
-    tied = se.Rankings.from_scores([[0.5, 0.5, 0.1]], ties="average")
-    for call in (tied.to_frame, tied.to_positions):
-        with raises(InvalidDataError):
-            call()

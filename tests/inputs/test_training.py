@@ -1,13 +1,11 @@
 """Training data, whole and of a block of users."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from sparse_eval.inputs import training as training_module
 from sparse_eval.inputs.side_data import SideData
-from sparse_eval.inputs.training import Training, TrainingOfBlock, take_rows
+from sparse_eval.inputs.training import Training, TrainingOfBlock
 
 
 @pytest.fixture
@@ -45,28 +43,3 @@ def test_block_has_its_own_users_and_the_item_statistics_of_all(training, first,
         whole = getattr(training, rows)(in_training + first)
         for part, other in zip(ours, whole, strict=True):
             np.testing.assert_array_equal(part, other)
-
-
-def test_hashes_the_counts_once_for_all_blocks(training, monkeypatch):
-    calls = []
-    digest = training_module.digest_by_item
-
-    def counted(*given):
-        calls.append(given)
-        return digest(*given)
-
-    monkeypatch.setattr(training_module, "digest_by_item", counted)
-    labels, others = pd.Index(["a", "b", "c"]), pd.Index(["a", "b", "d"])
-    blocks = [TrainingOfBlock(training, first, first + 1) for first in range(4)]
-    first = {block.digest_of_counts(labels) for block in blocks}
-    assert len(first) == len(calls) == 1
-    assert blocks[0].digest_of_counts(others) not in first
-    assert blocks[1].digest_of_counts(None) not in first
-    assert {training.digest_of_counts(labels)} == first
-
-
-def test_takes_at_most_so_many_entries_of_each_row():
-    indptr, data = np.array([0, 3, 3, 5]), np.arange(5)
-    bounds, taken = take_rows(indptr, np.array([2, 0, 1, 0]), data, limit=2)
-    assert bounds.tolist() == [0, 2, 4, 4, 6]
-    assert taken.tolist() == [3, 4, 0, 1, 0, 1]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import math
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
 
-import sparse_eval as se
 from sparse_eval import Rankings, Relevance, trec
-from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.kinds import Kind, kind_of
 
 RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
@@ -46,15 +44,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 def lists(rankings: Rankings) -> dict[object, list[object]]:
     """Return the list of each user, by label."""
-    n_users, n_items = rankings.shape
-    users = range(n_users) if rankings.users is None else rankings.users.tolist()
-    items = range(n_items) if rankings.items_index is None else rankings.items_index.tolist()
-    bounds = zip(users, rankings.indptr, rankings.indptr[1:], strict=False)
-    return {
-        user: [items[item] for item in rankings.items[start:stop]]
-        for user, start, stop in bounds
-        if stop > start
-    }
+    return rankings.to_frame().groupby("user")["item"].agg(list).to_dict()
 
 
 def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
@@ -70,18 +60,10 @@ def judgements(relevance: Relevance) -> dict[tuple[object, object], float]:
 # ------------------------------------------------------------------------------- reading
 
 
-def test_orders_a_run_by_score_and_ignores_its_ranks(write: Callable[..., Path]) -> None:
-    rankings = trec.read_run(write(RUN))
-    assert lists(rankings) == {"u1": ["eggs"], "u2": ["eggs", "milk", "9"]}
-    assert rankings.lengths.tolist() == [1, 3]
-    assert rankings.items_index.tolist() == ["9", "eggs", "milk"]
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("a.run", lambda text: text.replace(" ", "\t")),
-        ("b.run", lambda text: "  " + text.replace(" ", " \t ").replace("\n", "  \n")),
         ("c.run", lambda text: text.replace("\n", "\r\n")),
         ("d.run", lambda text: "\ufeff" + text.rstrip("\n")),
         ("e.run", lambda text: "\n" + text.replace("\n", "\n \n\n")),
@@ -91,7 +73,8 @@ def test_orders_a_run_by_score_and_ignores_its_ranks(write: Callable[..., Path])
 def test_reads_any_white_space_line_ends_and_compression(
     write: Callable[..., Path], name: str, change: Callable[[str], str | bytes]
 ) -> None:
-    assert lists(trec.read_run(write(change(RUN), name))) == lists(trec.read_run(write(RUN)))
+    found = lists(trec.read_run(write(change(RUN), name)))
+    assert found == {"u1": ["eggs"], "u2": ["eggs", "milk", "9"]}  # by score, whatever the ranks
     relevance = trec.read_qrels(write(change(QRELS), name))
     assert judgements(relevance) == judgements(trec.read_qrels(write(QRELS)))
 
@@ -117,16 +100,6 @@ def test_compares_scores_in_64_bits(
     assert lists(trec.read_run(path)) == {"u": ["b", "a", "c"]}
 
 
-def test_keeps_ids_verbatim(write: Callable[..., Path]) -> None:
-    path = write("007 Q0 NA 1 2 x\n7 Q0 nan 1 1 x\n7.0 Q0 None 1 1 x\n\"7\" Q0 'a,b' 1 1 x\n")
-    assert lists(trec.read_run(path)) == {
-        "007": ["NA"],
-        "7": ["nan"],
-        "7.0": ["None"],
-        '"7"': ["'a,b'"],
-    }
-
-
 def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
     relevance = trec.read_qrels(write(QRELS))
     assert judgements(relevance) == {
@@ -139,21 +112,8 @@ def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
     assert judgements(more) == judgements(relevance) | {("u3", "milk"): 0, ("u3", "eggs"): 0}
     assert relevance.n_relevant.tolist() == [0, 2]
     assert judgements(trec.read_qrels(write(QRELS), threshold=1))["u2", "9"] == 0.0
-
-
-def test_refuses_a_threshold_above_every_gain(write: Callable[..., Path]) -> None:
-    path = write(QRELS)
     with raises(InvalidDataError):
-        trec.read_qrels(path, threshold=3)
-    with raises(InvalidDataError):
-        trec.read_qrels(path, threshold=-1)
-
-
-def test_evaluates_a_run_against_judgements(write: Callable[..., Path]) -> None:
-    run, qrels = trec.read_run(write(RUN, "run")), trec.read_qrels(write(QRELS, "qrels"))
-    ev = se.evaluate(run, qrels, ["mrr@3", "recall@2", "dcg@3"])
-    assert ev.per_user.loc["u2"].tolist() == [0.5, 0.5, 2 / np.log2(3) + 0.5 / 2]
-    assert (ev.n_users, ev.n_skipped) == (1, 1)
+        trec.read_qrels(write(QRELS), threshold=3)
 
 
 def test_skips_comments_and_what_follows_the_sixth_field(write: Callable[..., Path]) -> None:
@@ -181,11 +141,9 @@ def test_numbers_alone_are_no_run_with_a_long_tag(write: Callable[..., Path]) ->
     "line",
     [
         "u Q0 i 1 0.5",
-        "u",
         "u,Q0,i,1,0.5,tag",
         "u Q0 i 1 high tag",
         "u Q0 i 1 nan tag",
-        "u Q0 i 1 -inf tag",
         "u Q0 i 1 1e999 tag",
         "u Q0 i 1 1_0 tag",
         "u2 Q0 milk 9 9 tag",
@@ -194,25 +152,22 @@ def test_numbers_alone_are_no_run_with_a_long_tag(write: Callable[..., Path]) ->
     ],
 )
 def test_refuses_malformed_lines_of_a_run(write: Callable[..., Path], line: str) -> None:
-    with raises(InvalidFileError, line=6) as caught:
+    with raises(InvalidFileError, line=6):
         trec.read_run(write(RUN + "\n" + line + "\n" + RUN.replace("u", "v")))
-    assert caught.value.line == 6
 
 
 @pytest.mark.parametrize(
     "line", ["u2 i 1", "u2 0 i 1 1", "u2 0 i much", "u2 0 i inf", "u2 1 milk 2", "# judged by 3"]
 )
 def test_refuses_malformed_lines_of_judgements(write: Callable[..., Path], line: str) -> None:
-    with raises(InvalidFileError, line=6) as caught:
+    with raises(InvalidFileError, line=6):
         trec.read_qrels(write(QRELS + "\n" + line + "\n"))
-    assert caught.value.line == 6
 
 
 def test_names_the_first_repeated_pair_of_the_file(write: Callable[..., Path]) -> None:
     lines = ["z 0 y 1", "a 0 b 1", "z 0 y 1", "z 0 y 1", "a 0 b 1"]
-    with raises(InvalidFileError, user="z", line=3) as caught:
+    with raises(InvalidFileError, user="z", line=3):
         trec.read_qrels(write("\n".join(lines)))
-    assert caught.value.line == 3
 
 
 @pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
@@ -226,34 +181,11 @@ def test_refuses_unreadable_files(
         read(tmp_path)
     with raises(InvalidFileError):
         read(str(tmp_path / "nothing"))
-    with raises(InvalidFileError, line=2) as caught:
+    with raises(InvalidFileError, line=2):
         read(write(b"u 0 i 1\nu 0 \xff 1\n"))
-    assert caught.value.line == 2
 
 
 # ------------------------------------------------------------------------------- writing
-
-
-def test_writes_scores_that_descend_by_one(tmp_path: Path) -> None:
-    rankings = Rankings.from_topk([[4, 2, 7], [9, 8, 1]], user_rows=[3, 1])
-    trec.write_run(rankings, tmp_path / "a.run", tag="als")
-    assert (tmp_path / "a.run").read_text().splitlines() == [
-        "1 Q0 9 1 3 als",
-        "1 Q0 8 2 2 als",
-        "1 Q0 1 3 1 als",
-        "3 Q0 4 1 3 als",
-        "3 Q0 2 2 2 als",
-        "3 Q0 7 3 1 als",
-    ]
-
-
-def test_writes_whole_gains_as_integers(tmp_path: Path) -> None:
-    gains = [0.0, 3.0, 0.1, 1e20, 5e-324, -0.0]
-    matrix = sparse.csr_matrix((gains, [0, 1, 2, 3, 4, 5], [0, 6]), shape=(1, 6))
-    trec.write_qrels(Relevance.from_csr(matrix), tmp_path / "qrels")
-    written = [line.split()[3] for line in (tmp_path / "qrels").read_text().splitlines()]
-    assert written == ["0", "3", "0.1", "100000000000000000000", "5e-324", "0"]
-    assert list(judgements(trec.read_qrels(tmp_path / "qrels")).values()) == gains
 
 
 LISTS = st.dictionaries(
@@ -306,19 +238,6 @@ def test_reads_back_the_gains_it_wrote(
     assert back.binary == relevance.binary
 
 
-@given(TEXT, TEXT, st.lists(st.sampled_from([0.25, 0.5]), min_size=2, max_size=2))
-def test_orders_ids_as_their_utf8_bytes(
-    tmp_path_factory: pytest.TempPathFactory, one: str, other: str, scores: list[float]
-) -> None:
-    assume(one != other)
-    path = tmp_path_factory.mktemp("ties") / "run"
-    lines = [f"u Q0 {item} 0 {score} x\n" for item, score in zip((one, other), scores, strict=True)]
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
-    by_bytes = sorted(zip(scores, (one.encode(), other.encode()), strict=True), reverse=True)
-    ranked = lists(trec.read_run(path, ties="item_descending"))["u"]
-    assert [item.encode() for item in ranked] == [item for _, item in by_bytes]
-
-
 def test_reads_back_other_labels_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1, 0, 2]]), users=[1.5], items=[10, 20, 30])
     trec.write_qrels(relevance, tmp_path / "qrels")
@@ -354,12 +273,6 @@ def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
     assert path.read_text() == "as it was"
 
 
-def test_writes_explicit_positions_without_gaps(tmp_path: Path) -> None:
-    matrix = sparse.csr_matrix([[2, 1, 3], [0, 0, 0], [0, 1, 2]])
-    trec.write_run(Rankings.from_positions(matrix), tmp_path / "run")
-    assert lists(trec.read_run(tmp_path / "run")) == {"0": ["1", "0", "2"], "2": ["1", "2"]}
-
-
 @pytest.mark.parametrize(
     "label", ["", " ", "a b", "a\tb", "a\n", "\r", "a\0", "\ufeffa", "\u2028", "\ud800"]
 )
@@ -369,9 +282,8 @@ def test_refuses_labels_that_a_field_cannot_hold(tmp_path: Path, label: str) -> 
         relevance = Relevance.from_csr(
             matrix, users=pd.Index(users, dtype=object), items=pd.Index(items, dtype=object)
         )
-        with raises(InvalidDataError) as caught:
+        with raises(InvalidDataError):
             trec.write_qrels(relevance, tmp_path / "qrels")
-        assert repr(label) in str(caught.value)
     with raises(InvalidDataError):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=label)
     assert not list(tmp_path.iterdir())
@@ -397,31 +309,3 @@ def test_refuses_labels_that_are_equal_as_text(tmp_path: Path) -> None:
     relevance = Relevance.from_csr(sparse.csr_matrix([[1], [1]]), users=[7, "7"])
     with raises(InvalidDataError):
         trec.write_qrels(relevance, tmp_path / "qrels")
-
-
-def test_refuses_a_tag_that_is_not_text(tmp_path: Path) -> None:
-    with raises(InvalidDataError, argument="tag"):
-        trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=5)
-
-
-def test_refuses_paths_that_cannot_be_written(tmp_path: Path) -> None:
-    with raises(OutputError):
-        trec.write_run(Rankings.from_topk([[1]]), tmp_path / "no folder" / "run")
-    with raises(OutputError):
-        trec.write_qrels(Relevance.from_csr(sparse.csr_matrix([[1]])), tmp_path)
-
-
-def test_metrics_are_equal_after_writing_and_reading(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    rankings = Rankings.from_topk(np.array([rng.permutation(40)[:20] for _ in range(30)]))
-    relevance = Relevance.from_csr(
-        sparse.random_array((30, 40), density=0.2, rng=rng, format="csr")
-    )
-    trec.write_run(rankings, tmp_path / "run")
-    trec.write_qrels(relevance, tmp_path / "qrels")
-    metrics = ["ndcg@10", "map@20", "recall@5"]
-    ev = se.evaluate(trec.read_run(tmp_path / "run"), trec.read_qrels(tmp_path / "qrels"), metrics)
-    expected = se.evaluate(rankings, relevance, metrics)
-    by_user = ev.per_user.set_axis(ev.per_user.index.astype(int)).sort_index()
-    assert math.isfinite(by_user.to_numpy().sum())
-    assert (by_user.to_numpy() == expected.per_user.loc[by_user.index].to_numpy()).all()

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 #: What to do with held-out events whose pair is known from before.
 Repeats = Literal["drop", "keep"]
-
-
-def check_repeats(repeats: object) -> None:
-    """Raise `InvalidDataError` if `repeats` is something else."""
-    if repeats not in get_args(Repeats):
-        raise InvalidDataError(f"repeats: expected 'drop' or 'keep', found {repeats!r}")
+REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -221,22 +221,12 @@ class Holdout:
         >>> Holdout(train, sparse.csr_matrix([[0, 1], [1, 0]])).known()
         Holdout(2 users × 2 items, 1 train + 0 validation pairs; left out: 2 unknown pairs)
         """
-        held_out = {part: matrix for part, matrix in self._parts() if part != "train"}
-        held_out.pop("fold_in", None)
+        held_out = {part: m for part, m in self._parts() if part in ("validation", "test")}
         users, items = self._known()
-        known = {part: _select(matrix, users, items) for part, matrix in held_out.items()}
+        known: Any = {part: _select(matrix, users, items) for part, matrix in held_out.items()}
         n_unknown = sum(held_out[part].nnz - known[part].nnz for part in held_out)
         left_out = self.left_out._replace(unknown=self.left_out.unknown + n_unknown)
-        return Holdout(
-            self.train,
-            known["validation"],
-            self.users,
-            self.items,
-            test=known.get("test"),
-            fold_in=self.fold_in,
-            cut=self.cut,
-            left_out=left_out,
-        )
+        return replace(self, **known, left_out=left_out)
 
     def for_test(self) -> Holdout:
         """Return the split for the last step: train and validation together, and the test part.
@@ -269,18 +259,13 @@ class Holdout:
                 "there is no test part; split in three, for example with split.temporal(..., test=)"
             )
         train = _added(self.train, self.validation)
-        if self.fold_in is None:
-            return Holdout(train, self.test, self.users, self.items)
-        is_tested = np.diff(self.test.indptr) > 0
-        every_item = np.ones(train.shape[1], bool)
-        others = _select(self.fold_in, ~is_tested, every_item)
-        return Holdout(
-            _added(train, others),
-            self.test,
-            self.users,
-            self.items,
-            fold_in=_select(self.fold_in, is_tested, every_item),
-        )
+        fold_in = None
+        if self.fold_in is not None:
+            is_tested = np.diff(self.test.indptr) > 0
+            every_item = np.ones(train.shape[1], bool)
+            train = _added(train, _select(self.fold_in, ~is_tested, every_item))
+            fold_in = _select(self.fold_in, is_tested, every_item)
+        return Holdout(train, self.test, self.users, self.items, fold_in=fold_in)
 
     def save(self, folder: PathLike) -> None:
         """Write the parts, such as ``train.npz`` and ``validation.npz``, and ``labels.npz``.
@@ -329,6 +314,7 @@ class Holdout:
         if self.cut is not None:
             arrays["cut"] = np.asarray(self.cut)
         folder = make_folder(folder)
+        checksums, values = self._checksums()
         with replacing_together(folder, last="labels.npz") as temporary_for:
             for name, matrix in self._parts():
                 sparse.save_npz(temporary_for(f"{name}.npz"), matrix)
@@ -336,8 +322,8 @@ class Holdout:
                 temporary_for("labels.npz"),
                 allow_pickle=False,
                 parts=np.array([name for name, _ in self._parts()]),
-                checksums=self._checksums(),
-                values=self._checksums_of_values(),
+                checksums=checksums,
+                values=values,
                 left_out=np.array(self.left_out, np.int64),
                 **arrays,
             )
@@ -366,43 +352,28 @@ class Holdout:
             If a file is missing or damaged, or the files are of different splits.
         """
         folder = as_path(folder)
-        parts = {name: _read_part(folder / f"{name}.npz") for name in PARTS[:2]}
         path = folder / "labels.npz"
         with (
             reading_npz(path, "labels saved by Holdout.save"),
             path.open("rb") as file,
         ):
             arrays = read_arrays(file)
-            checksums = arrays["checksums"].tolist() if "checksums" in arrays else []
-            # older versions did not write these
-            values = arrays["values"].tolist() if "values" in arrays else None
-            labels = {
+            checksums = arrays["checksums"].tolist(), arrays["values"].tolist()
+            left_out = LeftOut(*map(int, arrays["left_out"]))
+            names = {"train", "validation", *arrays["parts"].tolist()}
+            labels: Any = {
                 name: pd.Index(arrays[name].tolist())
                 for name in ("users", "items")
                 if name in arrays
             }
-            cut = arrays["cut"][()] if "cut" in arrays else None
-            left_out = LeftOut(*map(int, arrays["left_out"])) if "left_out" in arrays else LeftOut()
-            names = PARTS[: len(checksums)]  # as older versions wrote them
-            if "parts" in arrays:
-                names = tuple(name for name in PARTS if name in arrays["parts"].tolist())
-        parts |= {name: _read_part(folder / f"{name}.npz") for name in names if name not in parts}
+            cut: Any = arrays["cut"][()] if "cut" in arrays else None
+        parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}
         try:
-            holdout = cls(
-                parts["train"],
-                parts["validation"],
-                labels.get("users"),
-                labels.get("items"),
-                test=parts.get("test"),
-                fold_in=parts.get("fold_in"),
-                cut=cut if isinstance(cut, np.datetime64 | None) else int(cut),
-                left_out=left_out,
-            )
+            cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+            holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
         except InvalidDataError as error:
             raise InvalidFileError(str(error), folder) from error
-        if checksums != holdout._checksums() or (
-            values is not None and values != holdout._checksums_of_values()
-        ):
+        if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
                 f"{listed} and labels.npz are of different splits; split again", folder
@@ -431,16 +402,17 @@ class Holdout:
                 "users whom the model is not trained on"
             )
 
-    def _checksums(self) -> list[int]:
-        """Return a number for each matrix, to detect files of different splits in one folder."""
-        return [
-            zlib.crc32(part.indptr.astype("<i8").data, zlib.crc32(part.indices.astype("<i4").data))
-            for _, part in self._parts()
-        ]
+    def _checksums(self) -> tuple[list[int], list[int]]:
+        """Return a number for the pairs of each matrix, and one for its values.
 
-    def _checksums_of_values(self) -> list[int]:
-        """Return a number for the values of each matrix, likewise."""
-        return [zlib.crc32(part.data.astype("<f8").data) for _, part in self._parts()]
+        They detect files of different splits in one folder.
+        """
+        pairs, values = [], []
+        for _, part in self._parts():
+            indices = zlib.crc32(part.indices.astype("<i4").data)
+            pairs.append(zlib.crc32(part.indptr.astype("<i8").data, indices))
+            values.append(zlib.crc32(part.data.astype("<f8").data))
+        return pairs, values
 
 
 def _with_values(matrix: CSRMatrix) -> tuple[Booleans, Booleans]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.arguments import check_whole
+from ...core.arguments import check_choice, check_whole
 from ...core.csr import indptr_from_counts
 from ..times import UNDATED
-from .events import Events, check_repeats, first_of_users, positions_by_time
+from .events import REPEATS, Events, first_of_users, positions_by_time
 from .holdout import LeftOut
 from .pairs import MAX_COUNT
 
@@ -88,10 +88,15 @@ def last_n(
     """
     check_whole("n", n, 1, MAX_COUNT)
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
-    check_repeats(repeats)
+    check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
     if repeats == "keep":
-        return _keep_repeats(events, n, n_test)
+        tested = np.zeros(len(events), bool)
+        if n_test:
+            tested = _latest_events(events, ~tested, n_test)
+        validation = _latest_events(events, ~tested, n)
+        parts = [~tested & ~validation, validation, tested]
+        return events.divide(parts if n_test else parts[:2], LeftOut())
     bounds, first = events.pair_bounds, events.first
     sizes = np.diff(bounds)
     dated = np.diff(indptr_from_counts(first != UNDATED)[bounds])
@@ -112,16 +117,6 @@ def last_n(
         parts = [parts[0], parts[1] & ~of_events & (times <= limit), of_events]
     n_repeated = len(events) - sum(int(np.count_nonzero(part)) for part in parts)
     return events.divide(parts, LeftOut(repeated=n_repeated))
-
-
-def _keep_repeats(events: Events, n: int, n_test: int) -> Holdout:
-    """Hold out the latest events, also of pairs with earlier ones."""
-    tested = np.zeros(len(events), bool)
-    if n_test:
-        tested = _latest_events(events, ~tested, n_test)
-    validation = _latest_events(events, ~tested, n)
-    parts = [~tested & ~validation, validation]
-    return events.divide([*parts, tested] if n_test else parts, LeftOut())
 
 
 def _latest_events(events: Events, available: Booleans, n: int) -> Booleans:

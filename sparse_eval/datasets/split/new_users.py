@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from ...core.arguments import check_fraction
+from ...core.arguments import check_choice, check_fraction
 from ...core.csr import indptr_from_counts
 from ...errors import InvalidDataError
 from ..times import UNDATED
@@ -107,8 +107,7 @@ def users(
                 f"fraction: {fraction} for validation and {test} for the test leave nobody to "
                 "train on"
             )
-    if order not in get_args(Order):
-        raise InvalidDataError(f"order: expected 'random' or 'time', found {order!r}")
+    check_choice("order", order, get_args(Order))
     if order == "time":
         events = Events.of(interactions, "users")  # type: ignore[arg-type]  # which it checks
         return _by_time(events, (fraction, test), fold_in, seed)

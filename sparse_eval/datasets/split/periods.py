@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.arguments import check_fraction
+from ...core.arguments import check_choice, check_fraction
 from ...errors import InvalidDataError
 from ..times import UNDATED
-from .events import Events, check_repeats
+from .events import REPEATS, Events
 from .holdout import PARTS, LeftOut
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def temporal(
     ... )
     >>> model = se.train_als(holdout.for_test().train, **result.best)
     """
-    check_repeats(repeats)
+    check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "temporal")
     given_test = test if at is not None else None  # otherwise it is a fraction
     clock = events.clock(at=at, gap=gap, test=given_test)
@@ -194,7 +194,7 @@ def rolling(
     2019-11-29T00:00:00 738 225
     2019-12-03T00:00:00 762 188
     """
-    check_repeats(repeats)
+    check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "rolling")
     clock = events.clock(at=at, window=window, step=step, train_window=train_window, gap=gap)
     width = clock.duration("window", window, 1)
@@ -236,10 +236,6 @@ def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> lis
             f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
         )
     dated = first[first != UNDATED]
-    if not len(dated):
-        raise InvalidDataError(
-            "every pair has an event without a date, which is its first; give at="
-        )
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):
@@ -278,12 +274,8 @@ def _check_not_empty(
         if not part.any():
             dated = events.times[events.times != UNDATED]
             span = f"{clock.text(int(dated.min()))} to {clock.text(int(dated.max()))}"
-            reasons = [f"events with a date are from {span}"]
-            if left_out.repeated:
-                reasons.append(f"{left_out.repeated:,} later events repeat known pairs")
-            if left_out.outside:
-                reasons.append(f"{left_out.outside:,} lie in the gap")
             where = " and ".join(map(clock.text, cuts))
             raise InvalidDataError(
-                f"the cut {where} leaves {name} empty; {', '.join(reasons)}; choose another"
+                f"the cut {where} leaves {name} empty; events with a date are from {span}, and "
+                f"{left_out.repeated:,} later events repeat known pairs; choose another"
             )
