@@ -140,7 +140,14 @@ def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Lab
     codes = np.empty(len(column), dtype=np.intp)
     for row, value in enumerate(column.tolist()):
         label = value.item() if isinstance(value, np.generic) else value
-        codes[row] = numbers[type(label), label]
+        try:
+            codes[row] = numbers[type(label), label]
+        except TypeError:
+            raise InvalidDataError(
+                f"row {row}, column {column.name!r}: {label!r} cannot be an id, because it is not "
+                "hashable; expected text or a number",
+                row=row,
+            ) from None
     distinct: dict[Hashable, Hashable] = {}
     for _, label in numbers:
         if label in distinct:

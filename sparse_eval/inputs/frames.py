@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.arguments import check_number
 from ..core.csr import MAX_ITEMS
+from ..core.mistaken import describe
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from .scores import check_exact
@@ -65,6 +66,12 @@ def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, flo
     from ..datasets.columns import column_of
     from ..datasets.labels import at, encode
 
+    if not hasattr(gains, "items"):
+        raise InvalidDataError(
+            f"gains is {describe(gains)}; expected a mapping of events to gains, such as "
+            "{'view': 1, 'purchase': 3}",
+            argument="gains",
+        )
     worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
     column = column_of(df, event)
 

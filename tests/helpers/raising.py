@@ -162,7 +162,11 @@ def _normalised(text: str, error: BaseException | None = None) -> str:
 
 def _causes(error: BaseException | None) -> Iterable[str]:
     """Return what other libraries, whose wording differs between versions, say in a message."""
+    seen = {id(error)}  # a chain of errors may be a circle
     while error is not None and (error := error.__cause__ or error.__context__) is not None:
+        if id(error) in seen:
+            return
+        seen.add(id(error))
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next

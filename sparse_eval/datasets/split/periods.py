@@ -236,6 +236,10 @@ def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> lis
             f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
         )
     dated = first[first != UNDATED]
+    if not len(dated):
+        raise InvalidDataError(
+            "every pair has an event without a date, which is its first; give at="
+        )
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):
