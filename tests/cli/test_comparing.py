@@ -245,48 +245,6 @@ def test_choices_are_those_of_compare() -> None:
     assert [*options.Correction] == [*paired_tests.CORRECTIONS]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet"])
-def test_report_shows_the_names_of_items(
-    command: Command, results: Path, tmp_path: Path, suffix: str
-) -> None:
-    names = pd.DataFrame({"item": range(60), "title": [f"<film {n}>" for n in range(60)]})
-    path, out = tmp_path / f"items{suffix}", tmp_path / "r.html"
-    if suffix == ".parquet":
-        names.to_parquet(path)
-    else:
-        names.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-    words = ("report", results, "-m", "ndcg@5", "-o", out, "--item-names")
-    status, _, said = command(*words, path)
-    assert status == 0, said
-    page = out.read_text(encoding="utf-8")
-    assert page.count("&lt;film") > 100
-    assert "<film" not in page
-    assert "(&lt;film" in reporting.text_of(page)
-
-
-def test_report_refuses_other_tables_of_items(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "r.html"
-    words = ("report", results, "-m", "ndcg@5", "-o", out, "--item-names")
-    files = {
-        "items.csv": ("id,title\n1,x\n", "has no column 'item', but id, title; name the labels so"),
-        "empty.csv": ("", "the file is empty"),
-        "items.parquet": ("nonsense", "is not a table"),
-        "items.txt": ("item\n", "is no table of items by its name; expected .csv, .tsv or"),
-        "missing.csv": (None, "there is no such file"),
-        "alone.csv": ("item\n1\n", "has no column beside the item"),
-        "other.csv": ("item,title\nx,y\n", "has none of these items"),
-    }
-    for name, (text, message) in files.items():
-        if text is not None:
-            (tmp_path / name).write_text(text)
-        status, _, said = command(*words, tmp_path / name)
-        assert status == 2, name
-        assert message in said
-        assert not out.exists()
-
-
 def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: Path) -> None:
     cv = cross(out=tmp_path / "cv")
     status, printed, said = command("compare", tmp_path / "cv", "-m", "ndcg@5", "--format", "json")

@@ -75,14 +75,6 @@ def test_names_columns(write: Callable[..., Path], means: Means) -> None:
     assert found == expected.mean()
 
 
-@pytest.mark.parametrize("ties", ["item", "item_descending", "average", "pessimistic"])
-def test_orders_equal_scores(write: Callable[..., Path], means: Means, ties: Any) -> None:
-    paths = (write("recs", RECS), write("truth", TRUTH))
-    words = (*COLUMNS, "--score", "points", "--ties", ties, "-m", "ndcg@3,dcg@1")
-    expected = se.evaluate(rankings(score="points", ties=ties), relevance(), ["ndcg@3", "dcg@1"])
-    assert means(*paths, *words) == expected.mean()
-
-
 def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means) -> None:
     lines = RECS.assign(q="Q0", rank=0, tag="t")[["visitor", "q", "page", "rank", "points", "tag"]]
     lines.to_csv(tmp_path / "run", sep=" ", header=False, index=False)
@@ -173,22 +165,6 @@ def test_groups_and_vectors_of_numbered_items(
         words = ("--train", tmp_path / "v.npz", "--item-groups", tmp_path / file)
         words = (*words, "--item-vectors", tmp_path / "vectors.npy", "-m", ",".join(METRICS))
         assert means(tmp_path / "p.npz", tmp_path / "v.npz", *words) == pytest.approx(expected)
-
-
-def test_propensities_of_items(write: Callable[..., Path], means: Means, tmp_path: Path) -> None:
-    for name, frame in (("recs", RECS), ("truth", TRUTH)):
-        frame.to_csv(tmp_path / f"{name}-in-memory.csv", index=False)
-    words = (tmp_path / "recs-in-memory.csv", tmp_path / "truth-in-memory.csv", *COLUMNS)
-    chances = pd.DataFrame({"page": [*"zyx"], "chance": [0.5, 0.25, 1.0]})
-    metric = "recall(weights=snips)@2"
-    expected = se.evaluate(
-        rankings(rank="place"),
-        relevance(),
-        metric,
-        items=se.ItemData(propensity=chances.set_index("page")["chance"]),
-    ).mean()
-    given = ("--rank", "place", "--propensity", write("chances", chances), "-m", metric)
-    assert means(*words, *given) == expected
 
 
 def test_ids_of_a_run_are_text_in_other_files_too(

@@ -129,7 +129,7 @@ VALUES = {
     "evaluate --train": "-m novelty@2 / d/truth.csv",
     "--trials": "--factors 2,3 / 1",
     "--user": "visitor",
-    "evaluate --user": "--per-user / visitor",
+    "evaluate --user": "--score points / visitor",
     "--users": "20",
     "recommend --users": "U1,U2",
     "compare --users": "same",

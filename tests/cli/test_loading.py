@@ -48,36 +48,6 @@ def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_pa
     assert everything.sum() == se.datasets.load(events).values.sum()
 
 
-def test_no_column_at_all(command: Command, events: Path, tmp_path: Path) -> None:
-    words = ("--value", "", "--timestamp", "", "--out", tmp_path / "s")
-    status, _, said = command("split", events, *words)
-    assert status == 0, said
-    assert "timestamps" not in said
-    assert "as value" not in said
-    everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
-    assert everything.sum() == len(se.datasets.load(events))
-
-
-def test_keeps_types_of_events(command: Command, events: Path, tmp_path: Path) -> None:
-    words = ("split", events, "--event", "type", "--out", tmp_path / "s")
-    status, _, said = command(*words, "--keep", "buy")
-    assert status == 0, said
-    assert " events dropped by keep" in said
-    holdout = held(tmp_path / "s")
-    expected = se.datasets.load(events, event="type", keep=["buy"])
-    assert ((holdout.train + holdout.validation) != expected.matrix()).nnz == 0
-    for keep, says in (
-        (
-            ("--keep", "by"),
-            "keep: there is no event 'by'; there are 'buy', 'view'; did you mean 'buy'?",
-        ),
-        ((), "give --event (a column) and --keep"),
-    ):
-        status, _, said = command(*words, *keep)
-        assert status == 2
-        assert says in said
-
-
 def test_keeps_what_has_enough(command: Command, events: Path, tmp_path: Path) -> None:
     words = ("--min-value", 3, "--min-user-interactions", 3, "--min-item-interactions", 2)
     expected = se.datasets.load(events).filter(
@@ -145,18 +115,6 @@ def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: 
     assert 'name one with --value, or none with --value ""' in said
     path.write_text("user,movie,track\n1,2,3\n")
     assert "name one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
-
-
-def test_lines_with_counts(command: Command, tmp_path: Path) -> None:
-    path = tmp_path / "users.dat"
-    path.write_text("2 10 11\n1 5\n2 5 10\n3 5 10 11\n")
-    status, _, said = command("split", path, "--out", tmp_path / "s")
-    assert status == 0, said
-    assert "'line number' as user" in said
-    assert held(tmp_path / "s").users.tolist() == [0, 1, 2, 3]
-    status, _, said = command("split", path, "--no-counts", "--out", tmp_path / "s")
-    assert status == 0, said
-    assert held(tmp_path / "s").users.tolist() == [1, 2, 3]
 
 
 def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path) -> None:

@@ -238,24 +238,6 @@ def test_output_in_an_encoding_that_lacks_a_letter() -> None:
     )
 
 
-def test_module_runs_the_command_line() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert "normalized discounted cumulative gain" in done.stdout
-
-
-def test_short_and_long_help_agree(command: Command) -> None:
-    for words in ((), ("run",), ("score",), ("compare",), ("metrics",)):
-        status, printed, _ = command(*words, "--help")
-        assert status == 0
-        assert "Usage: sparse-eval" in printed
-        assert command(*words, "-h") == (0, printed, "")
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [

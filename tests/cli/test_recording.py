@@ -155,9 +155,6 @@ def test_json_lines(command: Command, folder: Path, tmp_path: Path) -> None:
         return [json.loads(line) for line in printed.splitlines()]
 
     rows = lines(*words(folder, "models"), "--out", tmp_path / "o")
-    assert json.loads(command(*words(folder, "models"), "--format", "json")[1])[0].keys() == (
-        rows[0].keys()
-    )
     assert [Path(row["file"]).stem for row in rows] == ["als8", "none"]
     metrics = lines(*words(folder, "models/als8.npz"))
     assert [row["metric"] for row in metrics] == ["ndcg@10", "recall@10", "coverage@10"]
@@ -165,7 +162,6 @@ def test_json_lines(command: Command, folder: Path, tmp_path: Path) -> None:
     assert metrics[2]["std"] is None
     compared = lines("compare", tmp_path / "o" / "none", tmp_path / "o" / "als8")
     assert [row["better"] for row in compared][:2] == ["als8", "als8"]
-    assert len(lines("metrics")) > 50
     tuned = lines(
         "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
         "--iterations", "1",

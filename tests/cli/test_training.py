@@ -110,23 +110,6 @@ def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
     assert (status, again) == (0, printed), said
 
 
-@pytest.mark.parametrize(
-    ("method", "held_out"),
-    [("random", 80), ("leave-k-out", 79), ("last-n", 79), ("temporal", 1)],
-)
-def test_split_supports_every_method(
-    command: Command, log: Path, tmp_path: Path, method: str, held_out: int
-) -> None:
-    status, _, said = command(
-        "split", log, "--method", method, "--timestamp", "timestamp", "--out", tmp_path / "s"
-    )
-    assert status == 0, said
-    holdout = se.split.Holdout.load(tmp_path / "s")
-    clicks = se.datasets.load_csv(log)
-    assert ((holdout.train + holdout.validation) != clicks.matrix()).nnz == 0
-    assert holdout.validation.nnz >= held_out
-
-
 TEMPORAL = ("--method", "temporal", "--timestamp", "timestamp")
 
 
@@ -209,66 +192,3 @@ def test_refuses_a_date_where_the_unit_is_not_known(command: Command, tmp_path: 
     assert "--at: the unit of the timestamps is not known (they go from 1 to 3" in said
     assert "give --at as a whole number in their unit" in said
     assert command(*words, "--at", 2, "--out", tmp_path / "s")[0] == 0
-
-
-def test_columns_by_name_and_by_number(command: Command, tmp_path: Path) -> None:
-    text = "anna,1,7,3\nanna,1,8,2\nbob,1,7,1\nbob,1,9,1\n"
-    (tmp_path / "plain.csv").write_text(text)
-    (tmp_path / "named.csv").write_text("who,x,what,n\n" + text)
-    for words in (
-        ("plain.csv", "--no-header", "--user", 0, "--item", 2, "--value", 3),
-        ("named.csv", "--user", "who", "--item", "what", "--value", "n"),
-    ):
-        status, _, said = command(
-            "split", tmp_path / words[0], *words[1:], "--fraction", 0.5, "--out", tmp_path / "s"
-        )
-        assert status == 0, said
-        holdout = se.split.Holdout.load(tmp_path / "s")
-        assert (holdout.train + holdout.validation).sum() == 7
-    status, _, said = command(
-        "split", tmp_path / "plain.csv", "--no-header", "--user", "who", "--out", tmp_path / "s"
-    )
-    assert status == 2
-    assert "--user is 'who'; with --no-header expected the number of a column" in said
-
-
-def test_skips_bad_lines_on_request(command: Command, log: Path, tmp_path: Path) -> None:
-    with log.open("a") as file:
-        file.write("U1\n")
-    status, _, said = command("split", log, "--out", tmp_path / "s")
-    assert status == 2
-    assert "clicks.csv, line" in said
-    status, _, said = command("split", log, "--skip-bad-lines", "--out", tmp_path / "s")
-    assert status == 0, said
-    assert "\nwarning: skipped 1 malformed line of " in "\n" + said
-
-
-def test_mind_with_and_without_history(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "behaviors.tsv").write_text(
-        "1\tU1\t11/11/2019 9:05:58 AM\tN1 N2\tN3-1 N4-0\n"
-        "2\tU2\t11/12/2019 9:05:58 AM\tN1\tN3-0 N4-1\n"
-    )
-    sizes = []
-    for words in ((), ("--no-history",)):
-        status, _, said = command(
-            "split", tmp_path, *words, "--fraction", 0.5, "--out", tmp_path / "s"
-        )
-        assert status == 0, said
-        assert "shown, not clicked" in said
-        holdout = se.split.Holdout.load(tmp_path / "s")
-        sizes.append(holdout.train.nnz + holdout.validation.nnz)
-    assert sizes == [7, 4]
-
-
-def test_run_follows_a_convention(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
-    (tmp_path / "test.txt").write_text("0 3\n1 0\n2 1\n3 0 1\n")
-    words = ("run", str(tmp_path / "train.txt"), str(tmp_path / "test.txt"), "--factors", "2",
-             "-m", "precision@1", "--format", "json")  # fmt: skip
-    status, printed, _ = command(*words, "--convention", "implicit")
-    assert status == 0
-    assert json.loads(printed)["convention"] == "implicit"
-    assert json.loads(printed)["metrics"]["precision@1"]["std"] is None
-    status, _, said = command(*words, "--convention", "none")
-    assert status == 2
-    assert "there is no convention 'none'" in said

@@ -138,19 +138,6 @@ def test_evaluates_stops_early_and_keeps_the_best(
     assert f"after iteration {callback.best_iteration}" in callback.describe()
 
 
-def test_keeps_a_checkpoint_of_each_iteration(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
-    (tmp_path / "test.txt").write_text("0 3\n1 0\n2 1\n3\n")
-    status, _, said = command(
-        "train", tmp_path / "train.txt", "--validation", tmp_path / "test.txt", *QUICK,
-        "--checkpoints", tmp_path / "c", "--out", tmp_path / "m.npz",
-    )  # fmt: skip
-    assert status == 0, said
-    names = sorted(path.name for path in (tmp_path / "c").iterdir())
-    assert names == ["iteration_0001.npz", "iteration_0002.npz"]
-    assert "2 evaluations, best ndcg@10 " in said
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
