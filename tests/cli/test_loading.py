@@ -39,11 +39,6 @@ def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_pa
         "timestamps, 'visitorId' as user, 'productId' as item, 'Rating' as value, "
         "'eventTime' as timestamp)" in said
     )
-    train = tmp_path / "train.csv"
-    train.write_text("".join(events.read_text().splitlines(keepends=True)[:150]))
-    status, _, said = command("run", train, events, *SMALL, "-m", "ndcg@5")
-    assert status == 0, said
-    assert said.count("'visitorId' as user") == 1
     everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
     assert everything.sum() == se.datasets.load(events).values.sum()
 
@@ -60,12 +55,6 @@ def test_keeps_what_has_enough(command: Command, events: Path, tmp_path: Path) -
     holdout = held(tmp_path / "s")
     assert ((holdout.train + holdout.validation) != expected.matrix()).nnz == 0
     assert holdout.users.tolist() == expected.users.tolist()
-    status, _, said = command("train", events, *words, *SMALL, "--out", tmp_path / "m.npz")
-    assert status == 0, said
-    assert f"{len(expected.users):,} users" in said
-    status, _, said = command("run", events, *words, *SMALL, "-m", "ndcg@5")
-    assert status == 0, said
-    assert f"{len(expected.users):,} users" in said
 
 
 def test_filters_are_for_what_is_not_split_yet(
@@ -81,9 +70,6 @@ def test_filters_are_for_what_is_not_split_yet(
         status, _, said = command(*words, "--min-item-interactions", 2)
         assert status == 2
         assert "--min-item-interactions applies before interactions are split" in said
-    status, _, said = command("split", events, "--min-value", -1, "--out", tmp_path / "s")
-    assert status == 2
-    assert "error: --min-value: expected a finite number" in said
 
 
 def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
@@ -99,9 +85,6 @@ def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
     assert status == 0
     assert "warning: " in said
     assert "line 2 is not UTF-8, so the file was read as Latin-1" in said
-    status, _, said = command(*words, "--encoding", "klingon")
-    assert status == 2
-    assert "error: --encoding: expected a name that Python knows" in said
     path.write_text("\n".join(lines).replace("^", "\t"))
     words = ("split", path, "--sep", r"\t", "--encoding", "utf-8", "--out", tmp_path / "s")
     assert command(*words)[0] == 0
