@@ -135,35 +135,6 @@ def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
     assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "split"]
 
 
-def test_a_command_that_is_done_keeps_everything(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(interrupts, "_everything", lambda: "everything is kept")
-    done = interrupts.tell_what_is_kept(lambda: None)
-
-    def interrupted(**_: object) -> None:
-        done()
-        signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr("sparse_eval.cli.app", interrupted)
-    assert command("metrics") == (143, "", "interrupted: everything is kept\n")
-
-
-def test_what_an_interruption_becomes_is_no_bug(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def importing(*_: object) -> None:
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            raise ImportError("numpy._core.multiarray failed to import") from None
-
-    monkeypatch.setattr(se.Holdout, "load", importing)
-    assert command("train", split, "--out", split / "als.npz") == (
-        130, "", "interrupted: nothing is kept\n",
-    )  # fmt: skip
-
-
 def test_a_signal_while_an_object_is_deleted_is_not_lost(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

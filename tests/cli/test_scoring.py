@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -52,18 +51,11 @@ def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None
     assert printed == "user,mrr,recall@2\nann,0.5,0.5\nbob,0.0,0.0\ncat,,\n"
     _, printed, _ = command("evaluate", *files, *options)
     assert printed == "user,mrr,recall@2\nann,1.0,0.5\nbob,,\ncat,0.0,0.0\n"
-    status, printed, _ = command("evaluate", *files, "-m", "recall@2", "--per-user")
-    assert status == 0
-    assert "means over 2 users, 1 left out" in printed
-    status, printed, _ = command(
-        "evaluate", *files, "-m", "novelty@2", "--train", str(tmp_path / "a.qrels"),
-        "--format", "json",
-    )  # fmt: skip
-    assert status == 0
-    assert json.loads(printed)["metrics"]["novelty@2"]["mean"] > 0
+    _, printed, _ = command("evaluate", *files, "--convention", "sklearn")  # which lacks mrr
+    assert "ndcg@20" in printed
 
 
-@pytest.mark.parametrize("kind", ["table", "markdown", "json", "jsonl", "csv"])
+@pytest.mark.parametrize("kind", ["table", "csv"])
 def test_notes_means_of_few_users(command: Command, tmp_path: Path, kind: str) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "a.qrels").write_text(QRELS)
@@ -72,27 +64,8 @@ def test_notes_means_of_few_users(command: Command, tmp_path: Path, kind: str) -
     status, printed, said = command("evaluate", *files, "-m", "mrr", "--format", kind, *out)
     assert status == 0
     few = "too few users for the intervals of mrr"
-    noted = few in printed if kind in ("table", "markdown") else f"warning: {few}" in said
-    assert noted
+    assert few in printed if kind == "table" else f"warning: {few}" in said
     assert (printed + said).count(few) == 1
-
-
-def test_per_user_values_have_all_digits(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text(RUN)
-    (tmp_path / "a.qrels").write_text(QRELS)
-    files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
-    status, printed, _ = command(
-        "evaluate", *files, "-m", "ndcg@2", "--per-user", "--format", "json"
-    )
-    assert status == 0
-    rows = json.loads(printed)
-    assert rows[0] == {"user": "ann", "ndcg@2": 1 / (2 + 1 / math.log2(3))}
-    assert rows[1] == {"user": "bob", "ndcg@2": None}
-    status, printed, _ = command("evaluate", *files, "-m", "fcp@2", "-m", "mrr@2")
-    assert status == 0
-    assert "means over 2 users, 1 left out (nothing relevant)\n" in printed
-    lines = [line.split() for line in printed.splitlines()]
-    assert (lines[0][-1], lines[2][-1], lines[3][-1]) == ("users", "1", "2")
 
 
 def _tables() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -166,21 +139,14 @@ def test_files_of_every_kind_have_the_same_numbers(
     assert {name: row["mean"] for name, row in found.items()} == expected.mean()
     loaded = se.Evaluation.load(out)
     assert loaded.mean() == expected.mean()
-    assert loaded.n_users == expected.n_users
     assert "evaluate" in loaded.about["command"]
-    status, printed, said = command("evaluate", *paths, "-m", "mrr@5", "--per-user")
-    assert status == 0, said
-    assert f"means over {expected.n_users} users" in printed
 
 
-@pytest.mark.parametrize("other", KINDS[1:])
+@pytest.mark.parametrize("other", KINDS[3:])
 def test_refuses_labels_beside_numbers(command: Command, tmp_path: Path, other: str) -> None:
     lists, _ = _write(tmp_path, "parquet")
     _, gains = _write(tmp_path, other)
     status, printed, said = command("evaluate", lists, gains, "-m", "mrr@5")
-    if other in ("parts", "csv"):
-        assert status == 0, said
-        return
     assert (status, printed) == (2, "")
     if other == "trec":  # whose ids are text
         assert "no user of the predictions (0, …) can be among those of validation ('0', …)" in said

@@ -6,7 +6,6 @@ import ast
 import csv
 import io
 import json
-import os
 import sys
 import unicodedata
 from pathlib import Path
@@ -14,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Command, start_command
-from systems import need_posix
+from commands import Command
 
 import sparse_eval as se
 from sparse_eval import cli
@@ -132,31 +130,6 @@ def test_messages_are_escaped(command: Command, folder: Path) -> None:
         assert status in (2, 3)
         assert not has_controls(said), said
         assert "u001b" in said or "x1b" in said
-
-
-def test_a_terminal_gets_no_control_characters(folder: Path) -> None:
-    need_posix()
-    import pty
-
-    controller, terminal = pty.openpty()
-    try:
-        process = start_command(*words_of("recommend", folder), stdout=terminal)
-        os.close(terminal)
-        terminal = -1
-        shown = b""
-        try:
-            while chunk := os.read(controller, 4096):
-                shown += chunk
-        except OSError:  # raised by Linux at the end of a terminal
-            pass
-        _, said = process.communicate()
-        assert process.returncode == 0, said
-    finally:
-        os.close(controller)
-        if terminal != -1:
-            os.close(terminal)
-    assert b"u0\\u001b]0;title\\u0007\\u001b[31m" in shown
-    assert not has_controls(shown.decode().replace("\r\n", "\n"))
 
 
 def test_escapes_only_control_characters() -> None:
