@@ -69,9 +69,7 @@ from sparse_eval.errors import (
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
         # Numbers are checked before data are read.
         (("run", "missing.csv", "--factors", "0"), "error: --factors: expected a whole number of"),
-        (("run", "missing.csv", "--n", "-1"), "error: --n: expected a whole number of at least 1"),
-        (("run", "missing.csv", "--seed", "-1"), "error: --seed: expected"),
-        (("tune", "missing.csv", "--out", "t", "--fraction", "1"), "error: --fraction: expected"),
+        (("split", "one.csv", "--out", "s", "--fraction", "2"), "error: --fraction: expected"),
         (("run", "one.csv", "-m", "coverage"), "coverage has no cut-off"),
         (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
         (("demo", "--users", "0"), "error: --users"),
@@ -145,7 +143,12 @@ def test_what_is_no_bug_has_another_status(
 
 
 def test_misuse_is_status_2(command: Command) -> None:
-    for words in (("run",), ("nonsense",), ("metrics", "--format", "xml")):
+    for words in (
+        ("run",),
+        ("nonsense",),
+        ("metrics", "--format", "xml"),
+        ("run", "x", "--seed", "-1"),
+    ):
         assert command(*words)[0] == 2
     assert command("--version")[:2] == (0, "0.1.0\n")
 
