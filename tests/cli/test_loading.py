@@ -43,20 +43,6 @@ def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_pa
     assert everything.sum() == se.datasets.load(events).values.sum()
 
 
-def test_keeps_what_has_enough(command: Command, events: Path, tmp_path: Path) -> None:
-    words = ("--min-value", 3, "--min-user-interactions", 3, "--min-item-interactions", 2)
-    expected = se.datasets.load(events).filter(
-        min_value=3, min_user_interactions=3, min_item_interactions=2
-    )
-    status, _, said = command("split", events, *words, "--out", tmp_path / "s")
-    assert status == 0, said
-    for note in se.datasets.load(events, timestamp=None).notes + expected.notes[:3]:
-        assert note in said
-    holdout = held(tmp_path / "s")
-    assert ((holdout.train + holdout.validation) != expected.matrix()).nnz == 0
-    assert holdout.users.tolist() == expected.users.tolist()
-
-
 def test_filters_are_for_what_is_not_split_yet(
     command: Command, events: Path, tmp_path: Path
 ) -> None:

@@ -153,13 +153,6 @@ def test_misuse_is_status_2(command: Command) -> None:
     assert command("--version")[:2] == (0, "0.1.0\n")
 
 
-def test_progress_bars_only_on_request(command: Command, tmp_path: Path) -> None:
-    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
-    assert "retrieve: 100%" in command(*words, "--progress")[2]
-    for quiet in ((), ("--no-progress",)):
-        assert "%" not in command(*words, *quiet)[2]
-
-
 def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("sparse-eval")
     done = subprocess.run(

@@ -24,22 +24,6 @@ cat 0 x 1
 """
 
 
-def test_errors_of_matrices_name_the_file(command: Command, tmp_path: Path) -> None:
-    gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])  # position 1 twice in a row
-    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
-    sparse.save_npz(tmp_path / "v.npz", gains)
-    sparse.save_npz(tmp_path / "p.npz", repeated)
-    for files in (("v.npz", "v.npz"), ("p.npz", "v.npz")):
-        status, printed, said = command("evaluate", *(tmp_path / name for name in files))
-        assert (status, printed) == (2, "")
-        assert said.startswith(f"error: {tmp_path / files[0]}: ")
-    sparse.save_npz(tmp_path / "negative.npz", -gains)
-    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
-    status, _, said = command("evaluate", tmp_path / "p.npz", tmp_path / "negative.npz")
-    assert status == 2
-    assert said.startswith(f"error: {tmp_path / 'negative.npz'}: ")
-
-
 def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "a.qrels").write_text(QRELS)
