@@ -33,7 +33,12 @@ Results = Annotated[
 ]
 Chosen = Annotated[
     list[str],
-    typer.Option("--metric", "-m", help="Metrics to use; repeatable.", show_default="all"),
+    typer.Option(
+        "--metric",
+        "-m",
+        help="Metrics to use; repeatable. The first is the main one of a page.",
+        show_default="all",
+    ),
 ]
 Paired = Annotated[Test, typer.Option(help="The paired test.")]
 Corrected = Annotated[
@@ -121,15 +126,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
-    metric: Annotated[
-        list[str],
-        typer.Option(
-            "--metric",
-            "-m",
-            help="Metrics to show; repeatable. The first is the main one.",
-            show_default="all",
-        ),
-    ] = [],
+    metric: Chosen = [],
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Evaluation report",
     item_names: Annotated[
         Path | None,

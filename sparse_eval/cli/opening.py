@@ -84,29 +84,19 @@ def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 
     if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
         return read_sparse(path)
-    return _column_of(path, columns, of_lists)
+    return open_propensity(path, columns, of_lists)
 
 
 def open_propensity(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `ItemData` takes as propensity: a Series, or an array."""
-    return _column_of(path, columns, of_lists)
-
-
-def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `ItemData` takes as vectors: a frame by item, or an array."""
-    return _items_of(path, columns, of_lists)
-
-
-def _column_of(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return the one column of a frame by item as a Series, and anything else as it is."""
-    table = _items_of(path, columns, of_lists)
+    """Return what `ItemData` takes as propensity: a Series of the one column, or an array."""
+    table = open_vectors(path, columns, of_lists)
     if not hasattr(table, "columns") or len(table.columns) > 1:
         return table
     return table[table.columns[0]]
 
 
-def _items_of(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return an array with a row for each item, or a frame by item, without other ids."""
+def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
+    """Return what `ItemData` takes as vectors: a frame by item, or an array."""
     from ..inputs.npy import open_array
     from ..inputs.scan import read_table
 

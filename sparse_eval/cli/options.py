@@ -104,7 +104,7 @@ JudgedOnly = Annotated[
 TestAt = Annotated[
     str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
 ]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
 Iterations = Annotated[int, typer.Option(help="ALS: number of iterations.")]
 Candidates = Annotated[

@@ -403,20 +403,19 @@ def _sweep(
         _print_sweep(table, format, safe_csv)
         if folder is not None and recording.wanted:
             recording.leave_sweep(table, list_checkpoints(checkpoints), folder)
-    n_failed = int((table["status"] == "failed").sum())
-    if n_failed:
-        total = counted(len(table), "checkpoint")
-        echo(f"{n_failed:,} of {total} could not be scored", err=True)
     return table
 
 
 def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
-    """Return the number of checkpoints that failed, or end the command if all did."""
+    """Report and return the number of checkpoints that failed; end the command if all did."""
     from ..models.sweep import list_checkpoints
     from ..models.sweep_table import text_of
 
     n_failed = int((table["status"] == "failed").sum())
-    if n_failed:  # the table of a resumed sweep has rows of other checkpoints too
+    if n_failed:
+        total = counted(len(table), "checkpoint")
+        echo(f"{n_failed:,} of {total} could not be scored", err=True)
+        # The table of a resumed sweep has rows of other checkpoints too.
         listed = table["file"].isin([text_of(path) for path in list_checkpoints(checkpoints)])
         if n_failed == listed.sum():
             raise typer.Exit(1)

@@ -91,16 +91,16 @@ def _check_options(
     if (splitting.n if by_share else splitting.fraction) is not None:
         given, expected = ("--n", "--fraction") if by_share else ("--fraction", "--n")
         raise InvalidDataError(f"{given} does not apply to --method {method.value}; use {expected}")
-    for name, value in (("at", splitting.at), ("gap", splitting.gap), ("test-at", test_at)):
-        if value is not None and method is not Method.temporal:
+    for name, value, needed in (
+        ("at", splitting.at, Method.temporal),
+        ("gap", splitting.gap, Method.temporal),
+        ("test-at", test_at, Method.temporal),
+        ("fold-in", splitting.fold_in, Method.users),
+        ("order", splitting.order, Method.users),
+    ):
+        if value is not None and method is not needed:
             raise InvalidDataError(
-                f"--{name} does not apply to --method {method.value}; use --method temporal"
-            )
-    for name in ("fold_in", "order"):
-        if getattr(splitting, name) is not None and method is not Method.users:
-            raise InvalidDataError(
-                f"--{name.replace('_', '-')} does not apply to --method {method.value}; use "
-                "--method users"
+                f"--{name} does not apply to --method {method.value}; use --method {needed.value}"
             )
     if splitting.keep_repeats and method not in _BY_TIME:
         raise InvalidDataError(

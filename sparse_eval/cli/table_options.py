@@ -109,7 +109,7 @@ class TableColumns(NamedTuple):
         return self.user or "user", self.item or "item"
 
     def check(self, *, tables: bool) -> None:
-        """Raise `InvalidDataError` if columns are named and there are no tables, or one is twice.
+        """Raise `InvalidDataError` if columns are named and there are no tables.
 
         `tables` says whether the lists are in a table.
         """
@@ -119,5 +119,3 @@ class TableColumns(NamedTuple):
                 f"{' and '.join(named)} would name columns, and the lists are in no table; leave "
                 "it out"
             )
-        if self.rank is not None and self.score is not None:
-            raise InvalidDataError("give one of --rank and --score, the column to order by")

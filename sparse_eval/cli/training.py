@@ -10,7 +10,7 @@ import typer
 from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
-from .checks import check_inputs_are_kept, check_seed, check_splitting, files_of_split
+from .checks import check_inputs_are_kept, files_of_split
 from .echo import echo
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .model_options import Hyperparameters
@@ -103,8 +103,6 @@ def run(
 ) -> None:
     """Split, train a model, recommend and score."""
     metric = check_metrics(metric, convention)
-    check_splitting(splitting)
-    check_seed(seed)
     model.settings()  # refuses what does not apply, before data are read
     if splitting.how is Method.users:
         model.check_new_users("--method users")
@@ -155,8 +153,6 @@ def split(
     seed: Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions, what came after a point in time, or users."""
-    check_splitting(splitting)
-    check_seed(seed)
     check_inputs_are_kept([input], files_of_split(out))
     interactions = load(input, loading, filtering, times_for(splitting))
     holdout = split_by(
@@ -220,7 +216,6 @@ def train(
     """Train a model of implicit and save it."""
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
-    check_seed(seed)
     model.settings()  # refuses what does not apply, before data are read
     given = {
         "--validation": validation,

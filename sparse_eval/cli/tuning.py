@@ -10,7 +10,6 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
-from .checks import check_splitting
 from .echo import echo
 from .loading import (
     holdout_of,
@@ -122,7 +121,6 @@ def tune(
         among=candidates is not None,
         seed=seed,
     )
-    check_splitting(splitting)
     make_folder(out)
     parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
     among = load_candidates(candidates, loading)

@@ -23,27 +23,16 @@ RECS = pd.DataFrame(
         "points": [0.5, 0.5, 0.1, 0.9, 0.9, 0.9],
     }
 )
-TRUTH = pd.DataFrame({"visitor": [*"aabc"], "page": [*"yzxx"], "worth": [1, 5, 3, 0]})
+TRUTH = pd.DataFrame({"visitor": [*"aabcd"], "page": [*"yzxxx"], "worth": [1, 5, 3, 0, 2]})
 GROUPS = pd.DataFrame({"page": [*"xyz"], "genre": ["news", "sport", "news"]})
+WEIGHTS = pd.DataFrame({"page": [*"zyx"], "news": [2, 0, 1], "sport": [0, 3, 0]})
 VECTORS = pd.DataFrame({"page": [*"xyz"], "v0": [1.0, 0.0, 1.0], "v1": [0.0, 1.0, 1.0]})
+CHANCES = pd.DataFrame({"page": [*"zyx"], "chance": [0.5, 0.25, 1.0]})
 COLUMNS = ("--user", "visitor", "--item", "page")
+METRICS = ["ndcg@3", "mrr", "recall@1", "judged@2"]
+OF_ITEMS = ["calibration@2", "diversity(similarity=vectors)@2", "recall(weights=snips)@2"]
 
 Means = Callable[..., dict[str, float]]
-
-
-@pytest.fixture(params=["csv", "parquet"])
-def write(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    """Write frames as files of a kind."""
-
-    def write(name: str, frame: pd.DataFrame) -> Path:
-        path = tmp_path / f"{name}.{request.param}"
-        if request.param == "csv":
-            frame.to_csv(path, index=False)
-        else:
-            frame.to_parquet(path)
-        return path
-
-    return write
 
 
 @pytest.fixture
@@ -66,21 +55,50 @@ def relevance(**options: Any) -> se.Relevance:
     return se.Relevance.from_frame(TRUTH, user="visitor", item="page", **options)
 
 
-def test_names_columns(write: Callable[..., Path], means: Means) -> None:
-    paths = (write("recs", RECS), write("truth", TRUTH))
-    found = means(*paths, *COLUMNS, "--rank", "place", "-m", "ndcg@3,mrr")
-    assert found == se.evaluate(rankings(rank="place"), relevance(), ["ndcg@3", "mrr"]).mean()
-    found = means(*paths, *COLUMNS, "--score", "points", "--gain", "worth", "-m", "ndcg@3")
-    expected = se.evaluate(rankings(score="points"), relevance(gain="worth"), "ndcg@3")
-    assert found == expected.mean()
+#: Options, and what Python is given: to make lists, to make gains, and as the protocol.
+OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ("--rank place", {"rank": "place"}, {}, {}),
+    ("--score points --gain worth", {"score": "points"}, {"gain": "worth"}, {}),
+    *(
+        (f"--score points --ties {ties}", {"score": "points", "ties": ties}, {}, {})
+        for ties in ("item", "item_descending", "average", "pessimistic")
+    ),
+    ("--rank place --gain worth --threshold 3", {}, {"gain": "worth", "threshold": 3}, {}),
+    *(
+        (f"--rank place --gain worth --{rule.replace('_', '-')} {value}", {}, {"gain": "worth"},
+         {rule: value})
+        for rule, values in {
+            "no_relevant": ("exclude", "zero", "judged"), "without_list": ("exclude", "zero"),
+            "convention": ("trec_eval",),
+        }.items()
+        for value in values
+    ),
+    ("--rank place --gain worth --judged-only", {}, {"gain": "worth"}, {"judged_only": True}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("ties", ["item", "item_descending", "average", "pessimistic"])
-def test_orders_equal_scores(write: Callable[..., Path], means: Means, ties: Any) -> None:
-    paths = (write("recs", RECS), write("truth", TRUTH))
-    words = (*COLUMNS, "--score", "points", "--ties", ties, "-m", "ndcg@3,dcg@1")
-    expected = se.evaluate(rankings(score="points", ties=ties), relevance(), ["ndcg@3", "dcg@1"])
-    assert means(*paths, *words) == expected.mean()
+@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(("words", "lists", "gains", "rules"), OPTIONS)
+def test_options_mean_what_they_mean_in_python(
+    means: Means,
+    tmp_path: Path,
+    kind: str,
+    words: str,
+    lists: dict[str, Any],
+    gains: dict[str, Any],
+    rules: dict[str, Any],
+) -> None:
+    paths = tmp_path / f"recs.{kind}", tmp_path / f"truth.{kind}"
+    for frame, path in zip((RECS, TRUTH), paths, strict=True):
+        if kind == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path)
+    names = ["ndcg@3"] if "average" in words else METRICS
+    made = rankings(**(lists or {"rank": "place"}))
+    expected = se.evaluate(made, relevance(**gains), se.Protocol(names, **rules))
+    assert means(*paths, *COLUMNS, *words.split(), "-m", ",".join(names)) == expected.mean()
 
 
 def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means) -> None:
@@ -97,66 +115,46 @@ def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means
         assert (means(*words) == expected) == (ties == "item_descending")
 
 
-def test_users_without_relevant_items(write: Callable[..., Path], means: Means) -> None:
-    paths = (write("recs", RECS), write("truth", TRUTH))
-    words = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "recall@1,mrr")
-    lists, gains = rankings(rank="place"), relevance(gain="worth")
-    seen = set()
-    for rule in ("exclude", "zero", "judged"):
-        ev = se.evaluate(lists, gains, se.Protocol(["recall@1", "mrr"], no_relevant=rule))
-        assert means(*paths, *words, "--no-relevant", rule) == ev.mean()
-        seen.add(ev["mrr"])
-    assert len(seen) == 2  # c has a judged zero
-
-
-def test_threshold(write: Callable[..., Path], means: Means, tmp_path: Path) -> None:
-    words = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "recall@3,ndcg@3")
-    words = (*words, "--threshold", 3)
-    gains = relevance(gain="worth", threshold=3)
-    expected = se.evaluate(rankings(rank="place"), gains, ["recall@3", "ndcg@3"]).mean()
-    assert means(write("recs", RECS), write("truth", TRUTH), *words) == expected
-    positions = sparse.csr_matrix([[1, 2, 3], [2, 3, 1]])
-    worth = sparse.csr_matrix([[0, 1, 5], [3, 0, 0]])
-    sparse.save_npz(tmp_path / "p.npz", positions)
-    sparse.save_npz(tmp_path / "v.npz", worth)
-    words = (tmp_path / "p.npz", tmp_path / "v.npz", "--threshold", 3, "-m", "recall@3,ndcg@3")
-    assert means(*words) == pytest.approx(expected)
+def test_threshold_of_matrices_and_runs(means: Means, tmp_path: Path) -> None:
+    words = ("--threshold", 3, "-m", "recall@3,ndcg@3")
+    expected = se.evaluate(
+        rankings(rank="place"), relevance(gain="worth", threshold=3), ["recall@3", "ndcg@3"]
+    ).mean()
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 3], [2, 3, 1]]))
+    sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 5], [3, 0, 0]]))
+    assert means(tmp_path / "p.npz", tmp_path / "v.npz", *words) == pytest.approx(expected)
     run = "a Q0 x 1 3 t\na Q0 y 1 2 t\na Q0 z 1 1 t\nb Q0 z 1 3 t\nb Q0 x 1 2 t\nb Q0 y 1 1 t\n"
     (tmp_path / "run").write_text(run)
     (tmp_path / "qrels").write_text("a 0 y 1\na 0 z 5\nb 0 x 3\n")
-    assert means(tmp_path / "run", tmp_path / "qrels", *words[2:]) == pytest.approx(expected)
+    assert means(tmp_path / "run", tmp_path / "qrels", *words) == pytest.approx(expected)
 
 
-METRICS = ["calibration@2", "diversity(similarity=vectors)@2"]
-
-
-def test_groups_and_vectors_of_items(
-    write: Callable[..., Path], means: Means, tmp_path: Path
-) -> None:
-    for name, frame in (("recs", RECS), ("truth", TRUTH)):  # of which tables on disk have none
-        frame.to_csv(tmp_path / f"{name}-in-memory.csv", index=False)
-    paths = (tmp_path / "recs-in-memory.csv", tmp_path / "truth-in-memory.csv")
+def test_data_of_items(means: Means, tmp_path: Path) -> None:
     train = TRUTH.iloc[::-1].rename(columns={"worth": "ignored"})
-    words = (*COLUMNS, "--rank", "place", "--train", write("train", train))
-    files = ("--item-groups", write("groups", GROUPS), "--item-vectors", write("vectors", VECTORS))
-    expected = se.evaluate(
-        rankings(rank="place"),
-        relevance(),
-        METRICS,
-        train=relevance(),
-        items=se.ItemData(
-            groups=GROUPS.set_index("page")["genre"], vectors=VECTORS.set_index("page")
-        ),
-    ).mean()
-    assert means(*paths, *words, *files, "-m", ",".join(METRICS)) == expected
-    weights = pd.DataFrame({"page": [*"zyx"], "news": [2, 0, 1], "sport": [0, 3, 0]})
-    files = ("--item-groups", write("weights", weights), *files[2:])
-    assert means(*paths, *words, *files, "-m", ",".join(METRICS)) == pytest.approx(expected)
+    frames = {"recs": RECS, "truth": TRUTH, "train": train, "groups": GROUPS, "vectors": VECTORS,
+              "chances": CHANCES}  # fmt: skip
+    for name, frame in frames.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    GROUPS.to_parquet(tmp_path / "groups.parquet")
+    WEIGHTS.to_csv(tmp_path / "weights.csv", index=False)
+    items = se.ItemData(
+        groups=GROUPS.set_index("page")["genre"],
+        vectors=VECTORS.set_index("page"),
+        propensity=CHANCES.set_index("page")["chance"],
+    )
+    lists = rankings(rank="place")
+    expected = se.evaluate(lists, relevance(), OF_ITEMS, train=relevance(), items=items).mean()
+    for groups in ("groups.csv", "groups.parquet", "weights.csv"):
+        found = means(
+            tmp_path / "recs.csv", tmp_path / "truth.csv", *COLUMNS, "--rank", "place",
+            "--train", tmp_path / "train.csv", "--item-groups", tmp_path / groups,
+            "--item-vectors", tmp_path / "vectors.csv", "--propensity", tmp_path / "chances.csv",
+            "-m", ",".join(OF_ITEMS),
+        )  # fmt: skip
+        assert found == pytest.approx(expected)
 
 
-def test_groups_and_vectors_of_numbered_items(
-    write: Callable[..., Path], means: Means, tmp_path: Path
-) -> None:
+def test_data_of_numbered_items(means: Means, tmp_path: Path) -> None:
     positions = sparse.csr_matrix([[1, 2, 0], [0, 1, 2]])
     gains = sparse.csr_matrix([[0, 1, 0], [0, 3, 1]])
     sparse.save_npz(tmp_path / "p.npz", positions)
@@ -165,109 +163,52 @@ def test_groups_and_vectors_of_numbered_items(
     np.save(tmp_path / "groups.npy", groups)
     np.save(tmp_path / "vectors.npy", vectors)
     sparse.save_npz(tmp_path / "groups.npz", sparse.csr_matrix(np.eye(2)[groups]))
-    expected = se.evaluate(
-        positions, gains, METRICS, train=gains, items=se.ItemData(groups=groups, vectors=vectors)
-    ).mean()
-    by_item = {"item": [2, 0, 1], "group": [0, 0, 1]}
-    for file in ("groups.npy", "groups.npz", write("groups", pd.DataFrame(by_item))):
+    (tmp_path / "groups.csv").write_text("item,group\n2,0\n0,0\n1,1\n")
+    items = se.ItemData(groups=groups, vectors=vectors)
+    expected = se.evaluate(positions, gains, OF_ITEMS[:2], train=gains, items=items).mean()
+    for file in ("groups.npy", "groups.npz", "groups.csv"):
         words = ("--train", tmp_path / "v.npz", "--item-groups", tmp_path / file)
-        words = (*words, "--item-vectors", tmp_path / "vectors.npy", "-m", ",".join(METRICS))
+        words = (*words, "--item-vectors", tmp_path / "vectors.npy", "-m", ",".join(OF_ITEMS[:2]))
         assert means(tmp_path / "p.npz", tmp_path / "v.npz", *words) == pytest.approx(expected)
 
 
-def test_propensities_of_items(write: Callable[..., Path], means: Means, tmp_path: Path) -> None:
-    for name, frame in (("recs", RECS), ("truth", TRUTH)):
-        frame.to_csv(tmp_path / f"{name}-in-memory.csv", index=False)
-    words = (tmp_path / "recs-in-memory.csv", tmp_path / "truth-in-memory.csv", *COLUMNS)
-    chances = pd.DataFrame({"page": [*"zyx"], "chance": [0.5, 0.25, 1.0]})
-    metric = "recall(weights=snips)@2"
-    expected = se.evaluate(
-        rankings(rank="place"),
-        relevance(),
-        metric,
-        items=se.ItemData(propensity=chances.set_index("page")["chance"]),
-    ).mean()
-    given = ("--rank", "place", "--propensity", write("chances", chances), "-m", metric)
-    assert means(*words, *given) == expected
-
-
-def test_ids_of_a_run_are_text_in_other_files_too(
-    write: Callable[..., Path], means: Means, tmp_path: Path
-) -> None:
+def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) -> None:
     (tmp_path / "run").write_text("1 Q0 7 1 2 t\n1 Q0 8 2 1 t\n")
     (tmp_path / "qrels").write_text("1 0 8 1\n")
-    groups = write("groups", pd.DataFrame({"item": [8, 7], "group": ["a", "b"]}))
-    words = ("--train", tmp_path / "qrels", "--item-groups", groups, "-m", "calibration@2")
-    assert 0 < means(tmp_path / "run", tmp_path / "qrels", *words)["calibration@2"] < 1
+    (tmp_path / "groups.csv").write_text("item,group\n8,a\n7,b\n")
+    words = ("--train", tmp_path / "qrels", "--item-groups", tmp_path / "groups.csv")
+    found = means(tmp_path / "run", tmp_path / "qrels", *words, "-m", "calibration@2")
+    assert 0 < found["calibration@2"] < 1
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("p.npz", "v.npz", "--user", "u", "--rank", "r"), "--user and --rank would name columns"),
-        (("p.npz", "v.npz", "--ties", "average"), "--ties orders equal scores, and p.npz holds"),
-        (("recs.csv", "truth.csv", "--ties", "average"), "and recs.csv holds ranks; leave it out"),
-        (("recs.csv", "truth.csv", "--rank", "a", "--score", "b"), "one of --rank and --score"),
-        (("recs.csv", "truth.csv", "--user", "u"), "name the columns with --user, --item"),
-        (("recs.csv", "truth.csv", "--score", "points"), "with --user, --item"),
-        (("missing", "truth.csv", "-m", "r@10"), "did you mean 'recall' or 'r_precision'?"),
-        (("missing", "truth.csv", "--threshold", "0"), "--threshold: expected a finite number"),
-        (("recs.csv", "truth.csv", "--threshold", "9"), "truth.csv: threshold is 9.0, above every"),
-        (("p.npz", "v.npz", "--threshold", "9"), "v.npz: threshold is 9.0, above every gain"),
-        (("p.npz", "v.npz", "--item-groups", "v.npz"), "--item-groups covers 2 items, but"),
-        (("p.npz", "v.npz", "--item-vectors", "v.npz"), "v.npz: holds a sparse matrix; expected a"),
-        (("p.npz", "v.npz", "--item-groups", "truth.csv", "--item", "x"), "--item would name"),
-        (("recs.csv", "truth.csv", "--item-groups", "no.csv"), "no.csv: has the columns a, b; exp"),
-        (("recs.csv", "truth.csv", "--item-groups", "two.csv"), "--item-groups has no entry for"),
-        (("p.npz", "v.npz", "-m", "calibration@2"), "needs item_groups: give --item-groups to ev"),
-        (("p.npz", "v.npz", "-m", "novelty@2"), "needs train: give --train"),
-        (("p.npz", "v.npz", "-m", "recall(weights=ips)@2"), "needs propensity: give --propensity"),
-        (("recs.csv", "truth.csv", "--no-relevant", "drop"), ""),
-        (("recs.csv", "truth.csv", "--ties", "first"), ""),
+        ("p.npz v.npz --user u --rank r", "--user and --rank would name columns"),
+        ("p.npz v.npz --ties average", "--ties orders equal scores, and p.npz holds"),
+        ("recs.csv truth.csv --ties average", "and recs.csv holds ranks; leave it out"),
+        ("recs.csv truth.csv --rank a --score b", "one of --rank and --score"),
+        ("recs.csv truth.csv --user u", "name the columns with --user, --item"),
+        ("missing truth.csv -m r@10", "did you mean 'recall' or 'r_precision'?"),
+        ("missing truth.csv --threshold 0", "--threshold: expected a finite number"),
+        ("recs.csv truth.csv --threshold 9", "truth.csv: threshold is 9.0, above every"),
+        ("p.npz v.npz --threshold 9", "v.npz: threshold is 9.0, above every gain"),
+        ("p.npz v.npz --item-groups v.npz", "--item-groups covers 2 items, but"),
+        ("p.npz v.npz --item-vectors v.npz", "v.npz: holds a sparse matrix; expected a"),
+        ("recs.csv truth.csv --item-groups no.csv", "no.csv: has the columns a, b; exp"),
+        ("p.npz v.npz -m novelty@2", "needs train: give --train"),
     ],
 )
 def test_refuses_options(
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    says: str,
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     sparse.save_npz("p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
     sparse.save_npz("v.npz", sparse.csr_matrix([[0, 1, 0], [0, 3, 1]]))
-    names = {"visitor": "user", "page": "item"}
-    RECS.drop(columns="points").rename(columns={**names, "place": "rank"}).to_csv(
-        "recs.csv", index=False
-    )
-    TRUTH.rename(columns={**names, "worth": "gain"}).to_csv("truth.csv", index=False)
+    Path("recs.csv").write_text("user,item,rank\na,x,1\na,y,2\n")
+    Path("truth.csv").write_text("user,item,gain\na,y,1\n")
     Path("no.csv").write_text("a,b\n1,2\n")
-    Path("two.csv").write_text("item,group\nx,1\ny,2\n")
-    status, printed, said = command("evaluate", *words)
+    status, printed, said = command("evaluate", *words.split())
     assert (status, printed) == (2, "")
-    assert "Traceback" not in said
-    if says:
-        assert said.splitlines()[-1].startswith("error: ")
-        assert says in said.splitlines()[-1]
-
-
-def test_judged_items_and_users_without_lists(write: Callable[..., Path], means: Means) -> None:
-    truth = TRUTH.assign(visitor=[*"aabc"], worth=[1, 0, 3, 2])
-    paths = (write("recs", RECS), write("truth", truth))
-    named = (*COLUMNS, "--rank", "place", "--gain", "worth", "-m", "mrr,judged@2,bpref")
-    gains = se.Relevance.from_frame(truth, user="visitor", item="page", gain="worth")
-    metrics = ["mrr", "judged@2", "bpref"]
-    for words, rules in (
-        ((), {}),
-        (("--judged-only",), {"judged_only": True}),
-        (("--without-list", "exclude"), {"without_list": "exclude"}),
-        (("--convention", "trec_eval"), {"convention": "trec_eval"}),
-        (
-            ("--convention", "trec_eval", "--without-list", "zero"),
-            {"convention": "trec_eval", "without_list": "zero"},
-        ),
-    ):
-        protocol = se.Protocol(metrics, **rules)  # type: ignore[arg-type]
-        expected = se.evaluate(rankings(rank="place"), gains, protocol)
-        assert means(*paths, *named, *words) == expected.mean()
-    assert expected["mrr"] == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
+    assert said.splitlines()[-1].startswith("error: ")
+    assert says in said.splitlines()[-1]

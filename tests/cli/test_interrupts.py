@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from commands import SMALL, Command
 
 import sparse_eval as se
@@ -70,15 +69,10 @@ def test_several_checkpoints_without_a_folder_say_how_to_keep_them(
     models = [split / "a.npz", split / "b.npz"]
     for seed, model in enumerate(models):
         assert command("train", split, *SMALL, "--seed", seed, "--out", model)[0] == 0
-    for words in (models, [split]):
-        monkeypatch.undo()
-        killed_at(monkeypatch, sweeping, "read_checkpoint", 2, signal.SIGTERM)
-        status, printed, said = command("score", *words, "--split", split)
-        assert (status, printed) == (143, "")
-        assert said.splitlines()[-1] == (
-            "interrupted: nothing is kept; with --out FOLDER the same command would go on from "
-            "what is done"
-        )
+    killed_at(monkeypatch, sweeping, "read_checkpoint", 2, signal.SIGTERM)
+    status, printed, said = command("score", *models, "--split", split)
+    assert (status, printed) == (143, "")
+    assert "with --out FOLDER the same command would go on" in said.splitlines()[-1]
 
 
 def test_tune_prints_its_trials_and_goes_on(
@@ -141,61 +135,6 @@ def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
     assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "split"]
 
 
-@SIGNALS
-def test_a_command_that_has_not_begun_keeps_nothing(
-    command: Command, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, expected: int
-) -> None:
-    killed_at(monkeypatch, typer.main, "get_command", 1, number)
-    assert command("metrics", "ndcg") == (expected, "", "interrupted: nothing is kept\n")
-
-
-def test_a_command_that_is_done_keeps_everything(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(interrupts, "_everything", lambda: "everything is kept")
-    done = interrupts.tell_what_is_kept(lambda: None)
-
-    def interrupted(**_: object) -> None:
-        done()
-        signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr("sparse_eval.cli.app", interrupted)
-    assert command("metrics") == (143, "", "interrupted: everything is kept\n")
-
-
-@pytest.mark.parametrize(
-    ("end", "received", "expected"),
-    [
-        (SystemExit(0), [signal.SIGTERM], False),  # who caught it went on to the end
-        (SystemExit(), [signal.SIGTERM], False),
-        (SystemExit(2), [signal.SIGTERM], True),
-        (SystemExit(2), [], False),
-        (SystemExit(130), [], True),
-        (ValueError(), [signal.SIGTERM], True),
-        (ValueError(), [], False),
-    ],
-)
-def test_what_ends_a_command_after_a_signal_is_its_doing(
-    end: BaseException, received: list[int], expected: bool
-) -> None:
-    assert interrupts.was_interrupted(end, received) == expected
-
-
-def test_what_an_interruption_becomes_is_no_bug(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def importing(*_: object) -> None:
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            raise ImportError("numpy._core.multiarray failed to import") from None
-
-    monkeypatch.setattr(se.Holdout, "load", importing)
-    assert command("train", split, "--out", split / "als.npz") == (
-        130, "", "interrupted: nothing is kept\n",
-    )  # fmt: skip
-
-
 def test_a_signal_while_an_object_is_deleted_is_not_lost(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,57 +151,6 @@ def test_a_signal_while_an_object_is_deleted_is_not_lost(
     assert found == (143, "", "interrupted: nothing is kept\n")
 
 
-def test_what_is_half_made_is_deleted_in_silence(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class HalfMade:
-        def __del__(self) -> None:
-            del self.made
-
-    def making(*_: object) -> None:
-        half = HalfMade()
-        signal.raise_signal(signal.SIGINT)
-        half.made = True
-
-    monkeypatch.setattr(se.Holdout, "load", making)
-    found = command("train", split, "--out", split / "als.npz")
-    assert found == (130, "", "interrupted: nothing is kept\n")
-
-
-def test_what_fails_while_an_object_is_deleted_is_shown_as_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Broken:
-        def __del__(self) -> None:
-            raise ValueError("broken")
-
-    shown: list[str] = []
-
-    def show(event: Any) -> None:
-        shown.append(str(event.exc_value))
-
-    monkeypatch.setattr(sys, "unraisablehook", show)
-    with interrupts.signals_as_interrupts():
-        Broken()
-    assert shown == ["broken"]
-    assert sys.unraisablehook is show
-
-
-def test_a_signal_behind_the_end_is_none() -> None:
-    signals: list[int] = []
-    with pytest.MonkeyPatch.context() as patch, interrupts.signals_as_interrupts() as received:
-        set_handler = signal.signal
-
-        def late(number: int, handler: Any) -> Any:
-            signal.raise_signal(number)
-            signals.append(number)
-            return set_handler(number, handler)
-
-        patch.setattr(interrupts.signal, "signal", late)
-        leaving = received
-    assert leaving == signals
-
-
 def test_more_signals_do_not_disturb_the_end(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,15 +165,6 @@ def test_more_signals_do_not_disturb_the_end(
     found = command("train", split, "--out", split / "als.npz")
     assert found == (143, "", "interrupted: all of it\n")
     assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
-
-
-def test_what_a_killed_training_left_is_no_checkpoint(
-    command: Command, split: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".best.0123456789abcdef.npz").write_bytes(b"half")
-    killed_at(monkeypatch, se.Holdout, "load", 1, signal.SIGTERM)
-    words = ("train", split, "--checkpoints", tmp_path, "--out", split / "als.npz")
-    assert command(*words)[2] == "interrupted: nothing is kept\n"
 
 
 def test_compile_says_that_the_rest_is_compiled_later(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from pathlib import Path
 
@@ -30,17 +29,12 @@ def value(folder: Path, metric: str) -> float:
 def test_a_model_or_the_best_of_several(command: Command, folder: Path, model: str) -> None:
     words = ("score", folder / model, "--split", folder / "split", "-m", "ndcg@10,recall@10")
     reached = value(folder, "ndcg@10")
-    status, printed, _ = command(*words, "--fail-under", f"ndcg@10={reached - 0.001}")
-    assert status == 0
-    assert "als8" in printed or model.endswith("npz")
-    status, printed, said = command(*words, "--fail-under", f"ndcg@10={reached + 0.001}")
+    assert command(*words, "--fail-under", f"ndcg@10={reached - 0.001}")[0] == 0
+    both = ("--fail-under", f"ndcg@10={reached + 0.001}", "--fail-under", "recall@10=1")
+    status, printed, said = command(*words, *both)
     assert status == 3
     assert "ndcg@10" in printed
     assert f"als8.npz is not good enough: ndcg@10 is {reached:.5f}, and has to be at least" in said
-    both = ("--fail-under", "ndcg@10=1", "--fail-under", "recall@10=1", "--format", "json")
-    status, printed, said = command(*words, *both)
-    assert status == 3
-    assert json.loads(printed)
     assert "; recall@10 is" in said
 
 
@@ -51,16 +45,12 @@ def test_where_less_is_better(command: Command, folder: Path) -> None:
     status, _, said = command(*words, "--fail-under", "mean_rank=2")
     assert status == 3
     assert "and has to be at most 2" in said
-    reached = value(folder, "mean_rank")
-    assert command(*words, "--fail-under", f"mean_rank={reached!r}")[0] == 0
-    assert command(*words, "--fail-under", f"mean_rank={reached - 1e-9!r}")[0] == 3
 
 
-@pytest.mark.parametrize("more", [(), ("--per-user", "--format", "csv")])
-def test_lists(command: Command, tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_lists(command: Command, tmp_path: Path) -> None:
     sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
     sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 1]]))
-    words = ("evaluate", tmp_path / "p.npz", tmp_path / "v.npz", "-m", "mrr@2,fcp", *more)
+    words = ("evaluate", tmp_path / "p.npz", tmp_path / "v.npz", "-m", "mrr@2,fcp")
     assert command(*words, "--fail-under", "mrr@2=0.75")[0] == 0
     status, _, said = command(*words, "--fail-under", "mrr@2=0.76")
     assert status == 3
@@ -82,14 +72,12 @@ def test_refuses_bounds_that_say_nothing(command: Command, folder: Path) -> None
     assert "is about recall@10, which is not computed; ask for it: -m 'recall@10'" in said
 
 
-@pytest.mark.parametrize("n_scored", [0, 1, 2])
-@pytest.mark.parametrize("n_failed", [0, 1, 2])
-@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize(
+    ("n_scored", "n_failed", "kept"), [(0, 2, False), (2, 1, False), (0, 1, True), (1, 2, True)]
+)
 def test_broken_checkpoints_do_not_hide_the_others(
     command: Command, folder: Path, tmp_path: Path, n_scored: int, n_failed: int, kept: bool
 ) -> None:
-    if not n_scored + n_failed:
-        return
     models = tmp_path / "models"
     models.mkdir()
     for name in ("als8.npz", "none.npz")[:n_scored]:
@@ -105,7 +93,7 @@ def test_broken_checkpoints_do_not_hide_the_others(
         good[0].unlink()  # its row stays and is not judged
     reached = value(folder, "ndcg@10")
     bounds = {None: True, reached - 0.001: True, reached + 0.001: False}
-    for (bound, is_good), most in product(bounds.items(), [None, 0, 1, 2]):
+    for (bound, is_good), most in product(bounds.items(), [None, 1, 2]):
         more = () if bound is None else ("--fail-under", f"ndcg@10={bound}")
         more += () if most is None else ("--max-failed", most)
         status, printed, said = command(*words, *more)
@@ -133,8 +121,7 @@ def test_failures_are_tolerated_among_several_checkpoints_only(
     assert "--max-failed counts failures among several checkpoints; found one" in said
 
 
-@pytest.mark.parametrize("broken", ["a", "z"])
-@pytest.mark.parametrize("last", ["good", "poor"])
+@pytest.mark.parametrize(("last", "broken"), [("good", "a"), ("poor", "a"), ("poor", "z")])
 def test_broken_results_do_not_hide_a_loss(
     command: Command, tmp_path: Path, broken: str, last: str
 ) -> None:
@@ -158,29 +145,19 @@ def test_the_last_of_several_models(command: Command, tmp_path: Path) -> None:
     good, poor = tmp_path / "good", tmp_path / "poor"
     words = ("-m", "ndcg@10", "--fail-if-worse")
     assert command("compare", poor, good, *words)[0] == 0
-    best = tmp_path / "best"
-    reporting.evaluate(3, 3.0).save(best)
-    assert command("compare", good, poor, best, *words)[0] == 0  # whoever else is worse
     status, printed, said = command("compare", good, poor, *words)
     assert status == 3
     assert "ndcg@10" in printed
     assert "poor is worse than good by ndcg@10 (0." in said
-    assert command("compare", good, poor, "-m", "ndcg@10")[0] == 0
-    assert command("compare", f"a={good}", f"b={good}", *words)[0] == 0
     compared = reporting.three()["good"].compare(reporting.three()["poor"], "ndcg@10").table
     lost = compared["difference"][0]
     least = f"ndcg@10={lost + 1e-6}"
     assert command("compare", good, poor, *words, "--tolerance", least)[0] == 0
     least = f"ndcg@10={lost - 1e-6}"
     assert command("compare", good, poor, *words, "--tolerance", least)[0] == 3
-    for given, message in (
-        (("--tolerance", "recall@5=0.1"), "--tolerance is about recall@5, which is not computed"),
-        (("--tolerance", "0.1"), "--tolerance is '0.1'; expected a metric and a number"),
-        (("--tolerance", "ndcg@10=-1"), "expected a finite number of at least 0, found -1"),
-    ):
-        status, _, said = command("compare", good, poor, *words, *given)
-        assert status == 2
-        assert message in said
+    status, _, said = command("compare", good, poor, *words, "--tolerance", "ndcg@10=-1")
+    assert status == 2
+    assert "expected a finite number of at least 0, found -1" in said
     status, _, said = command("compare", good, poor, "--tolerance", "ndcg@10=0.1")
     assert status == 2
     assert "--tolerance is for --fail-if-worse" in said

@@ -27,8 +27,6 @@ def test_shows_what_a_convention_changes(command: Command) -> None:
     assert status == 0
     assert "precision(average)" in printed
     assert "micro" in printed
-    _, printed, _ = command("metrics", "--convention", "all", "--format", "csv")
-    assert "trec_eval," in printed
     status, _, said = command("metrics", "--convention", "implict")
     assert status == 2
     assert "did you mean 'implicit'" in said

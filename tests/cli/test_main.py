@@ -18,7 +18,6 @@ from scipy import sparse
 
 from sparse_eval.cli import BUG
 from sparse_eval.cli.messages import ISSUES, message_of
-from sparse_eval.core import progress
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -31,33 +30,22 @@ from sparse_eval.errors import (
     ("words", "says"),
     [
         (("run", "missing.csv"), "error: missing.csv: there is no such file"),
-        (("run", "missing.csv", "-m", "ndcg@0"), "cut-off '0'"),
         (("run", "empty.csv"), "empty.csv: the file is empty"),
         (("run", "bytes.csv"), "bytes.csv, line 1: expected UTF-8 text"),
-        (("run", "one.csv", "--input-format", "excel"), "expected one of adjacency"),
         (("run", "one.csv", "--user", "users"), "did you mean 'user'"),
         (("run", "one.csv", "--no-history"), "has no option --no-history"),
-        (("run", "one.csv", "--fraction", "2"), "error: --fraction"),
         (("run", "one.csv", "--n", "2"), "--n does not apply to --method random; use --fraction"),
         (
             ("run", "one.csv", "--method", "last-n", "--fraction", "0.5"),
             "--fraction does not apply to --method last-n; use --n",
         ),
         (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
-        (("run", "one.csv", "one.csv", "--at", "2019-11-14"), "two files are a split already"),
-        (("run", "one.csv", "one.csv", "--gap", "1D"), "two files are a split already"),
         (
             ("run", "one.csv", "--method", "random", "--at", "2019-11-14"),
             "--at does not apply to --method random; use --method temporal",
         ),
-        (
-            ("run", "one.csv", "--method", "last-n", "--gap", "1D"),
-            "--gap does not apply to --method last-n; use --method temporal",
-        ),
-        (
-            ("split", "one.csv", "--test-at", "2019-11-14", "--out", "s"),
-            "--test-at does not apply to --method random; use --method temporal",
-        ),
+        (("run", "one.csv", "--fold-in", "0.5"), "--fold-in does not apply to --method random; "),
+        (("run", "one.csv", "--keep-repeats"), "--keep-repeats does not apply to --method random"),
         (
             ("run", "one.csv", "--method", "last-n"),
             "load them with --timestamp, or use --method random",
@@ -66,52 +54,23 @@ from sparse_eval.errors import (
         (("run", "one.csv", "--out", "one.csv"), "cannot be used as an output folder"),
         (("score", "missing.npz"), "give either --split"),
         (("score", "", "--split", "nowhere"), "a checkpoint has no name"),
-        (("score", "missing.npz", "--split", "nowhere"), "nowhere"),
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
         (
             ("evaluate", "one.csv", "one.csv"),
             "one.csv: the recommendations have none of the columns 'rank' and 'score', among",
         ),
-        (("evaluate", "none.npz", "none.npz"), "none.npz: "),
         (("evaluate", "none.npz", "one.csv"), "none.npz: does not exist"),
         (
             ("evaluate", "matrix.npz", "one.csv"),
             "matrix.npz holds a sparse matrix and one.csv CSV, whose users and items cannot be",
         ),
-        (("evaluate", "one.csv", "matrix.npz"), "one.csv holds CSV and matrix.npz a sparse matrix"),
-        (
-            ("evaluate", "matrix.npz", "matrix.npz", "--train", "one.csv"),
-            "matrix.npz holds a sparse matrix and one.csv CSV",
-        ),
         (("metrics", "ndcg", "--convention", "ranx"), "not both"),
         (("metrics", "--convention", "standard"), "is the default, without --convention"),
-        (
-            ("train", "one.csv", "--factors", "0", "--out", "m.npz"),
-            "error: --factors: expected a whole number",
-        ),
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
         # Numbers are checked before data are read.
         (("run", "missing.csv", "--factors", "0"), "error: --factors: expected a whole number of"),
-        (("run", "missing.csv", "--iterations", "0"), "error: --iterations: expected"),
-        (("run", "missing.csv", "--alpha", "0"), "error: --alpha: expected a finite number above"),
-        (("run", "missing.csv", "--regularization", "-1"), "error: --regularization: expected"),
-        (("run", "missing.csv", "--fraction", "2"), "error: --fraction: expected a number between"),
-        (("run", "missing.csv", "--n", "-1"), "error: --n: expected a whole number of at least 1"),
-        (("run", "missing.csv", "--seed", "-1"), "error: --seed: expected"),
-        (
-            ("split", "missing.csv", "--out", "s", "--fraction", "nan"),
-            "error: --fraction: expected",
-        ),
-        (("split", "missing.csv", "--out", "s", "--n", "0"), "error: --n: expected"),
-        (
-            ("train", "missing.csv", "--factors", "0", "--out", "m.npz"),
-            "error: --factors: expected",
-        ),
-        (("tune", "missing.csv", "--out", "t", "--fraction", "1"), "error: --fraction: expected"),
-        (("tune", "missing.csv", "--out", "t", "--factors", "0"), "error: --factors: expected"),
-        (("demo", "--factors", "0"), "error: --factors: expected a whole number of at least 1"),
+        (("split", "one.csv", "--out", "s", "--fraction", "2"), "error: --fraction: expected"),
         (("run", "one.csv", "-m", "coverage"), "coverage has no cut-off"),
-        (("run", "a" * 300 + ".csv"), "cannot be read"),
         (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
         (("demo", "--users", "0"), "error: --users"),
     ],
@@ -184,30 +143,14 @@ def test_what_is_no_bug_has_another_status(
 
 
 def test_misuse_is_status_2(command: Command) -> None:
-    for words in (("run",), ("nonsense",), ("metrics", "--format", "xml")):
+    for words in (
+        ("run",),
+        ("nonsense",),
+        ("metrics", "--format", "xml"),
+        ("run", "x", "--seed", "-1"),
+    ):
         assert command(*words)[0] == 2
     assert command("--version")[:2] == (0, "0.1.0\n")
-
-
-def test_progress_bars_only_on_request(command: Command, tmp_path: Path) -> None:
-    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
-    assert "retrieve: 100%" in command(*words, "--progress")[2]
-    for quiet in ((), ("--no-progress",)):
-        assert "%" not in command(*words, *quiet)[2]
-
-
-def test_lines_of_progress_without_a_terminal(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
-    assert "train: 0/2" not in command(*words)[2]  # it takes less than half a minute
-    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
-    status, _, said = command(*words)
-    assert status == 0
-    assert "\ntrain: 0/2 iterations in 00:00, ? left\n" in said
-    assert "retrieve: " in said
-    assert "\r" not in said
-    assert "train: 0/2" not in command(*words, "--no-progress")[2]
 
 
 def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
@@ -238,31 +181,11 @@ def test_output_in_an_encoding_that_lacks_a_letter() -> None:
     )
 
 
-def test_module_runs_the_command_line() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert "normalized discounted cumulative gain" in done.stdout
-
-
-def test_short_and_long_help_agree(command: Command) -> None:
-    for words in ((), ("run",), ("score",), ("compare",), ("metrics",)):
-        status, printed, _ = command(*words, "--help")
-        assert status == 0
-        assert "Usage: sparse-eval" in printed
-        assert command(*words, "-h") == (0, printed, "")
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
         (InvalidDataError("n_trials: expected 1"), "--trials: expected 1"),
-        (InvalidDataError("k: expected 1"), "--n: expected 1"),
         (InvalidDataError("monitor is 'x'; give monitor="), "--monitor is 'x'; give --monitor"),
-        (InvalidMetricError("needs train: give train= (csr)"), "needs train: give --train (csr)"),
         (InvalidMetricError("with convention='ranx', whose"), "with --convention ranx, whose"),
         (
             InvalidDataError('both have with how="intersection"'),
@@ -270,16 +193,11 @@ def test_short_and_long_help_agree(command: Command) -> None:
         ),
         (InvalidDataError("a column, with header=False"), "a column, with --no-header"),
         (InvalidDataError("format: expected csv"), "--input-format: expected csv"),
-        (InvalidDataError("give format=, one of csv"), "give --input-format, one of csv"),
         (
             InvalidDataError("name it: Rankings.scan(…, rank=…), or score="),
             "name it: --rank, or --score",
         ),
-        (InvalidDataError("columns with scan(…, user=…, item=…)"), "columns with --user, --item"),
-        (InvalidDataError("item_groups covers 2 items"), "--item-groups covers 2 items"),
         (InvalidDataError("give items=se.ItemData(propensity=…)"), "give --propensity"),
-        (InvalidDataError("no_relevant is 'x'"), "--no-relevant is 'x'"),
-        (InvalidDataError('make the lists with ties="item"'), "make the lists with --ties item"),
         (
             InvalidFileError("leave them out with on_bad_lines='skip'", "train=/seed=", 3),
             "train=/seed=, line 3: leave them out with --skip-bad-lines",
@@ -292,14 +210,8 @@ def test_short_and_long_help_agree(command: Command) -> None:
         # No options: other names, arguments of Python, words of a sentence, paths.
         (InvalidDataError("evaluate with keep='values'"), "evaluate with keep='values'"),
         (InvalidDataError("from_csr(m, users=holdout.users)"), "from_csr(m, users=holdout.users)"),
-        (InvalidDataError("the level is a number"), "the level is a number"),
         (OutputError("seed=1: cannot be written"), "seed=1: cannot be written"),
-        (MemoryError(), "not enough memory"),
         (ImportError("a.so: failed to map segment from shared object"), "not enough memory"),
-        (
-            RuntimeError("can't start new thread"),
-            "not enough memory to start a thread, or too many processes of this user",
-        ),
         (
             OSError(28, "No space left on device"),
             "standard output, or a temporary file, cannot be written: No space left on device",

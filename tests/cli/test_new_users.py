@@ -33,8 +33,6 @@ def test_users_are_split_trained_and_scored(command: Command, clicks: Path, tmp_
     holdout = se.Holdout.load(split)
     expected = se.evaluate_model(model, holdout, "recall@3")["recall@3"]
     assert json.loads(printed)["metrics"]["recall@3"]["mean"] == expected
-    status, printed, _ = command("score", model, model, *score)
-    assert json.loads(printed)[0]["recall@3"] == expected
     user = holdout.users[(holdout.fold_in.getnnz(axis=1) > 0).argmax()]
     status, printed, _ = command(
         "recommend", model, split, "-k", "2", "--users", user, "--format", "json"
@@ -42,37 +40,3 @@ def test_users_are_split_trained_and_scored(command: Command, clicks: Path, tmp_
     assert status == 0
     recs = se.recommend(model, holdout, 2, users=[user])
     assert [row["item"] for row in json.loads(printed)] == recs["item"].tolist()
-
-
-def test_what_was_seen_is_recommended_again(command: Command, clicks: Path, tmp_path: Path) -> None:
-    metric = "recall(items=repeat)@3"
-    status, printed, said = command(
-        "run", clicks, "--method", "temporal", "--keep-repeats", "--only-known", "--allow-seen",
-        "--iterations", "2", "-m", metric, "--format", "json", "--out", tmp_path / "results",
-    )  # fmt: skip
-    assert status == 0, said
-    result = json.loads(printed)
-    assert result["seen"] == "allow"
-    holdout = se.Holdout.load(tmp_path / "results" / "split")
-    ev = se.evaluate_model(
-        tmp_path / "results" / "model.npz", holdout, se.Protocol(metric, filter_seen=False)
-    )
-    assert result["metrics"][metric]["mean"] == ev[metric]
-    assert ev[metric] > 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--fold-in", "0.5"), "--fold-in does not apply to --method random; use --method users"),
-        (("--method", "users", "--n", "2"), "--n does not apply to --method users"),
-        (("--method", "users", "--fold-in", "1"), "--fold-in: expected a number between 0 and 1"),
-        (("--keep-repeats",), "--keep-repeats does not apply to --method random"),
-    ],
-)
-def test_refuses_options(
-    command: Command, clicks: Path, tmp_path: Path, options: tuple[str, ...], message: str
-) -> None:
-    status, _, said = command("split", clicks, *options, "--out", tmp_path / "split")
-    assert status == 2
-    assert message in said

@@ -59,8 +59,6 @@ def test_a_checkpoint_of_yesterday_on_the_clicks_of_today(
 def test_writes_a_table(
     command: Command, files: dict[str, Path], suffix: str, tmp_path: Path
 ) -> None:
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow")
     out = tmp_path / "new" / f"recs.{suffix}"
     status, printed, said = command(
         "recommend", files["als.npz"], files["yesterday.csv"], "-k", 3, "--out", out
@@ -75,15 +73,6 @@ def test_writes_a_table(
     assert found["user"].tolist() == expected["user"].tolist()
     assert found["item"].tolist() == expected["item"].tolist()
     assert found["score"].tolist() == pytest.approx(expected["score"].tolist())
-
-
-def test_prints_what_some_users_get(command: Command, files: dict[str, Path]) -> None:
-    status, printed, said = command(
-        "recommend", files["als.npz"], files["yesterday.csv"], "-k", 2, "--users", "U12,U15",
-        "--users", "U30", "--format", "json",
-    )  # fmt: skip
-    assert status == 0, said
-    assert [row["user"] for row in json.loads(printed)] == ["U12"] * 2 + ["U15"] * 2 + ["U30"] * 2
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -26,49 +24,6 @@ cat 0 x 1
 """
 
 
-def test_evaluates_matrices(command: Command, tmp_path: Path) -> None:
-    positions = sparse.csr_matrix([[1, 2, 0], [0, 1, 2]])
-    gains = sparse.csr_matrix([[0, 1, 0], [0, 3, 1]])
-    sparse.save_npz(tmp_path / "p.npz", positions)
-    sparse.save_npz(tmp_path / "v.npz", gains)
-    words = (
-        "evaluate",
-        tmp_path / "p.npz",
-        tmp_path / "v.npz",
-        "-m",
-        "mrr@2,map",
-        "--format",
-        "csv",
-    )
-    status, printed, said = command(*words)
-    assert status == 0, said
-    rows = list(csv.DictReader(printed.splitlines()))
-    assert [(row["metric"], float(row["mean"])) for row in rows] == [("mrr@2", 0.75), ("map", 0.75)]
-    status, printed, _ = command(*words[:-2], "--format", "markdown")
-    assert printed.splitlines()[0].split("|")[1].strip() == "metric"
-    assert printed.splitlines()[2].split("|")[1:3] == [" mrr@2    ", " 0.75000 "]
-    assert command(*words[:-2], "--out", tmp_path / "o")[0] == 0
-    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == [
-        "per_user.csv", "summary.json", "totals.npz",
-    ]  # fmt: skip
-
-
-def test_errors_of_matrices_name_the_file(command: Command, tmp_path: Path) -> None:
-    gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])  # position 1 twice in a row
-    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
-    sparse.save_npz(tmp_path / "v.npz", gains)
-    sparse.save_npz(tmp_path / "p.npz", repeated)
-    for files in (("v.npz", "v.npz"), ("p.npz", "v.npz")):
-        status, printed, said = command("evaluate", *(tmp_path / name for name in files))
-        assert (status, printed) == (2, "")
-        assert said.startswith(f"error: {tmp_path / files[0]}: ")
-    sparse.save_npz(tmp_path / "negative.npz", -gains)
-    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
-    status, _, said = command("evaluate", tmp_path / "p.npz", tmp_path / "negative.npz")
-    assert status == 2
-    assert said.startswith(f"error: {tmp_path / 'negative.npz'}: ")
-
-
 def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "a.qrels").write_text(QRELS)
@@ -80,18 +35,11 @@ def test_evaluates_a_run_against_qrels(command: Command, tmp_path: Path) -> None
     assert printed == "user,mrr,recall@2\nann,0.5,0.5\nbob,0.0,0.0\ncat,,\n"
     _, printed, _ = command("evaluate", *files, *options)
     assert printed == "user,mrr,recall@2\nann,1.0,0.5\nbob,,\ncat,0.0,0.0\n"
-    status, printed, _ = command("evaluate", *files, "-m", "recall@2", "--per-user")
-    assert status == 0
-    assert "means over 2 users, 1 left out" in printed
-    status, printed, _ = command(
-        "evaluate", *files, "-m", "novelty@2", "--train", str(tmp_path / "a.qrels"),
-        "--format", "json",
-    )  # fmt: skip
-    assert status == 0
-    assert json.loads(printed)["metrics"]["novelty@2"]["mean"] > 0
+    _, printed, _ = command("evaluate", *files, "--convention", "sklearn")  # which lacks mrr
+    assert "ndcg@20" in printed
 
 
-@pytest.mark.parametrize("kind", ["table", "markdown", "json", "jsonl", "csv"])
+@pytest.mark.parametrize("kind", ["table", "csv"])
 def test_notes_means_of_few_users(command: Command, tmp_path: Path, kind: str) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "a.qrels").write_text(QRELS)
@@ -100,73 +48,8 @@ def test_notes_means_of_few_users(command: Command, tmp_path: Path, kind: str) -
     status, printed, said = command("evaluate", *files, "-m", "mrr", "--format", kind, *out)
     assert status == 0
     few = "too few users for the intervals of mrr"
-    noted = few in printed if kind in ("table", "markdown") else f"warning: {few}" in said
-    assert noted
+    assert few in printed if kind == "table" else f"warning: {few}" in said
     assert (printed + said).count(few) == 1
-
-
-@pytest.mark.parametrize("convention", ["trec_eval", "sklearn", "torchmetrics", "lenskit"])
-def test_default_metrics_fit_every_convention(
-    command: Command, tmp_path: Path, convention: str
-) -> None:
-    (tmp_path / "a.run").write_text(RUN)
-    (tmp_path / "a.qrels").write_text(QRELS)
-    files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
-    options = ["--convention", convention]
-    if convention == "lenskit":  # it counts items stored with a zero
-        status, _, said = command("evaluate", *files, *options)
-        assert status == 2
-        assert "a zero for user 'bob' and item 'y', and LensKit" in said
-        assert "--threshold" in said
-        options += ["--threshold", "1"]
-    status, printed, said = command("evaluate", *files, *options)
-    assert status == 0, said
-    assert "ndcg" in printed
-    assert ("mrr" in printed) == (convention in ("trec_eval", "lenskit"))
-
-
-@pytest.mark.parametrize("convention", ["standard", "trec_eval", "sklearn", "lenskit"])
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_tables_order_equal_scores_as_runs_do(
-    command: Command, tmp_path: Path, convention: str, kind: str
-) -> None:
-    (tmp_path / "a.run").write_text(RUN)
-    (tmp_path / "a.qrels").write_text(QRELS)
-    names = ["user", "_", "item", "rank", "score", "tag"]
-    lists = pd.read_csv(tmp_path / "a.run", sep=" ", names=names)[["user", "item", "score"]]
-    truth = pd.read_csv(tmp_path / "a.qrels", sep=" ", names=["user", "_", "item", "gain"])
-    assert lists.duplicated(["user", "score"]).any()
-    for name, table in (("lists", lists), ("truth", truth.drop(columns="_"))):
-        if kind == "csv":
-            table.to_csv(tmp_path / f"{name}.csv", index=False)
-        else:
-            table.to_parquet(tmp_path / f"{name}.parquet")
-    options = ("-m", "ndcg@1,ndcg@2", "--convention", convention, "--per-user", "--format", "csv")
-    if convention == "lenskit":  # it counts items stored with a zero
-        options += ("--threshold", "1")
-    _, expected, _ = command("evaluate", tmp_path / "a.run", tmp_path / "a.qrels", *options)
-    files = (tmp_path / f"lists.{kind}", tmp_path / f"truth.{kind}")
-    status, printed, said = command("evaluate", *files, *options)
-    assert status == 0, said
-    assert printed == expected
-
-
-def test_per_user_values_have_all_digits(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text(RUN)
-    (tmp_path / "a.qrels").write_text(QRELS)
-    files = (str(tmp_path / "a.run"), str(tmp_path / "a.qrels"))
-    status, printed, _ = command(
-        "evaluate", *files, "-m", "ndcg@2", "--per-user", "--format", "json"
-    )
-    assert status == 0
-    rows = json.loads(printed)
-    assert rows[0] == {"user": "ann", "ndcg@2": 1 / (2 + 1 / math.log2(3))}
-    assert rows[1] == {"user": "bob", "ndcg@2": None}
-    status, printed, _ = command("evaluate", *files, "-m", "fcp@2", "-m", "mrr@2")
-    assert status == 0
-    assert "means over 2 users, 1 left out (nothing relevant)\n" in printed
-    lines = [line.split() for line in printed.splitlines()]
-    assert (lines[0][-1], lines[2][-1], lines[3][-1]) == ("users", "1", "2")
 
 
 def _tables() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -240,37 +123,14 @@ def test_files_of_every_kind_have_the_same_numbers(
     assert {name: row["mean"] for name, row in found.items()} == expected.mean()
     loaded = se.Evaluation.load(out)
     assert loaded.mean() == expected.mean()
-    assert loaded.n_users == expected.n_users
     assert "evaluate" in loaded.about["command"]
-    status, printed, said = command("evaluate", *paths, "-m", "mrr@5", "--per-user")
-    assert status == 0, said
-    assert f"means over {expected.n_users} users" in printed
 
 
-@pytest.mark.parametrize("kind", ["csv", "trec", "npz", "npy"])
-def test_training_data_are_of_the_same_kind(command: Command, tmp_path: Path, kind: str) -> None:
-    paths, (_, seen) = _write(tmp_path, kind), _write(tmp_path / "seen", kind, some=True)
-    words = ("evaluate", *paths, "--train", seen, "-m", "novelty@3,coverage@3")
-    status, printed, said = command(*words, "--format", "json")
-    assert status == 0, said
-    assert json.loads(printed)["metrics"]["novelty@3"]["mean"] > 0
-
-
-def test_parquet_takes_no_training_data(command: Command, tmp_path: Path) -> None:
-    paths = _write(tmp_path, "parquet")
-    status, _, said = command("evaluate", *paths, "--train", paths[1], "-m", "novelty@3")
-    assert status == 2
-    assert "train cannot be given beside tables" in said
-
-
-@pytest.mark.parametrize("other", KINDS[1:])
+@pytest.mark.parametrize("other", KINDS[3:])
 def test_refuses_labels_beside_numbers(command: Command, tmp_path: Path, other: str) -> None:
     lists, _ = _write(tmp_path, "parquet")
     _, gains = _write(tmp_path, other)
     status, printed, said = command("evaluate", lists, gains, "-m", "mrr@5")
-    if other in ("parts", "csv"):
-        assert status == 0, said
-        return
     assert (status, printed) == (2, "")
     if other == "trec":  # whose ids are text
         assert "no user of the predictions (0, …) can be among those of validation ('0', …)" in said

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,6 @@ def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "demo"
     status, printed, said = command("demo", "--users", 100, "--items", 80, *SMALL, "--out", out)
     assert status == 0, said
-    assert printed.splitlines()[0].split() == [
-        "metric", "mean", "95", "%", "interval", "random", "popularity",
-    ]  # fmt: skip
-    assert "means over" in printed
-    assert "train: ALS, 4 factors, 2 iterations" in said
     assert sorted(p.name for p in out.iterdir()) == [
         "model.npz", "per_user.csv", "split", "summary.json", "totals-popularity.npz", "totals.npz",
     ]  # fmt: skip
@@ -37,14 +32,7 @@ def test_demo_runs_every_step(command: Command, tmp_path: Path) -> None:
     assert (status, again) == (0, printed)
     holdout = se.split.Holdout.load(out / "split")
     ev = se.evaluate_model(out / "model.npz", holdout.train, holdout.validation, "ndcg@10")
-    assert (
-        json.loads((out / "summary.json").read_text())["metrics"]["ndcg@10"]["mean"]
-        == ev["ndcg@10"]
-    )
-    with (out / "per_user.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 100
-    assert rows[0]["user"] == "U1"
+    assert se.Evaluation.load(out)["ndcg@10"] == ev["ndcg@10"]
 
 
 def test_a_run_keeps_what_is_there_if_there_is_no_room_for_the_split(
@@ -80,11 +68,6 @@ def test_split_train_and_score_equal_run(command: Command, log: Path, tmp_path: 
     )  # fmt: skip
     assert status == 0
     assert json.loads(again) == json.loads(printed)
-    assert list(json.loads(printed)) == [
-        "schema", "sparse_eval", "n_users", "n_skipped", "n_without_list", "n_cold",
-        "n_relevant_seen", "n_listed_seen", "no_relevant", "without_list", "seen", "convention",
-        "corrected", "retrieval", "candidates", "propensities", "metrics",
-    ]  # fmt: skip
 
 
 def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
@@ -97,61 +80,54 @@ def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
     assert status == 0, said
     assert "means over 3 users, 1 left out (nothing relevant)" in printed
     train, test = parts
-    status, again, said = command(
-        "score",
-        tmp_path / "r" / "model.npz",
-        "--train",
-        train,
-        "--validation",
-        test,
-        "-m",
-        "recall@2",
-    )
+    words = ("--train", train, "--validation", test, "-m", "recall@2")
+    status, again, said = command("score", tmp_path / "r" / "model.npz", *words)
     assert (status, again) == (0, printed), said
-
-
-@pytest.mark.parametrize(
-    ("method", "held_out"),
-    [("random", 80), ("leave-k-out", 79), ("last-n", 79), ("temporal", 1)],
-)
-def test_split_supports_every_method(
-    command: Command, log: Path, tmp_path: Path, method: str, held_out: int
-) -> None:
-    status, _, said = command(
-        "split", log, "--method", method, "--timestamp", "timestamp", "--out", tmp_path / "s"
-    )
-    assert status == 0, said
-    holdout = se.split.Holdout.load(tmp_path / "s")
-    clicks = se.datasets.load_csv(log)
-    assert ((holdout.train + holdout.validation) != clicks.matrix()).nnz == 0
-    assert holdout.validation.nnz >= held_out
 
 
 TEMPORAL = ("--method", "temporal", "--timestamp", "timestamp")
 
 
-def test_split_at_dates(command: Command, log: Path, tmp_path: Path) -> None:
-    clicks = se.datasets.load_csv(log, timestamp="timestamp")
-    cuts = ("--at", "2019-11-20", "--test-at", "1575158400", "--gap", "12h", "--only-known")
-    status, _, said = command("split", log, *TEMPORAL, *cuts, "--out", tmp_path / "s")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--fraction 0.3 --seed 2", lambda clicks: se.split.random(clicks, fraction=0.3, seed=2)),
+        ("--method leave-k-out", lambda clicks: se.split.leave_k_out(clicks, seed=0)),
+        ("--method last-n --n 2", lambda clicks: se.split.last_n(clicks, n=2)),
+        ("--method temporal", lambda clicks: se.split.temporal(clicks, fraction=0.2)),
+        (
+            "--at 1574208000 --gap 43200",
+            lambda clicks: se.split.temporal(clicks, at=1574208000, gap=43200),
+        ),
+        (
+            "--at 2019-11-20 --test-at 1575158400 --gap 12h --only-known",
+            lambda clicks: se.split.temporal(
+                clicks, at="2019-11-20", test="2019-12-01", gap="12h"
+            ).known(),
+        ),
+        (
+            "--method users --fold-in 0.5 --order time",
+            lambda clicks: se.split.users(clicks, fraction=0.2, fold_in=0.5, order="time", seed=0),
+        ),
+    ],
+)
+def test_splits_as_python_does(
+    command: Command,
+    log: Path,
+    tmp_path: Path,
+    words: str,
+    expected: Callable[[se.Interactions], se.Holdout],
+) -> None:
+    out = tmp_path / "s"
+    status, _, said = command("split", log, *words.split(), "--out", out)
     assert status == 0, said
-    holdout = se.split.Holdout.load(tmp_path / "s")
-    expected = se.split.temporal(clicks, at="2019-11-20", test="2019-12-01", gap="12h").known()
-    assert repr(holdout) == repr(expected)
-    assert holdout.left_out.outside > 0
-    for part in ("train", "validation", "test"):
-        assert (getattr(holdout, part) != getattr(expected, part)).nnz == 0
-    assert f"{expected.test.nnz} pairs for the test, cut at 2019-11-20, left out: " in said
-    assert f"left in {tmp_path / 's'}: train.npz, validation.npz, test.npz, labels.npz" in said
-
-    status, _, said = command(
-        "split", log, *TEMPORAL, "--at", 1574208000, "--gap", 43200, "--out", tmp_path / "s"
-    )
-    assert status == 0, said
-    holdout = se.split.Holdout.load(tmp_path / "s")
-    assert repr(holdout) == repr(se.split.temporal(clicks, at=1574208000, gap=43200))
-    assert "validation not in train: " in said
-    assert not (tmp_path / "s" / "test.npz").exists()
+    found = se.Holdout.load(out)
+    holdout = expected(se.datasets.load_csv(log, timestamp="timestamp"))
+    assert repr(found) == repr(holdout)
+    for part in ("train", "validation", "test", "fold_in"):
+        one, other = getattr(found, part), getattr(holdout, part)
+        assert (one is None) == (other is None)
+        assert one is None or (one != other).nnz == 0
 
 
 def test_run_at_a_date_and_with_known_items_only(
@@ -164,15 +140,7 @@ def test_run_at_a_date_and_with_known_items_only(
     assert holdout.left_out.unknown > 0
     assert holdout.unknown == (0, 0, 0)
     (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
-    (tmp_path / "test.txt").write_text("0 3 4\n1 0\n2 1\n3\n")
     (tmp_path / "new.txt").write_text("0 4\n1 5\n2 4 5\n")
-    parts = (tmp_path / "train.txt", tmp_path / "test.txt")
-    for option, n_held_out in (((), 4), (("--only-known",), 3)):
-        status, _, said = command(
-            "run", *parts, *SMALL, "-m", "recall@2", *option, "--out", tmp_path / "q"
-        )
-        assert status == 0, said
-        assert se.split.Holdout.load(tmp_path / "q" / "split").validation.nnz == n_held_out
     parts = (tmp_path / "train.txt", tmp_path / "new.txt")
     status, _, said = command("run", *parts, *SMALL, "--only-known")
     assert status == 2
@@ -184,11 +152,8 @@ def test_run_at_a_date_and_with_known_items_only(
     [
         (("--at", "14.11.2019"), "error: --at: expected a date such as '2019-11-14'"),
         (("--at", "1" * 4301), "error: --at: expected a date such as '2019-11-14'"),
-        (("--at", "2021-01-01"), "error: the cut 2021-01-01 leaves validation empty; events with"),
         (("--at", "2019-11-14", "--gap", "soon"), "error: --gap: expected a duration such as '1D'"),
-        (("--at", "2019-11-14", "--gap", "1ms"), "error: --gap: expected a whole number of s"),
         (("--at", "2019-11-14", "--fraction", 0.1), "--fraction: does not go together with --at; "),
-        (("--at", "2019-11-14", "--test-at", "2019-11-13"), "--test-at: expected a time after the"),
         (("--test-at", "2019-11-13"), "--test-at needs --at, where the validation part begins"),
     ],
 )
@@ -209,66 +174,3 @@ def test_refuses_a_date_where_the_unit_is_not_known(command: Command, tmp_path: 
     assert "--at: the unit of the timestamps is not known (they go from 1 to 3" in said
     assert "give --at as a whole number in their unit" in said
     assert command(*words, "--at", 2, "--out", tmp_path / "s")[0] == 0
-
-
-def test_columns_by_name_and_by_number(command: Command, tmp_path: Path) -> None:
-    text = "anna,1,7,3\nanna,1,8,2\nbob,1,7,1\nbob,1,9,1\n"
-    (tmp_path / "plain.csv").write_text(text)
-    (tmp_path / "named.csv").write_text("who,x,what,n\n" + text)
-    for words in (
-        ("plain.csv", "--no-header", "--user", 0, "--item", 2, "--value", 3),
-        ("named.csv", "--user", "who", "--item", "what", "--value", "n"),
-    ):
-        status, _, said = command(
-            "split", tmp_path / words[0], *words[1:], "--fraction", 0.5, "--out", tmp_path / "s"
-        )
-        assert status == 0, said
-        holdout = se.split.Holdout.load(tmp_path / "s")
-        assert (holdout.train + holdout.validation).sum() == 7
-    status, _, said = command(
-        "split", tmp_path / "plain.csv", "--no-header", "--user", "who", "--out", tmp_path / "s"
-    )
-    assert status == 2
-    assert "--user is 'who'; with --no-header expected the number of a column" in said
-
-
-def test_skips_bad_lines_on_request(command: Command, log: Path, tmp_path: Path) -> None:
-    with log.open("a") as file:
-        file.write("U1\n")
-    status, _, said = command("split", log, "--out", tmp_path / "s")
-    assert status == 2
-    assert "clicks.csv, line" in said
-    status, _, said = command("split", log, "--skip-bad-lines", "--out", tmp_path / "s")
-    assert status == 0, said
-    assert "\nwarning: skipped 1 malformed line of " in "\n" + said
-
-
-def test_mind_with_and_without_history(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "behaviors.tsv").write_text(
-        "1\tU1\t11/11/2019 9:05:58 AM\tN1 N2\tN3-1 N4-0\n"
-        "2\tU2\t11/12/2019 9:05:58 AM\tN1\tN3-0 N4-1\n"
-    )
-    sizes = []
-    for words in ((), ("--no-history",)):
-        status, _, said = command(
-            "split", tmp_path, *words, "--fraction", 0.5, "--out", tmp_path / "s"
-        )
-        assert status == 0, said
-        assert "shown, not clicked" in said
-        holdout = se.split.Holdout.load(tmp_path / "s")
-        sizes.append(holdout.train.nnz + holdout.validation.nnz)
-    assert sizes == [7, 4]
-
-
-def test_run_follows_a_convention(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
-    (tmp_path / "test.txt").write_text("0 3\n1 0\n2 1\n3 0 1\n")
-    words = ("run", str(tmp_path / "train.txt"), str(tmp_path / "test.txt"), "--factors", "2",
-             "-m", "precision@1", "--format", "json")  # fmt: skip
-    status, printed, _ = command(*words, "--convention", "implicit")
-    assert status == 0
-    assert json.loads(printed)["convention"] == "implicit"
-    assert json.loads(printed)["metrics"]["precision@1"]["std"] is None
-    status, _, said = command(*words, "--convention", "none")
-    assert status == 2
-    assert "there is no convention 'none'" in said

@@ -13,10 +13,7 @@ from scipy import sparse
 from tries import Tries
 
 import sparse_eval as se
-from sparse_eval.cli.opening import open_propensity
-from sparse_eval.cli.table_options import TableColumns
 from sparse_eval.datasets import load
-from sparse_eval.inputs.kinds import Kind
 from sparse_eval.models.sweep import sweep
 
 pytestmark = [
@@ -36,7 +33,6 @@ FRAME = CLICKS.to_frame()
 OTHERS = {"als": MODEL, "popularity": se.baselines.popularity(HOLDOUT)}
 LISTS = se.top_k(MODEL, k=5, seen=HOLDOUT.train)
 LABELLED = se.Rankings.from_topk(LISTS.ids, users=HOLDOUT.users, items=HOLDOUT.items)
-PLANS = FRAME[["user"]].drop_duplicates().assign(plan="a")
 
 #: A damaged file of a few kilobytes may claim to be large. This much more than before, in MiB,
 #: is what a whole run may take: readers work in blocks, and parsers keep caches.
@@ -59,10 +55,6 @@ def saved_split(path: Path) -> None:
 
 def saved_evaluation(path: Path) -> None:
     se.evaluate_model(MODEL, HOLDOUT, "ndcg@{5,10},coverage@5", baselines=True).save(path.parent)
-
-
-def saved_in_parquet(path: Path) -> None:
-    se.evaluate_model(MODEL, HOLDOUT, "ndcg@5").save(path.parent, table="parquet")
 
 
 def saved_folds(path: Path) -> None:
@@ -151,12 +143,6 @@ def of_model(path: Path) -> object:
     return se.evaluate_model(path, HOLDOUT, "mrr@5")
 
 
-def labelled_factors(path: Path) -> None:
-    factors(path)
-    np.save(path.parent / "user_ids.npy", HOLDOUT.users.to_numpy(str))
-    np.save(path.parent / "item_ids.npy", HOLDOUT.items.to_numpy(str))
-
-
 def of_folder(path: Path) -> object:
     return se.evaluate_model(path.parent, *PARTS)
 
@@ -180,10 +166,6 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "clicks.npz": (lambda path: sparse.save_npz(path, TRAIN), load),
     "als.npz": (lambda path: se.save_model(MODEL, path), of_model),
     "knn.npz": (lambda path: se.baselines.item_knn(HOLDOUT).save(path), of_model),
-    "dense.npy": (
-        lambda path: np.save(path, (TRAIN.T @ TRAIN).toarray()),
-        lambda path: se.evaluate_model(path, *PARTS),
-    ),
     "factors/user_factors.npy": (factors, of_folder),
     "csr/indptr.npy": (csr_folder, lambda path: se.evaluate_model(MODEL, path.parent, *PARTS[1:])),
     "csr/indices.npy": (csr_folder, lambda path: se.evaluate_model(MODEL, path.parent, *PARTS[1:])),
@@ -192,7 +174,6 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "ev/summary.json": (saved_evaluation, lambda path: _load(path.parent)),
     "ev/totals.npz": (saved_evaluation, lambda path: _load(path.parent)),
     "ev/per_user.csv": (saved_evaluation, lambda path: _load(path.parent)),
-    "ev2/per_user.parquet": (saved_in_parquet, lambda path: _load(path.parent)),
     "cv/cross_validation.json": (
         saved_folds,
         lambda path: se.CrossValidation.load(path.parent).summary(),
@@ -203,18 +184,9 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
         text("user,plan\n" + "".join(f"{u},{'ab'[i % 2]}\n" for i, u in enumerate(HOLDOUT.users))),
         segmented,
     ),
-    "plans.tsv.gz": (
-        lambda path: PLANS.to_csv(path, sep="\t", index=False),
-        segmented,
-    ),
-    "plans.parquet": (lambda path: PLANS.to_parquet(path, index=False), segmented),
     "candidates.csv": (
         lambda path: FRAME[["user", "item"]].to_csv(path, index=False),
         lambda path: se.evaluate_model(MODEL, HOLDOUT, "ndcg@5", candidates=path),
-    ),
-    "counted.txt": (
-        text("".join(f"5 {' '.join(str((i * j) % 11) for j in range(5))}\n" for i in range(30))),
-        lambda path: load(path, format="adjacency", counts=True),
     ),
     "ml/ratings.csv": (
         text(
@@ -222,18 +194,6 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
             + "".join(f"{i % 9},{i % 7},3.5,97830{i:04}\n" for i in range(60))
         ),
         lambda path: load(path.parent),
-    ),
-    "labelled/user_ids.npy": (
-        labelled_factors,
-        lambda path: se.evaluate_model(path.parent, HOLDOUT, "mrr@5"),
-    ),
-    "trec/run.txt.gz": (
-        lambda path: se.trec.write_run(LABELLED, path),
-        se.trec.read_run,
-    ),
-    "propensity.csv": (
-        text("item,propensity\n" + "".join(f"{item},0.5\n" for item in HOLDOUT.items)),
-        lambda path: open_propensity(path, TableColumns(), Kind.CSV),
     ),
     "tables/recs.csv": (tables("csv"), evaluated),
     "tables/truth.csv": (tables("csv"), evaluated),

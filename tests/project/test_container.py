@@ -78,14 +78,3 @@ def test_the_job_scores_a_folder(
     assert status == 0, said
     assert "als.npz" in printed
     assert (tmp_path / "results" / "table.csv").exists()
-
-
-@pytest.mark.parametrize("page", ["training.md", "containers.md"])
-def test_commands_of_the_pages_have_their_options(page: str) -> None:
-    text = (FOLDER.parent / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S)
-    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
-    for program, name, *words in lines:
-        assert program == "sparse-eval"
-        assert {word for word in words if word.startswith("-")} <= options_of(name)
-    assert bool(lines) == (page == "training.md")

@@ -86,13 +86,6 @@ def test_page_of_a_convention(name: str, extension: Any) -> None:
     assert len(re.findall(r"^\| `(.+?)` \| ([\d.]+) \| ([\d.]+) \|$", example, re.M)) >= 3
 
 
-def test_table_of_conventions_leads_to_their_pages(extension: Any) -> None:
-    source = [(DOCS / "guide" / "conventions.md").read_text(encoding="utf-8")]
-    extension("convention_pages").link_names(None, "guide/conventions", source)
-    linked = re.findall(r"^\| \[([\w-]+)\]\(../conventions/\1\.md\)", source[0], re.M)
-    assert [STANDARD.name, *linked] == list(CONVENTIONS)
-
-
 def test_table_of_metrics_leads_to_their_pages(extension: Any) -> None:
     source = [(DOCS / "metrics" / "index.md").read_text(encoding="utf-8")]
     extension("metric_pages").link_names(None, "metrics/index", source)

@@ -53,13 +53,6 @@ def test_names_of_evaluations(tmp_path: Path) -> None:
     assert "a\\ud800" in page.read_text(encoding="utf-8")
 
 
-def test_names_of_cross_validated_models(tmp_path: Path) -> None:
-    models = {name: {"factors": 2, "iterations": 1} for name in ("a\ud800", "b")}
-    cv = se.cross_validate(None, models, "ndcg@10", splits=[HOLDOUT, HOLDOUT], out=tmp_path)
-    assert list(cv.models) == ["a\\ud800", "b"]
-    assert se.CrossValidation.load(tmp_path).summary().equals(cv.summary())
-
-
 def test_a_folder_named_like_a_checkpoint(folder: Path, tmp_path: Path, command: Command) -> None:
     (tmp_path / "x.npz").mkdir()
     se.save_model(se.baselines.popularity(HOLDOUT), tmp_path / "good.npz")

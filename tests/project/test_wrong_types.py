@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from raising import raises
 from scipy import sparse
 from tensors import CUDA, Tensor
 
@@ -213,57 +214,37 @@ def test_a_wrong_type_is_taken_or_refused(
                 pytest.fail(f"{argument}, {what}: {type(error).__name__}: {error}")
 
 
+DICTS: list[tuple[Callable[[Any], object], Any, Any]] = [
+    (Rankings.from_topk, {"ann": ["x", "y"], "bob": ["y"]}, ["x", "y", "y"]),
+    (Rankings.from_scores, {"ann": {"x": 0.9, "y": 0.1}, "bob": {"y": 0.5}}, ["x", "y", "y"]),
+    (Relevance.from_csr, {"ann": {"y": 1}, "bob": {"x": 2, "y": 1}}, ["y", "x", "y"]),
+    (Relevance.from_csr, {"ann": ["y"], "bob": ["x", "y"]}, ["y", "x", "y"]),
+]
+
+
+@pytest.mark.parametrize(("function", "d", "items"), DICTS)
+def test_the_frame_that_a_message_makes_of_dicts_is_right(
+    function: Callable[[Any], object], d: Any, items: list[str]
+) -> None:
+    with pytest.raises(se.SparseEvalError) as caught:
+        function(d)
+    frame, call = str(caught.value).partition("; with df = ")[2].split(" give ")
+    names = {"pandas": pd, "Rankings": Rankings, "Relevance": Relevance, "d": d}
+    made = eval(call, names | {"df": eval(frame, names)})  # noqa: S307
+    assert made.items_index[made.items].tolist() == items
+
+
 def test_names_the_call_that_is_right() -> None:
-    def says(function: Callable[[Any], object], value: object) -> str:
-        with pytest.raises(se.SparseEvalError) as caught:
-            function(value)
-        return str(caught.value)
-
-    columns = "is a DataFrame with the columns user, item, score, rank;"
-    for function in (Rankings.from_topk, Rankings.from_positions, Rankings.from_scores):
-        assert columns in says(function, FRAME)
-        assert "Rankings.from_frame(df, user=…, item=…, rank=…)" in says(function, FRAME)
-    assert "Relevance.from_frame(df, user=…, item=…, gain=…)" in says(Relevance.from_csr, FRAME)
-
-    def train(value: object) -> object:
-        return se.evaluate_model(FACTORS, value, MATRIX, "ndcg@2")
-
-    def seen(value: object) -> object:
-        return se.top_k(FACTORS, 2, seen=value)
-
-    for function, name in ((train, "train"), (seen, "seen")):
-        assert f"{name} names users by id" in says(function, FRAME)
-        assert "scipy.sparse.csr_matrix(x) of a dense array" in says(function, np.eye(3, 4))
-    assert ".to_numpy() of a frame" in says(lambda x: se.top_k((x, FACTORS[1]), 2), FRAME)
-    dense = says(Rankings.from_positions, np.ones((3, 4)) / 2)
-    assert "Rankings.from_scores(x) scores" in dense
-    assert "Rankings.from_topk(x) takes item ids" in dense
-    assert "Rankings.from_scores(x) takes scores" in says(Rankings.from_topk, np.eye(2))
-    assert "Rankings.from_positions(x) takes positions" in says(Rankings.from_topk, MATRIX)
-    truth = Relevance.from_csr(MATRIX)
-    swapped = says(lambda lists: se.evaluate(truth, lists, "mrr"), LISTS)
-    assert "evaluate takes the lists first" in swapped
-
-
-def test_the_frame_that_a_message_makes_of_dicts_is_right() -> None:
-    run = {"ann": {"x": 0.9, "y": 0.1}, "bob": {"y": 0.5}}
-    qrels = {"ann": {"y": 1}, "bob": {"x": 2, "y": 1}}
-    recs = {"ann": ["x", "y"], "bob": ["y"]}
-    liked = {"ann": ["y"], "bob": ["x", "y"]}
-    names = {"pandas": pd, "Rankings": Rankings, "Relevance": Relevance}
-
-    def made(function: Callable[[Any], object], d: dict[str, Any]) -> Any:
-        with pytest.raises(se.SparseEvalError) as caught:
-            function(d)
-        frame, call = str(caught.value).partition("; with df = ")[2].split(" give ")
-        df = eval(frame, names | {"d": d})  # noqa: S307
-        return eval(call, names | {"df": df})  # noqa: S307
-
-    for function in (Rankings.from_topk, Rankings.from_positions, Rankings.from_scores):
-        for lists in (run, recs):
-            rankings = made(function, lists)
-            assert rankings.items_index[rankings.items].tolist() == ["x", "y", "y"]
-    assert made(Relevance.from_csr, qrels).gains.tolist() == [1.0, 2.0, 1.0]
-    assert made(Relevance.from_csr, liked).gains.tolist() == [1.0, 1.0, 1.0]
-    ev = se.evaluate(made(Rankings.from_scores, run), made(Relevance.from_csr, qrels), "mrr")
-    assert ev["mrr"] == 0.75
+    calls: list[Callable[[], object]] = [
+        lambda: Rankings.from_topk(FRAME),
+        lambda: Rankings.from_topk(np.eye(2)),
+        lambda: Rankings.from_topk(MATRIX),
+        lambda: Rankings.from_positions(np.ones((3, 4)) / 2),
+        lambda: Relevance.from_csr(FRAME),
+        lambda: se.evaluate_model(FACTORS, FRAME, MATRIX, "ndcg@2"),
+        lambda: se.top_k((FRAME, FACTORS[1]), 2),
+        lambda: se.evaluate(Relevance.from_csr(MATRIX), LISTS, "mrr"),
+    ]
+    for call in calls:
+        with raises(se.SparseEvalError):
+            call()

@@ -1,0 +1,289 @@
+"""Each command with each of its options: it ends well, and not as without the option."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import reporting
+import typer
+from commands import Command
+
+import sparse_eval as se
+from sparse_eval.cli import app
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+BASES = {
+    "demo": "--users 40 --items 30 --factors 2 --iterations 1 -m ndcg@5",
+    "run": "d/a/clicks.csv -m ndcg@5 --out o",
+    "split": "d/a/clicks.csv --out o",
+    "train": "d/a/clicks.csv --out o.npz",
+    "tune": "d/a/clicks.csv --factors 2 --iterations 1 -m ndcg@5 --out o",
+    "score": "d/clicks.npz --train d/a/clicks.csv --validation d/b/clicks.csv -m ndcg@5",
+    "evaluate": "d/recs.csv d/truth.csv -m ndcg@2",
+    "recommend": "d/clicks.npz d/a/clicks.csv -k 2",
+    "compare": "d/results -m ndcg@5",
+    "report": "d/results -m ndcg@5",
+    "metrics": "",
+}
+
+#: What is given with an option, after what both calls have: other options, or another file.
+VALUES = {
+    "evaluate --allow-seen": "--train d/truth.csv /",
+    "--alpha": "3",
+    "--at": "2019-11-20",
+    "tune --at": "--test-at 2019-12-01 / 2019-11-20",
+    "--b": "--model bm25 / 0.1",
+    "--by": "d/plans.csv",
+    "--candidates": "d/a/some.csv",
+    "evaluate --candidates": "d/recs.csv",
+    "--checkpoints": "--validation d/b/clicks.csv / c",
+    "--click-history": "behaviors.tsv /",
+    "--convention": "sklearn",
+    "--correction": "bh",
+    "--counts": "counted.txt /",
+    "--encoding": "utf-16.csv / utf-16",
+    "--event": "--keep buy / type",
+    "--factors": "3",
+    "--fail-under": "ndcg@5=2",
+    "evaluate --fail-under": "ndcg@2=2",
+    "--fold-in": "--method users / 0.5",
+    "--format": "json",
+    "--fraction": "0.5",
+    "--gain": "worth",
+    "--gap": "--method temporal / 2D",
+    "--history": "h.jsonl",
+    "report --history": "d/h.jsonl",
+    "--input-format": "counted.csv / adjacency",
+    "--item": "page",
+    "--item-groups": "-m calibration@2 --train d/truth.csv / d/groups.csv",
+    "--item-names": "d/items.csv",
+    "--item-vectors": "-m diversity(similarity=vectors)@2 / d/vectors.csv",
+    "--items": "20",
+    "--iterations": "2",
+    "--k": "3",
+    "--k1": "--model bm25 / 50",
+    "--keep": "--event type / buy",
+    "--keep-best": "--validation d/b/clicks.csv --checkpoints c /",
+    "--keep-repeats": "--method last-n /",
+    "--learning-rate": "--model bpr / 0.5",
+    "--level": "--format json / 0.9",
+    "--max-failed": "d/broken.npz / 1",
+    "--method": "last-n",
+    "--metric": "mrr@10",
+    "train --metric": "--validation d/b/clicks.csv / mrr@10",
+    "--min-item-interactions": "12",
+    "--min-user-interactions": "12",
+    "--min-value": "3",
+    "--model": "bpr",
+    "--monitor": "d/other.npz -m recall@20 / recall@20",
+    "tune --monitor": "-m recall@20 / recall@20",
+    "--n": "--method last-n / 2",
+    "--neighbors": "--model cosine / 2",
+    "--no-counts": "counted.txt /",
+    "--no-header": "numbers.csv --user 0 --item 1 /",
+    "--no-history": "behaviors.tsv /",
+    "--no-relevant": "zero",
+    "--only-known": "--method temporal /",
+    "--order": "--method users / time",
+    "--out": "other",
+    "train --out": "other.npz",
+    "recommend --out": "other.jsonl",
+    "--patience": "--validation d/b/clicks.csv / 1",
+    "tune --patience": "--iterations 9 / 1",
+    "--prometheus": "p.prom",
+    "--propensity": "-m recall(weights=ips)@2 / d/propensity.csv",
+    "--rank": "place",
+    "--regularization": "9",
+    "--safe-csv": "--format csv /",
+    "evaluate --safe-csv": "--per-user --format csv /",
+    "score --safe-csv": "d/other.npz --format csv /",
+    "--score": "points",
+    "--seed": "1",
+    "--sep": "carets.csv / ^",
+    "--skip-bad-lines": "bad.csv /",
+    "--split": "d/split",
+    "--test": "wilcoxon",
+    "--test-at": "--at 2019-11-20 / 2019-12-01",
+    "--threshold": "2",
+    "--ties": "pessimistic",
+    "--timestamp": "--method temporal / day",
+    "--title": "Other",
+    "--tolerance": "--fail-if-worse / ndcg@5=1",
+    "--train": "d/a/clicks.csv",
+    "evaluate --train": "-m novelty@2 / d/truth.csv",
+    "--trials": "--factors 2,3 / 1",
+    "--user": "visitor",
+    "evaluate --user": "--score points / visitor",
+    "--users": "20",
+    "recommend --users": "U1,U2",
+    "compare --users": "same",
+    "report --users": "same",
+    "--validation": "d/b/clicks.csv",
+    "train --validation": "--patience 1 / d/b/clicks.csv",
+    "--value": "amount",
+    "--without-list": "exclude",
+}
+
+#: Defaults, and what makes no difference here: to these users, results, and recommendations.
+SAME = {"--click-history", "--counts", "--header", "--no-progress", "compare --users",
+        "report --users", "recommend --value"}  # fmt: skip
+
+#: Calls whose other words would conflict with the option.
+OTHER_BASES = {
+    "score --split": "d/clicks.npz -m ndcg@5",
+    "score --train": "d/clicks.npz --validation d/b/clicks.csv -m ndcg@5",
+    "score --validation": "d/clicks.npz --train d/a/clicks.csv -m ndcg@5",
+}
+
+#: Files with other users or items than the rest, that need models of their own.
+LEARNT = {"behaviors": "behaviors.tsv", "counted": "counted.txt"}
+
+COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+OPTIONS = [
+    f"{name} {option}"
+    for name, command in COMMANDS.items()
+    for parameter in command.params
+    for option in (*parameter.opts, *parameter.secondary_opts)
+    if option.startswith("--") and option != "--scheduler"  # see test_scoring.py
+]
+
+
+def write_events(folder: Path, clicks: pd.DataFrame) -> None:
+    """Write events in every form that options of loading are for."""
+    folder.mkdir()
+    turned = clicks.iloc[::-1].reset_index(drop=True)
+    frame = clicks.assign(
+        visitor=turned["user"], page=turned["item"], day=turned["timestamp"],
+        value=clicks.index % 5 + 1, amount=clicks.index % 3 + 1,
+        type=np.where(clicks.index % 3, "buy", "view"),
+    )  # fmt: skip
+    for name in ("clicks.csv", "bad.csv"):
+        frame.to_csv(folder / name, index=False)
+    with (folder / "bad.csv").open("a") as file:
+        file.write("U1\n")
+    frame.to_csv(folder / "carets.csv", sep="^", index=False)
+    frame.to_csv(folder / "utf-16.csv", encoding="utf-16", index=False)
+    ids = clicks[["user", "item"]]
+    ids.iloc[::2].to_csv(folder / "some.csv", index=False)
+    ids.to_csv(folder / "numbers.csv", header=False, index=False)
+    baskets = clicks["item"].str[1:].groupby(clicks["user"].str[1:].astype(int)).unique()
+    lines = [f"{len(items)} {' '.join(items)}\n" for items in baskets]
+    for name in ("counted.txt", "counted.csv"):
+        (folder / name).write_text("".join(lines))
+    lines = [
+        f"{i}\t{row.user}\t11/{1 + i % 9}/2019 9:05:58 AM\tI1 I2\t{row.item}-1 I3-0\n"
+        for i, row in enumerate(ids.itertuples())
+    ]
+    (folder / "behaviors.tsv").write_text("".join(lines))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    clicks = se.datasets.synthetic(n_users=40, n_items=30, seed=1).to_frame()
+    repeated = clicks.iloc[::7].assign(timestamp=clicks["timestamp"].max() + 1)
+    late = clicks["timestamp"] > clicks["timestamp"].quantile(0.75)
+    clicks.loc[clicks["item"] == "I3", "timestamp"] = clicks["timestamp"].max()
+    write_events(folder / "a", pd.concat([clicks[~late], clicks[late][::2], repeated],
+                                         ignore_index=True))  # fmt: skip
+    write_events(folder / "b", clicks[late][1::2].reset_index(drop=True))
+    for name in ("clicks.csv", *LEARNT.values()):
+        train = se.datasets.load(folder / "a" / name).matrix()
+        model = se.train_als(train, factors=4, iterations=2)
+        se.save_model(model, (folder / name).with_suffix(".npz"))
+    holdout = se.split.random(se.datasets.load(folder / "a" / "clicks.csv"), seed=0)
+    holdout.save(folder / "split")
+    other = se.train_als(se.datasets.load(folder / "a" / "clicks.csv").matrix(), factors=2)
+    se.save_model(other, folder / "other.npz")
+    (folder / "broken.npz").write_bytes(b"")
+    recs = pd.DataFrame({"user": [*"aaabbbc"], "item": [*"xyzzxyx"], "score": [5, 5, 1, 9, 9, 9, 1],
+                         "points": range(7), "place": [3, 2, 1, 2, 3, 1, 1]})  # fmt: skip
+    truth = pd.DataFrame({"user": [*"aabcd"], "item": [*"yzxxy"], "gain": [1, 3, 2, 0, 1],
+                          "worth": [2, 1, 1, 1, 1]})  # fmt: skip
+    turned = {"user": [*"bbbaaac"], "item": [*"zyxxyzy"]}
+    recs.assign(visitor=turned["user"], page=turned["item"]).to_csv(folder / "recs.csv")
+    truth.assign(visitor=truth["user"], page=truth["item"]).to_csv(folder / "truth.csv")
+    items = pd.DataFrame({"item": [*"xyz"]})
+    items.assign(group=[0, 1, 0]).to_csv(folder / "groups.csv", index=False)
+    items.assign(a=[1, 0, 1], b=[0, 1, 1]).to_csv(folder / "vectors.csv", index=False)
+    items.assign(chance=[0.5, 0.2, 1]).to_csv(folder / "propensity.csv", index=False)
+    for name, ev in reporting.three().items():
+        ev.save(folder / "results" / name)
+        for night in (1, 2):
+            se.History(folder / "h.jsonl").append(ev, "good", time=f"2026-11-0{night}T03:00Z")
+    pd.DataFrame({"user": range(240), "plan": ["free", "paid"] * 120}).to_csv(
+        folder / "plans.csv", index=False
+    )
+    pd.DataFrame({"item": range(60), "title": [f"film {n}" for n in range(60)]}).to_csv(
+        folder / "items.csv", index=False
+    )
+    return folder
+
+
+def left_in(folder: Path) -> dict[str, str]:
+    """Return a digest of each file that holds no times, and the names of the others."""
+    digests = {}
+    for path in folder.rglob("*"):
+        content = path.read_bytes() if path.suffix in (".npz", ".html") and path.is_file() else b""
+        if path.name == "study.jsonl":
+            content = path.read_bytes().partition(b"\n")[0]
+        digests[str(path.relative_to(folder))] = hashlib.sha256(content).hexdigest()
+    return digests
+
+
+Outcome = tuple[int, str, str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[tuple[str, ...], Outcome]:
+    return {}
+
+
+@pytest.fixture
+def outcome(
+    command: Command,
+    data: Path,
+    known: dict[tuple[str, ...], Outcome],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Outcome]:
+    """Run a command in its own folder, once: its status, what it printed and said, and left."""
+
+    def run(*words: str) -> Outcome:
+        if words not in known:
+            folder = tmp_path / str(len(known))
+            folder.mkdir()
+            (folder / "d").symlink_to(data)
+            monkeypatch.chdir(folder)
+            status, printed, said = command(*words)
+            known[words] = status, printed, re.sub(r"\d+\.\d s", "", said), left_in(folder)
+        return known[words]
+
+    return run
+
+
+@pytest.mark.parametrize("given", OPTIONS)
+def test_option(outcome: Callable[..., Outcome], given: str) -> None:
+    name, option = given.split()
+    value = VALUES.get(given, VALUES.get(option, ""))
+    context, _, value = f" {value} ".rpartition(" / ")
+    base, words = OTHER_BASES.get(given, BASES[name]), shlex.split(context)
+    if words and "." in words[0] and "/" not in words[0]:  # another file of events
+        file = words.pop(0)
+        base = base.replace("clicks.csv", file)
+        if (stem := Path(file).stem) in LEARNT:
+            base = base.replace("clicks.npz", f"{stem}.npz")
+    line = (name, *shlex.split(base), *words)
+    status, printed, said, left = outcome(*line, option, *shlex.split(value))
+    assert status in (0, 3), said  # 3: not good enough
+    if option not in SAME and given not in SAME:
+        assert (status, printed, said, left) != outcome(*line)
