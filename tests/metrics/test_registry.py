@@ -164,13 +164,6 @@ def test_refuses_wrong_values_of_a_formula(wrong: Any) -> None:
         se.evaluate(LISTS, GAINS, "wrong@3", num_threads=1)
 
 
-@pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0)])
-def test_refuses_values_that_are_not_one_number(wrong: Any) -> None:
-    se.register_metric("wrong", "no number", over="lists", per_user=False)(lambda lists: wrong)
-    with raises(InvalidMetricError, metric="wrong@3"):
-        se.evaluate(LISTS, GAINS, "wrong@3")
-
-
 def test_refuses_a_micro_average_without_a_pair() -> None:
     average = Choice("average", ("macro", "micro"), "how")
     se.register_metric("single", "no pair", options=[average])(lambda s, average: s.hits)
@@ -199,13 +192,6 @@ def test_keeps_inputs_from_being_changed_by_formulas() -> None:
             se.evaluate(LISTS, GAINS, name, train=train)
     assert LISTS.lengths.tolist() == [3, 3]
     assert train.indices.tolist() == [0, 1]
-
-
-def test_computes_exponential_gains_for_formulas_that_use_them() -> None:
-    se.register_metric("raised", "ndcg of 2^g − 1", uses=["exp"])(lambda s: s.dcg_exp / s.idcg_exp)
-    values = se.evaluate(LISTS, GAINS, "raised@3").values("raised@3")
-    expected = se.evaluate(LISTS, GAINS, "ndcg(gain=exp)@3").values("ndcg(gain=exp)@3")
-    assert values.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp", "judged"])
@@ -281,13 +267,6 @@ def test_registered_metrics_load_no_entry_points(
 def test_definitions_pickle_by_name(name: str) -> None:
     assert pickle.loads(pickle.dumps(REGISTRY[name])) is REGISTRY[name]  # noqa: S301
     assert len(pickle.dumps(REGISTRY[name])) < 100
-
-
-def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
-    se.register_metric("passing", "registered here only")(lambda s: s.hits)
-    pickled = pickle.dumps(REGISTRY.pop("passing"))
-    with raises(InvalidMetricError, metric="passing"):
-        pickle.loads(pickled)  # noqa: S301
 
 
 @pytest.mark.parametrize("name", REGISTRY)
