@@ -86,19 +86,6 @@ def test_groups_are_distinguished_by_type_and_not_by_scale() -> None:
         assert ev["calibration"] == expected
         same = np.full((2, 2), weight)
         assert se.evaluate(*data, train=train, items=se.ItemData(groups=same))["calibration"] == 0.0
-    frame = pd.DataFrame([[1, 0], [0, 1]])
-    assert (
-        se.evaluate(*data, train=train, items=se.ItemData(groups=frame))["calibration"] == expected
-    )
-
-
-def test_keyed_groups_may_have_more_items() -> None:
-    relevance = se.Relevance.from_csr(csr_matrix(np.eye(2)), items=["a", "b"])
-    lists = se.Rankings.from_topk([[0], [1]])
-    more = {"a": 1, "b": 2, "c": 3, "d": 4}
-    assert (
-        se.evaluate(lists, relevance, "coverage", items=se.ItemData(groups=more))["coverage"] == 0.5
-    )
 
 
 def test_many_groups_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,11 +151,6 @@ def test_explicit_zeros_in_train_are_not_in_the_history() -> None:
     assert np.isnan(ev.values("calibration@1")[1])
     same = SMALL.evaluate(["calibration@1"], train=se.Relevance.from_csr(shown))
     np.testing.assert_array_equal(same.columns, ev.columns)
-    vectors = SMALL.evaluate(
-        ["diversity(similarity=vectors)@2"], items=se.ItemData(vectors=VECTORS.tolist())
-    )
-    plain = SMALL.evaluate(["diversity(similarity=vectors)@2"])
-    np.testing.assert_array_equal(vectors.columns, plain.columns)
 
 
 def test_smaller_and_larger_training_data_are_aligned() -> None:

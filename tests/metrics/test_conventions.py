@@ -124,13 +124,6 @@ def test_rectools_fills_every_slot() -> None:
     for metric in ("ndcg", "ndcg@1000000000"):
         with raises(InvalidMetricError, metric=metric):
             se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention="rectools")
-    mixed = se.evaluate(
-        LISTS, WITHOUT_ZEROS, ["ndcg@3", "recall", "mrr@5000000"], convention="rectools"
-    )
-    assert (
-        mixed["ndcg@3"]
-        == se.evaluate(LISTS, WITHOUT_ZEROS, "ndcg@3", convention="rectools")["ndcg@3"]
-    )
 
 
 def test_refuses_data_without_any_user_that_counts() -> None:
@@ -144,9 +137,6 @@ def test_stored_zeros_that_the_library_counts_are_an_error(convention: str) -> N
     metric = "recall@3" if "recall" not in CONVENTIONS[convention].uncut else "recall"
     with raises(InvalidDataError):
         se.evaluate(LISTS, GAINS, metric, convention=convention)
-    labelled = se.Relevance.from_csr(GAINS, users=list("abcde"), items=list("ijklmnop"))
-    with raises(InvalidDataError):
-        se.evaluate(LISTS, labelled, metric, convention=convention)
     expected = se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention=convention)
     stated = se.Relevance.from_csr(GAINS, threshold=1)
     assert np.array_equal(
@@ -190,11 +180,9 @@ def test_what_has_no_cutoff_is_of_the_list_or_of_all_candidates() -> None:
     relevant = csr_matrix(([1.0], ([0], [2])), shape=(1, 8))  # behind items 7 to 3
     train = csr_matrix((1, 8))
     metrics = ["mrr", "ndcg@3"]
-    values = {
-        name: se.evaluate_model((users, items), train, relevant, metrics, convention=name)["mrr"]
-        for name in ("trec_eval", "lightfm", "cornac")
-    }
-    assert values == {"trec_eval": 0, "lightfm": 1 / 6, "cornac": 1 / 6}
+    for name, expected in (("trec_eval", 0), ("lightfm", 1 / 6), ("cornac", 1 / 6)):
+        ev = se.evaluate_model((users, items), train, relevant, metrics, convention=name)
+        assert ev["mrr"] == expected
     with raises(InvalidMetricError):
         se.evaluate(LISTS, GAINS, "map@3", convention="cornac")
 

@@ -10,7 +10,7 @@ import numpy as np
 import oracle
 import pytest
 from cases import N_ITEMS, Case, cases, spelled, to_csr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from raising import raises
 from scipy.sparse import csr_matrix
@@ -96,6 +96,7 @@ def test_users_without_relevant_items_count(case: Case) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@settings(max_examples=40)
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
     case = complete(case)

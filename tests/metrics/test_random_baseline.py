@@ -162,15 +162,15 @@ def test_random_lists_scatter_around_the_expectation(
     )
     protocol = se.Protocol(spelled_at(k, convention), convention=convention)
     draws = []
-    for _ in range(60):
+    for _ in range(30):
         lists = se.Rankings.from_scores(rng.random(pool.shape), seen=csr_matrix(~pool))
         ev = se.evaluate(lists, gains, protocol, **more)
         draws.append(list(ev.mean().values()))
-    means, errors = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / math.sqrt(60)
+    means, errors = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / math.sqrt(30)
     summary = ev.summary()
     spread = np.hypot(errors, summary["random_se"].to_numpy())
     off = np.abs(summary["random"].to_numpy() - means)
-    far = ~(off <= 4.5 * spread + 1e-12) & ~np.isnan(means)
+    far = ~(off <= 4.5 * spread + 1e-6) & ~np.isnan(means)
     assert not far.any(), list(zip(summary.index[far], off[far], spread[far], strict=True))
 
 

@@ -61,7 +61,7 @@ def labelled(rows: np.ndarray, names: list[str], **options: int) -> se.Evaluatio
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.permutations(range(N_USERS)), st.integers(1, 4))
 def test_neither_order_nor_threads_change_a_bit(order: list[int], threads: int) -> None:
     names = [*DRAWN, "ndcg@4", "recall(average=micro)@3", "mrr"]

@@ -96,12 +96,15 @@ def test_novelty_that_leaves_nothing_out_is_exact() -> None:
     assert drawn["random_se"].isna().all()  # nobody has what is listed: no list has a value
 
 
-def test_parts_of_a_history_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "value"), [("_LOOKUPS_AT_ONCE", 7), ("_ITEMS_AT_ONCE", 3)])
+def test_parts_of_a_history_give_the_same_bits(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lists, gains, more = problem("train")
     names = ["serendipity(form=cosine)@6"]
     whole = se.evaluate(lists, gains, names, train=more["train"])
     expected = whole.summary()
-    monkeypatch.setattr("sparse_eval.inputs.training._LOOKUPS_AT_ONCE", 7)
+    monkeypatch.setattr(f"sparse_eval.inputs.training.{limit}", value)
     again = se.evaluate(lists, gains, names, train=more["train"])
     np.testing.assert_array_equal(again.values(names[0]), whole.values(names[0]))
     assert again.summary().equals(expected)

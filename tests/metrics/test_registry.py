@@ -53,14 +53,8 @@ def test_evaluates_a_formula_over_lists() -> None:
     def largest_id(lists: Lists) -> np.ndarray:
         return np.maximum.reduceat(lists.items, lists.indptr[:-1]).astype(np.float64)
 
-    @se.register_metric("listed", "items of all lists", over="lists", per_user=False)
-    def listed(lists: Lists) -> float:
-        return float(len(lists.items))
-
-    ev = se.evaluate(LISTS, GAINS, ["largest_id@2", "listed@2"])
+    ev = se.evaluate(LISTS, GAINS, "largest_id@2")
     assert ev.values("largest_id@2").tolist() == [1.0, 3.0]
-    assert ev["listed@2"] == 4.0
-    assert ev.per_user.columns.tolist() == ["largest_id@2"]
 
 
 def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics() -> None:

@@ -26,14 +26,6 @@ def test_keeps_each_metric_once_in_the_order_requested() -> None:
     assert request.no_relevant == "exclude"
 
 
-def test_takes_what_it_leaves_open_from_the_convention() -> None:
-    request = Request.parse(se.Protocol("ndcg@5", convention="trec_eval"))
-    assert request.convention is CONVENTIONS["trec_eval"]
-    assert request.no_relevant == CONVENTIONS["trec_eval"].no_relevant
-    protocol = se.Protocol("ndcg@5", convention="trec_eval", no_relevant="zero")
-    assert Request.parse(protocol).no_relevant == "zero"
-
-
 @pytest.mark.parametrize(
     ("metrics", "given"),
     [

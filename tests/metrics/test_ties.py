@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby, permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import oracle
 import pytest
 from cases import gains, to_csr
+from evaluations import saved
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from raising import raises
