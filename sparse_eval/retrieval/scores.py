@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, read_only
-from ..core.csr import canonical_csr, entry_position
+from ..core.csr import canonical_csr
 from ..core.locks import ThreadLock
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
@@ -193,45 +193,22 @@ class FunctionScores:
                 raise InvalidDataError(
                     f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
                 )
-            if scores.dtype.kind != "f":
-                _check_whole_numbers(scores, name)
             return np.array(scores, np.float64, order="C")
-
-
-def _check_whole_numbers(scores: AnyArray, name: str) -> None:
-    """Raise unless float64 holds them all."""
-    largest = max(int(scores.max(initial=0)), -int(scores.min(initial=0)))
-    if largest > 1 << 53:
-        raise InvalidDataError(
-            f"{name} holds the whole number {largest} or its negative, which float64 may not hold; "
-            "expected scores of at most 2^53, or floats",
-            argument=name,
-        )
 
 
 def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray | CSRMatrix:
     """Return an item-item matrix in a form that kernels take, float32 or float64.
 
-    A dense one in C order is not copied, nor read: it may be memory-mapped, and scores are checked.
+    A dense one in C order is not copied, nor read: it may be memory-mapped. Scores are checked.
 
     Raises
     ------
     InvalidDataError
-        If it is not a square matrix of real numbers, or a sparse one holds numbers that are not
-        finite.
+        If it is not a square matrix of real numbers.
     """
     matrix: Any
     if sparse.issparse(weights):
         matrix = canonical_csr(weights, name, sum_duplicates=True)
-        finite = np.isfinite(matrix.data)
-        if not finite.all():
-            row, column = entry_position(matrix, int(np.argmin(finite)))
-            raise InvalidDataError(
-                f"{name} is not finite in row {row}, column {column}",
-                argument=name,
-                row=row,
-                column=column,
-            )
         if matrix.data.dtype != np.float32:
             matrix = matrix.astype(np.float64, copy=False)
     else:
