@@ -254,7 +254,7 @@ class Ranker(ABC):
         if exclude is not None:
             mask[row_numbers(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
-            raise InvalidDataError("candidates= and exclude= leave no item to choose from")
+            raise InvalidDataError("no candidates are left: there is no item to choose from")
         return mask
 
     def _progress(self, n_users: int) -> tqdm[Any]:

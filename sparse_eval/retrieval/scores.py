@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -44,25 +44,6 @@ USERS_PER_CALL = 1 << 12
 #: Functions are never called from several threads at once: those of torch and others may keep
 #: what they computed last.
 _one_call = ThreadLock()
-
-
-class Scores(Protocol):
-    """Where the scores of users come from, a row for each user and a column for each item."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of users and items."""
-
-    def name_user(self, row: int) -> int:
-        """Return the number by which a user is known where the scores come from."""
-
-    def blocks(
-        self, rows: Integers, threads: int, work: Callable[[int, int, Floats], None]
-    ) -> None:
-        """Call ``work(first, last, scores)`` for blocks of ``rows[first:last]``.
-
-        `scores`, of a row for each of them, may be overwritten. Blocks may be worked on at once.
-        """
 
 
 class ItemScores:
@@ -234,6 +215,11 @@ def users_per_call(n_items: int) -> int:
     """Return how many users a function is asked for at once, at most: a power of two."""
     most = min(CELLS_OF_CALL // max(n_items, 1), USERS_PER_CALL)
     return 1 << (max(most, 1).bit_length() - 1)
+
+
+#: Where the scores of users come from. `blocks` calls ``work(first, last, scores)`` for blocks of
+#: ``rows[first:last]``; `scores` may be overwritten, and blocks may be worked on at once.
+Scores: TypeAlias = ItemScores | FunctionScores
 
 
 class ScoreSearch(Ranker):

@@ -113,28 +113,16 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
         ("hr", {}),
         ("Two Words", {}),
         ("", {}),
-        ("custom", {"needs": ("users",)}),
-        ("custom", {"uses": ("ranks",)}),
         ("custom", {"per_user": False}),
         ("custom", {"cutoff": "maybe"}),
         ("custom", {"over": "users"}),
-        ("custom", {"range": (1, 0)}),
-        ("custom", {"options": ("x",)}),
-        ("custom", {"options": [Choice("x", (), "nothing")]}),
         ("custom", {"options": [Choice("x", ("B",), "upper case")]}),
         ("custom", {"options": [Choice("x", (1,), "a number")]}),
-        ("custom", {"options": [Number("x", "7", 0, 1, "too large")]}),
-        ("custom", {"options": [Number("x", "1", 0, 2, "twice")] * 2}),
     ],
 )
 def test_refuses_invalid_registrations(name: str, facts: dict[str, Any]) -> None:
     with raises(InvalidMetricError):
         se.register_metric(name, "nothing", **facts)(lambda s: s.hits)
-
-
-def test_refuses_formulas_that_are_not_functions() -> None:
-    with raises(InvalidMetricError, metric="custom"):
-        se.register_metric("custom", "nothing")(7)
 
 
 @pytest.mark.parametrize(
