@@ -100,6 +100,40 @@ def test_each_convention_on_the_first_user(convention: str | None) -> None:
         assert ev.n_users == n_users
 
 
+AUC_OF_ALL = ((1 + (2 + 4) / 2 * (8 - 4 - 1)) / (4 * 4), 3 / 7, 1 / 2)
+
+
+@pytest.mark.parametrize(
+    ("convention", "metric", "expected"),
+    [
+        ("tensorflow-recommenders", "recall@3", 2 / (4 + 1 + 1)),
+        ("implicit", "precision@3", 2 / (3 + 1 + 1)),
+        ("implicit", "auc@3", sum(AUC_OF_ALL) / 3),
+        ("recommenders", "ndcg@3", BINARY / (1 + d(2) + d(3)) / 3),
+        ("recommenders", "recall@3", 2 / 4 / 2),
+        ("irspack", "entropy@3", math.log(4)),
+        ("rectools", "entropy@3", -(0.9 * math.log2(0.3) + 0.1 * math.log2(0.1))),
+    ],
+)
+def test_what_some_libraries_do(convention: str, metric: str, expected: float) -> None:
+    train = csr_matrix(([1.0], ([0], [3])), shape=(5, 8))
+    ev = se.evaluate(LISTS, WITHOUT_ZEROS, metric, train=train, convention=convention)
+    assert ev[metric] == pytest.approx(expected)
+
+
+def test_irspack_ends_the_ideal_list_with_the_list() -> None:
+    short = se.Rankings.from_topk([[0, -1, -1]], shape=(1, 8))
+    gains = csr_matrix(([1.0] * 3, ([0] * 3, [0, 1, 2])), shape=(1, 8))
+    assert se.evaluate(short, gains, "ndcg@3", convention="irspack")["ndcg@3"] == 1.0
+
+
+def test_mind_notebook_counts_stored_zeros_as_hits() -> None:
+    shown = csr_matrix(([1.0, 0.0, 0.0], ([0] * 3, [2, 0, 1])), shape=(1, 8))
+    lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 8))
+    ev = se.evaluate(lists, shown, "dcg@3", convention="mind-notebook")
+    assert ev["dcg@3"] == pytest.approx(1 + d(2) + d(3))
+
+
 def test_the_numbers_of_the_tests_of_spark_with_relevance_values() -> None:
     # RankingMetricsSuite, "Ranking metrics: NDCG with relevance"
     lists = se.Rankings.from_topk(
@@ -124,12 +158,6 @@ def test_rectools_fills_every_slot() -> None:
     for metric in ("ndcg", "ndcg@1000000000"):
         with raises(InvalidMetricError, metric=metric):
             se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention="rectools")
-
-
-def test_refuses_data_without_any_user_that_counts() -> None:
-    data = (se.Rankings.from_topk([[-1], [0]]), csr_matrix([[1, 0], [0, 0]]))
-    with raises(se.SparseEvalError):
-        se.evaluate(*data, "ndcg@2", convention="trec_eval")
 
 
 @pytest.mark.parametrize("convention", REFUSING)

@@ -261,6 +261,11 @@ def test_first_positions_of_lists() -> None:
         gapped.head(0)
 
 
+def test_rbp_of_trec_eval_is_more_patient() -> None:
+    ev = se.evaluate(LISTS, GAINS, "rbp", convention="trec_eval")  # hits at ranks 3 and 5
+    assert ev["rbp"] == pytest.approx(0.1 * (0.9**2 + 0.9**4))
+
+
 def test_formulas_of_others_can_use_judgements() -> None:
     @se.register_metric("judged_twice", "judged items, and those of the list", uses=["judged"])
     def judged_twice(s: Any) -> Any:

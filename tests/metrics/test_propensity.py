@@ -198,20 +198,6 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> Non
         assert len(ev.compare(other, right).table) == len(right)
 
 
-def test_numbers_of_the_same_propensities_compare_whatever_the_order_of_items() -> None:
-    holdout = se.split.random(se.datasets.synthetic(n_users=60, n_items=40, seed=1), seed=1)
-    p = pd.Series(np.linspace(0.1, 1, len(holdout.items)), holdout.items)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    names = ["psp@5", "recall(weights=ips)@5"]
-    ev = se.evaluate_model(model, holdout, names, items=se.ItemData(propensity=p))
-    clicks = pd.DataFrame(dict(zip(("user", "item"), holdout.validation.nonzero(), strict=True)))
-    clicks = clicks.assign(user=holdout.users[clicks["user"]], item=holdout.items[clicks["item"]])
-    recs = se.recommend(model, holdout, k=5)
-    items = se.ItemData(propensity=p[::-1])
-    other = se.evaluate(recs[::-1], clicks[::-1], names, train=holdout.train, items=items)
-    assert ev.compare(other).table["difference"].abs().max() < 1e-12
-
-
 def test_propensities_are_matched_by_id() -> None:
     lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "a", "c"], "rank": [1, 2, 1]})
     truth = pd.DataFrame({"user": ["u", "v", "v"], "item": ["a", "c", "b"]})
