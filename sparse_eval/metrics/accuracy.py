@@ -197,22 +197,6 @@ def percentile_rank(s: Statistics, gain: str, average: str) -> Ratio:
     return (ranks - total_gain) / np.maximum(s.candidates - 1, 1), total_gain
 
 
-def _linear_unless_by_hits(options: Arguments) -> bool:
-    return options["normalizer"] != "hits" and options["average"] == "macro"
-
-
-def _upper_if_scaled(options: Arguments) -> float:
-    return np.inf if options["gain"] == "raw" else 1.0
-
-
-def _is_gain_linear(options: Arguments) -> bool:
-    return options["gain"] == "linear"
-
-
-def _is_largest_the_top(options: Arguments) -> bool:
-    return isinstance(options["max"], str)
-
-
 def _upper_if_normalized(options: Arguments) -> float:
     return np.inf if options["normalizer"] == "none" else 1.0
 
@@ -396,7 +380,7 @@ METRICS = (
         ),
         options=(NORMALIZER, GEOMETRIC),
         upper=_upper_if_normalized,
-        closed_form=_linear_unless_by_hits,
+        closed_form=lambda o: o["normalizer"] != "hits" and o["average"] == "macro",
     ),
     Definition(
         "mar",
@@ -493,7 +477,7 @@ METRICS = (
         options=(Number("max", "largest", 0, np.inf, "top of the scale of gains"),),
         uses=("hits",),
         closed_form=never,
-        of_largest=_is_largest_the_top,
+        of_largest=lambda o: isinstance(o["max"], str),
         source="Chapelle, Metzler, Zhang and Grinspan, 2009, CIKM, doi:10.1145/1645953.1646033",
     ),
     Definition(
@@ -513,9 +497,9 @@ METRICS = (
                 "1 for every relevant item, g / the largest gain, or g itself",
             ),
         ),
-        upper=_upper_if_scaled,
+        upper=lambda o: np.inf if o["gain"] == "raw" else 1.0,
         uses=("hits",),
-        of_largest=_is_gain_linear,
+        of_largest=lambda o: o["gain"] == "linear",
         source="Moffat and Zobel, 2008, ACM TOIS 27(1), doi:10.1145/1416950.1416952",
     ),
     Definition(

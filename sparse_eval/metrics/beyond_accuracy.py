@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items
     from .lists import Lists
     from .random_lists import RandomLists
-    from .registry import Arguments
 
 #: Steck's smoothing: the share of the history's mix that is put into the list's.
 SMOOTHING = 0.01
@@ -69,7 +68,6 @@ def popularity(lists: Lists) -> Floats:
 def diversity(lists: Lists, similarity: str) -> Floats:
     n = lists.lengths
     if similarity == "vectors":
-        assert lists.vectors is not None  # noqa: S101 - the metric is refused without them
         total = _vector_cosines(lists, lists.vectors)
     elif similarity == "groups":
         total = _vector_cosines(lists, lists.group_vectors)
@@ -176,7 +174,6 @@ def _likeness_to_history(lists: Lists, rows: Integers, items: Items, form: str) 
     """Return the mean cosine of items with the history of their users, NaN without one."""
     if form == "cosine":
         return lists.train.cosines_with_history(lists.users, rows, items)
-    assert lists.vectors is not None  # noqa: S101 - the metric is refused without them
     history = lists.picked(*lists.train.history(lists.users))
     sizes = np.diff(history.indptr)[rows]
     sums = (history @ lists.vectors)[rows]
@@ -187,7 +184,6 @@ def _likeness_to_history(lists: Lists, rows: Integers, items: Items, form: str) 
 
 def calibration(lists: Lists) -> Floats:
     groups = lists.groups
-    assert groups is not None  # noqa: S101 - the metric is refused without them
     history = lists.picked(*lists.train.history(lists.users))
     n_rows = max(_MIXES // max(groups.shape[1], 1), 1)  # users × groups are dense
     return np.concatenate(
@@ -215,14 +211,6 @@ def _mix(picks: sparse.csr_matrix, groups: sparse.csr_matrix) -> Floats:
     """Return the mean shares of groups over each user's items, NaN for a user without any."""
     mix: Floats = (picks @ groups).toarray() / np.diff(picks.indptr)[:, None]
     return mix
-
-
-def _upper_of_diversity(options: Arguments) -> float:
-    return 2.0 if options["similarity"] == "vectors" else 1.0
-
-
-def _upper_of_serendipity(options: Arguments) -> float:
-    return 2.0 if options["form"] == "vectors" else 1.0
 
 
 METRICS = (
@@ -313,7 +301,7 @@ METRICS = (
         ),
         least_cutoff=2,
         expected=random_lists.diversity,
-        upper=_upper_of_diversity,
+        upper=lambda o: 2.0 if o["similarity"] == "vectors" else 1.0,
         source="Ziegler et al., 2005, WWW, doi:10.1145/1060745.1060754",
     ),
     Definition(
@@ -366,7 +354,7 @@ METRICS = (
         needs=("train",),
         cutoff="required",
         expected=expected_serendipity,
-        upper=_upper_of_serendipity,
+        upper=lambda o: 2.0 if o["form"] == "vectors" else 1.0,
         source="Ge, Delgado-Battenfeld and Jannach, 2010, RecSys, doi:10.1145/1864708.1864761; "
         "form=cosine: Zhang, Ó Séaghdha, Quercia and Jambor, 2012, WSDM, "
         "doi:10.1145/2124295.2124300",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ class MetricColumns(NamedTuple):
             self.values[row, first:last] = np.asarray(value)
             return
         raise InvalidMetricError(
-            f"the formula of metric {metric} returned {format_value(value)} for {size} users; "
+            f"the formula of metric {metric} returned {reprlib.repr(value)} for {size} users; "
             "expected a real number for each, or a pair of numerators and denominators, which "
             "average=micro needs",
             metric=metric,
@@ -88,15 +89,6 @@ def fits(value: object, shape: tuple[int, ...]) -> bool:
     return isinstance(value, np.ndarray | np.number | int | float) and (
         np.shape(value) == shape and np.asarray(value).dtype.kind in "fiub"
     )
-
-
-def format_value(value: object) -> str:
-    """Describe what a formula returned, for an error message."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} of shape {value.shape}"
-    if isinstance(value, tuple):
-        return "(" + ", ".join(map(format_value, value)) + ")"
-    return f"a {type(value).__name__}"
 
 
 def _divide(above: Floats, below: Floats | float) -> Floats:

@@ -55,25 +55,19 @@ def check_corrected(plans: tuple[Plan, ...], convention: Convention) -> None:
             f"{convention.name} does; leave out one of both"
         )
     for plan in plans:
-        if plan.weights is not None:
-            raise InvalidMetricError(
-                f"{plan.metric} weights relevant items, and candidates.corrected() is defined for "
-                "items that count alike; leave out one of both",
-                metric=plan.metric,
-            )
-        if not plan.is_swept or not plan.per_user or not _USES.issuperset(plan.definition.uses):
-            raise InvalidMetricError(
-                f"{plan.metric} is no mean of a function of ranks, so that candidates.corrected() "
-                "is not defined for it; leave it out",
-                metric=plan.metric,
-            )
+        is_mean = plan.weights is None and plan.is_swept and plan.per_user
+        is_mean &= _USES.issuperset(plan.definition.uses)
         try:
-            _values(plan, np.ones(1), np.ones(1, np.int64))
-        except InvalidMetricError:
+            if is_mean:
+                _values(plan, np.ones(1), np.ones(1, np.int64))
+        except InvalidMetricError:  # it reads more than the rank
+            is_mean = False
+        if not is_mean:
             raise InvalidMetricError(
-                f"candidates.corrected() is not defined for {plan.metric}, which depends on more "
-                "than the rank of a relevant item; leave it out"
-            ) from None
+                f"candidates.corrected() is not defined for {plan.metric}, which is not a mean of "
+                "a function of the rank of one relevant item; leave it out",
+                metric=plan.metric,
+            )
 
 
 def correct(plans: tuple[Plan, ...], corrected: Estimator) -> tuple[Plan, ...]:
@@ -130,18 +124,11 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> 
 
 def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
     """Return the rank of each user's relevant item, 0 if no list can hold it, or raise."""
-    several = s.n_relevant > 1
-    if several.any():
+    if (s.n_relevant > 1).any() or (s.gain[s.hits > 0] != 1.0).any():
         raise InvalidDataError(
-            f"a user has {s.n_relevant.max()} relevant items, and candidates.corrected() is "
-            "defined for one; hold out one of each user, as se.split.leave_k_out does, or leave it "
-            "out"
-        )
-    hit_gains = s.gain[s.hits > 0]
-    if (hit_gains != 1.0).any():
-        raise InvalidDataError(
-            "a relevant item has another gain than 1, and candidates.corrected() is defined for "
-            "items that are relevant or not; give 1 for each, or leave it out"
+            "a user has several relevant items, or one of another gain than 1, and "
+            "candidates.corrected() is defined for one of gain 1; hold out one of each user, as "
+            "se.split.leave_k_out does, or leave it out"
         )
     has_one = s.n_relevant == 1
     if (has_one & (sizes < 1)).any():
@@ -161,7 +148,7 @@ def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
 class _OneHit(Statistics):
     """Statistics of a list with one relevant item of gain 1, at any rank, whole or not."""
 
-    rank: Floats | None = None
+    rank: Any = None  # an array, see `at`
 
     @classmethod
     def at(cls, rank: Floats, k: int, n_items: Integers) -> _OneHit:
@@ -178,36 +165,23 @@ class _OneHit(Statistics):
         )  # fmt: skip
 
     @property
-    def _rank(self) -> Floats:
-        assert self.rank is not None  # noqa: S101 - see `at`
-        return self.rank
-
-    @property
     def reciprocal_rank(self) -> Floats:
-        return self.hits / self._rank
+        return np.asarray(self.hits / self.rank)
 
     def hits_within(self, ranks: Integers) -> Floats:
-        return (self._rank <= np.minimum(ranks, self.k)).astype(np.float64)
+        return np.asarray(self.rank <= np.minimum(ranks, self.k), np.float64)
 
     @property
     def rank_sum(self) -> Floats:
-        return self.hits * self._rank
+        return np.asarray(self.hits * self.rank)
 
-    @property
-    def gain_rank_sum(self) -> Floats:
-        return self.hits * self._rank
+    gain_rank_sum = rank_sum
 
     def geometric_sum(self, p: float, graded: bool) -> Floats:
-        powers: Floats = self.hits * p ** (self._rank - 1)
-        return powers
+        return np.asarray(self.hits * p ** (self.rank - 1))
 
     def cascade_sum(self, largest: float) -> Floats:
-        sums: Floats = self.hits / self._rank / 2.0**largest
-        return sums
-
-    @property
-    def pairs(self) -> tuple[Floats, Floats]:
-        raise InvalidMetricError("pairs of ranks are no function of one")
+        return np.asarray(self.hits / self.rank / 2.0**largest)
 
 
 def _values(plan: Plan, rank: Floats, n_items: Integers) -> Floats:

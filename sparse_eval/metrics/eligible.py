@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,36 +15,6 @@ from ..kernels.catalogue import draw_lists, draw_ranks, popular_unseen
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.candidates import Candidates
-
-
-class Eligible(Protocol):
-    """The items that each of some users can be recommended."""
-
-    @property
-    def counts(self) -> Integers:
-        """The number of items of each user."""
-
-    def contain(self, rows: Integers, items: Integers | Items) -> Booleans:
-        """Return whether pairs of a user and an item are among them, in the order of the pairs."""
-
-    def sum_over_items(self, item_values: Floats) -> Floats:
-        """Return the sum of a value or vector of items over each user's items."""
-
-    def sum_over_users(self, user_values: Floats) -> Floats:
-        """Return the sum of a value of users over those who can be recommended each item."""
-
-    def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
-        """Return how many items of each group are among them: of any user, and beside that.
-
-        `members` is items × groups, 1 where the item is in the group. A user has as many as the
-        first, int64 of shape (n_groups,), and the second, int64 users × groups, add up to.
-        """
-
-    def first(self, order: Items, k: int) -> Items:
-        """Return the first k items of each user in a common order, -1 if there are fewer."""
-
-    def draw(self, numbers: Floats) -> Items:
-        """Draw a list for each user from uniform numbers of shape (n_users, k), padded with -1."""
 
 
 def eligible_items(
@@ -223,6 +193,10 @@ class Listed:
         out = np.full(numbers.shape, -1, np.int32)
         out[listed] = self.items[np.repeat(self.indptr[:-1], lengths) + places - 1]
         return out
+
+
+#: The items that each of some users can be recommended.
+Eligible: TypeAlias = AllBut | Listed
 
 
 def are_in(keys: Integers, ascending: Integers) -> Booleans:

@@ -165,7 +165,7 @@ def parse_metrics(
     Raises
     ------
     InvalidMetricError
-        As `parse` does, or if there is no metric or an entry is neither text nor a `Metric`.
+        As `parse` does, or if there is no metric.
 
     See Also
     --------
@@ -186,12 +186,6 @@ def parse_metrics(
         ) from None
     unique: dict[Metric, None] = {}
     for entry in entries:
-        if not isinstance(entry, str | Metric):
-            raise InvalidMetricError(
-                f"{entry!r} is a {type(entry).__name__}; expected the name of a metric, such as "
-                "'ndcg@10'",
-                metric=entry,
-            )
         for metric in parse(str(entry), defaults):
             unique[metric] = None
     if not unique:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
-from .columns import MetricColumns, fits, format_value
+from .columns import MetricColumns, fits
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
 from .plan import Plan
@@ -173,13 +174,12 @@ class _Sweep:
         lengths = self.aligned.rankings.lengths[first:last].view()
         lengths.flags.writeable = False  # the caller's array, and formulas are anybody's
         optional: dict[str, Any] = {}
-        if self.optional is not None:
-            optional = self.optional.of_block(first, last, n_relevant, hits)
-        kind = TiedStatistics if isinstance(hits, TiedHits) else Statistics
-        statistics = {}
         ideal_gain = None
         if self.optional is not None:
+            optional = self.optional.of_block(first, last, n_relevant, hits)
             ideal_gain = self.optional.ideal_gain(first, last, self.ideal_cutoffs)
+        kind = TiedStatistics if isinstance(hits, TiedHits) else Statistics
+        statistics = {}
         for cut, k in enumerate(self.cutoffs.tolist()):
             named = dict(zip(NAMES, table[:, cut], strict=True))
             optional["ideal_gain"] = None if ideal_gain is None else ideal_gain[cut]
@@ -355,7 +355,7 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
         value = plan.definition.combine(value, **plan.arguments)
     if not fits(value, ()):
         raise InvalidMetricError(
-            f"the formula of metric {plan.metric} returned {format_value(value)}; expected one "
+            f"the formula of metric {plan.metric} returned {reprlib.repr(value)}; expected one "
             "number",
             metric=plan.metric,
         )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..inputs.training import Training
     from .lists import Lists
     from .random_lists import RandomLists
-    from .registry import Arguments
 
 VARGAS = "Vargas and Castells, 2011, RecSys, doi:10.1145/2043932.2043955"
 
@@ -120,10 +119,6 @@ def expected_efd(random: RandomLists) -> Floats:
     return _expected_of_hits(random, _discoveries(random.lists.train))
 
 
-def _upper_of_novelty(options: Arguments) -> float:
-    return np.inf if options["form"] == "bits" else 1.0
-
-
 METRICS = (
     Definition(
         "novelty",
@@ -152,7 +147,7 @@ METRICS = (
             ),
         ),
         needs=("train",),
-        upper=_upper_of_novelty,
+        upper=lambda o: np.inf if o["form"] == "bits" else 1.0,
         expected=expected_novelty,
         source="Zhou et al., 2010, PNAS 107(10), doi:10.1073/pnas.1000488107",
     ),

@@ -80,13 +80,11 @@ def expected_aclt(random: RandomLists, tail: float | str) -> Floats:
 
 def _given_groups(lists: Lists) -> Integers:
     """Return the group of each item, numbered from 0 on."""
-    groups = lists.groups
-    assert groups is not None  # noqa: S101 - the metric is refused without them
-    codes: Integers = groups.indices[groups.data > 0].astype(np.int64)
-    if len(codes) != groups.shape[0]:  # each item has one at least
+    codes: Integers = lists.groups.indices[lists.groups.data > 0].astype(np.int64)
+    if len(codes) != lists.n_items:  # each item has one at least
         raise InvalidDataError(
-            "item_groups puts an item into several groups; reo and rsp are of items with one group "
-            "each"
+            "groups= of se.ItemData puts an item into several groups; reo and rsp are of items "
+            "with one group each"
         )
     return codes
 

@@ -89,10 +89,9 @@ class Weights(NamedTuple):
 def weights_of(arguments: Arguments) -> Weights | None:
     """Return how a metric weights relevant items, None if it does not."""
     if "propensity" in arguments:
-        if arguments["propensity"] == "given":
-            return Weights("ips", graded=False, ideal=True, model="given")
-        parameters = (float(arguments["a"]), float(arguments["b"]))
-        return Weights("ips", graded=False, ideal=True, model="jain", parameters=parameters)
+        is_given = arguments["propensity"] == "given"
+        parameters = () if is_given else (float(arguments["a"]), float(arguments["b"]))
+        return Weights("ips", False, True, "given" if is_given else "jain", parameters)
     kind = arguments.get("weights", "none")
     if kind == "none":
         return None
@@ -108,31 +107,18 @@ def weights_of(arguments: Arguments) -> Weights | None:
 
 def check_weights(metric: object, arguments: Arguments) -> None:
     """Raise `InvalidMetricError` if options do not go together."""
+    weights, gamma = arguments.get("weights", "none"), arguments.get("gamma", "given")
+    fault = None
     if arguments.get("propensity") == "given" and (arguments["a"], arguments["b"]) != (0.55, 1.5):
-        raise InvalidMetricError(
-            f"{metric}: a and b are parameters of propensity=jain; leave them or propensity=given "
-            "out",
-            metric=metric,
-        )
-    if "weights" not in arguments:
-        return
-    if arguments["weights"] == "none":
-        if arguments["gamma"] != "given":
-            raise InvalidMetricError(
-                f"{metric}: gamma is a parameter of propensities, and hits are not weighted by "
-                "them; ask for weights=snips or weights=ips, or leave gamma out",
-                metric=metric,
-            )
-    elif arguments.get("gain") == "exp":
-        raise InvalidMetricError(
-            f"{metric}: weights are defined for gain=linear and gain=binary; leave out one of both",
-            metric=metric,
-        )
-    elif arguments.get("among") == "list":
-        raise InvalidMetricError(
-            f"{metric}: weights are defined for among=candidates; leave out one of both",
-            metric=metric,
-        )
+        fault = "a and b are parameters of propensity=jain, not of propensity=given"
+    elif weights == "none" and gamma != "given":
+        fault = "gamma is a parameter of weights=snips and weights=ips, not of weights=none"
+    elif weights != "none" and arguments.get("gain") == "exp":
+        fault = "weights are defined for gain=linear and gain=binary"
+    elif weights != "none" and arguments.get("among") == "list":
+        fault = "weights are defined for among=candidates"
+    if fault is not None:
+        raise InvalidMetricError(f"{metric}: {fault}; leave out one of both", metric=metric)
 
 
 def propensities(weights: Weights, side_data: SideData) -> Floats:
@@ -154,7 +140,7 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
         most = int(counts.max(initial=0))
         if most == 0:
             raise InvalidDataError(
-                "train is empty, and says nothing of how popular items are; give propensity=",
+                "train is empty, so that no item is popular; give items=se.ItemData(propensity=…)",
                 argument="train",
             )
         # An item without users counts as having one, as in novelty.

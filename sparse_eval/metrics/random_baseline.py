@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..core.csr import indptr_from_counts
 from ..core.exact_sums import Moments
 from ..core.random import uniforms
 from ..core.threads import BLOCK
@@ -161,10 +162,12 @@ def _summed(draws: Sequence[MetricColumns], row: int, users: Integers) -> Random
     return RandomSums(values, tuple(below))
 
 
-def _count_as_zero(aligned: Aligned, columns: MetricColumns, plans: Sequence[Plan]) -> None:
+def _count_as_zero(
+    aligned: Aligned, columns: MetricColumns, plans: Iterable[Plan], rows: Iterable[int]
+) -> None:
     """Set the values of users without relevant items to 0, where statistics make them 0 / 0."""
     without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
-    for row, plan in enumerate(plans):
+    for row, plan in zip(rows, plans, strict=True):
         if plan.is_swept and not plan.of_everyone:
             columns.values[row, without_relevant] = 0.0
 
@@ -200,10 +203,7 @@ def _expect(
                         formula = plan.definition.expected or plan.definition.formula
                         value = formula(statistics, **plan.arguments)
                         columns.store(row, first, last, value, plan.metric)
-    without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
-    for row, plan in zip(rows, plans, strict=True):
-        if not plan.of_everyone:
-            columns.values[row, without_relevant] = 0.0
+    _count_as_zero(aligned, columns, plans, rows)
 
 
 class _Block:
@@ -302,7 +302,7 @@ def _of_drawn(
             return [UNKNOWN] * len(plans)
         drawn = replace(aligned, rankings=rankings)
         columns, _ = measure(drawn, plans)
-        _count_as_zero(aligned, columns, plans)
+        _count_as_zero(aligned, columns, plans, range(len(plans)))
         measured.append(columns)
         for row, plan in enumerate(plans):
             if not plan.definition.per_user:
@@ -338,7 +338,7 @@ def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: i
     hit = aligned.drawn_hits
     rows, items = rows[hit], relevance.items[hit]
     counts = np.bincount(rows, minlength=aligned.n_users)
-    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    indptr = indptr_from_counts(counts)
     ranks = np.empty(len(items), np.int64)
     draw_ranks(uniforms(keys, counts, seed), candidates, indptr, ranks)
     lengths = np.minimum(aligned.rankings.lengths if whole else depth, candidates)
@@ -348,7 +348,7 @@ def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: i
     counts = np.bincount(rows, minlength=aligned.n_users)
     return Rankings(
         aligned.rankings.shape,
-        np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))),
+        indptr_from_counts(counts),
         items[order],
         ranks[order].astype(np.int32),
         lengths,

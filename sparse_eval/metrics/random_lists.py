@@ -95,7 +95,6 @@ def popularity(random: RandomLists) -> Floats:
 def diversity(random: RandomLists, similarity: str) -> Floats | None:
     if similarity == "vectors":
         vectors = random.lists.vectors
-        assert vectors is not None  # noqa: S101 - the metric is refused without them
         squared_sums = (random.sum_unseen(vectors) ** 2).sum(axis=1)
         squares = random.sum_unseen((vectors**2).sum(axis=1))
     elif similarity == "groups":

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ..inputs.training import SeenItems
     from .grammar import Metric
 
-#: How inputs are given that are no arguments of their own.
+#: How the inputs are given that are not arguments.
 _GIVEN = {
-    "item_groups": "give items=se.ItemData(groups=…) to evaluate",
-    "item_vectors": "give items=se.ItemData(vectors=…) to evaluate",
-    "propensity": "give items=se.ItemData(propensity=…) to evaluate",
+    "item_groups": "groups of items: give items=se.ItemData(groups=…)",
+    "item_vectors": "vectors of items: give items=se.ItemData(vectors=…)",
+    "propensity": "propensities of items: give items=se.ItemData(propensity=…)",
 }
 
 
@@ -90,10 +90,9 @@ class Request:
         for plan in request.plans:
             check_weights(plan.metric, plan.arguments)
             for name in sorted(plan.inputs - request.inputs):
-                given = _GIVEN.get(name, f"give {name}=")
-                raise InvalidMetricError(f"{plan.metric} needs {name}: {given}", metric=plan.metric)
-        request._check_vectors_are_used()
-        request._check_propensity_is_used()
+                missing = _GIVEN.get(name, f"{name}: give {name}=")
+                raise InvalidMetricError(f"{plan.metric} needs {missing}", metric=plan.metric)
+        request._check_items_are_used()
         return request
 
     def corrected_by(self, estimator: Estimator | None) -> Request:
@@ -109,30 +108,20 @@ class Request:
         check_corrected(self.plans, self.convention)
         return replace(self, corrected=estimator)
 
-    def _check_vectors_are_used(self) -> None:
-        """Raise if item vectors were meant for a metric that compares items by something else."""
-        if "item_vectors" not in self.inputs:
-            return
-        if any("item_vectors" in plan.inputs for plan in self.plans):
-            return
-        for plan in self.plans:
-            if "similarity" in plan.arguments:
-                metric = plan.metric
-                raise InvalidMetricError(
-                    f"{metric} does not compare items by the item_vectors given; "
-                    f"ask for {metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave "
-                    "item_vectors out",
-                    metric=metric,
-                )
-
-    def _check_propensity_is_used(self) -> None:
-        """Raise if propensities are given, and no metric weights hits by them."""
-        if "propensity" not in self.inputs:
-            return
-        if not any("propensity" in plan.inputs for plan in self.plans):
+    def _check_items_are_used(self) -> None:
+        """Raise if vectors or propensities of items are given, and no metric takes them."""
+        unused = self.inputs.difference(*(plan.inputs for plan in self.plans))
+        others = (plan.metric for plan in self.plans if "similarity" in plan.arguments)
+        if "item_vectors" in unused and (metric := next(others, None)):
             raise InvalidMetricError(
-                "no metric weights hits by the propensity given; ask for recall(weights=snips)@10 "
-                "or psp(propensity=given)@10, or leave propensity out"
+                f"{metric} does not compare items by the vectors= of se.ItemData; ask for "
+                f"{metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave vectors= out",
+                metric=metric,
+            )
+        if "propensity" in unused:
+            raise InvalidMetricError(
+                "no metric weights hits by the propensity= of se.ItemData; ask for "
+                "recall(weights=snips)@10 or psp(propensity=given)@10, or leave propensity= out"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -48,15 +48,9 @@ def check_factors(
 
 
 def _check_side(factors: object, name: str, num_threads: int | None) -> MeasuredFactors:
-    expected = "a float array, rows × factors"
+    expected = "a float array, rows × factors, such as numpy.asarray(x, numpy.float32)"
     if not is_array(factors):
-        dense = (
-            ": numpy.asarray(x, numpy.float32) of a list, numpy.concatenate(x) of blocks, "
-            "x.to_numpy() of a frame"
-        )
-        raise InvalidDataError(
-            f"{name} is {describe(factors)}; expected {expected}{dense}", argument=name
-        )
+        raise InvalidDataError(f"{name} is {describe(factors)}; expected {expected}", argument=name)
     array = as_array(factors, name, expected)
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)

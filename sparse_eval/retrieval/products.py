@@ -5,10 +5,11 @@ Every search then is one for the largest products, and its scores are exact by t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from ..core.arguments import check_choice
 from ..core.arrays import as_array
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 #: How a user and an item are compared.
 Similarity: TypeAlias = Literal["dot", "cosine", "euclidean"]
 
-_SIMILARITIES = ("dot", "cosine", "euclidean")
-
 
 def as_products(
     user_factors: AnyArray,
@@ -32,11 +31,7 @@ def as_products(
     similarity: Similarity = "dot",
 ) -> tuple[AnyArray, AnyArray]:
     """Return factors whose products are the scores; see `sparse_eval.factor_model`."""
-    if not isinstance(similarity, str) or similarity not in _SIMILARITIES:
-        raise InvalidDataError(
-            f"similarity is {similarity!r}; expected one of {', '.join(_SIMILARITIES)}",
-            argument="similarity",
-        )
+    check_choice("similarity", similarity, get_args(Similarity))
     if similarity == "dot" and item_biases is None and user_biases is None:
         return user_factors, item_factors  # as they are, which may be on disk
     users, items = (side.values for side in check_factors(user_factors, item_factors))

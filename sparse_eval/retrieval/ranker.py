@@ -254,13 +254,7 @@ class Ranker(ABC):
         if exclude is not None:
             mask[row_numbers(exclude, "exclude", n_items, "items")] = False
         if not mask.any():
-            if not n_items:
-                fault = "item_factors have no rows"
-            elif exclude is None:
-                fault = "candidates= is empty"
-            else:
-                fault = f"exclude= names {'every item' if shared is None else 'all candidates'}"
-            raise InvalidDataError(f"{fault}; there is no item to choose from")
+            raise InvalidDataError("no candidates are left: there is no item to choose from")
         return mask
 
     def _progress(self, n_users: int) -> tqdm[Any]:

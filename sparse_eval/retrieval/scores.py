@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, read_only
-from ..core.csr import canonical_csr, entry_position
+from ..core.csr import canonical_csr
 from ..core.locks import ThreadLock
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
@@ -44,25 +44,6 @@ USERS_PER_CALL = 1 << 12
 #: Functions are never called from several threads at once: those of torch and others may keep
 #: what they computed last.
 _one_call = ThreadLock()
-
-
-class Scores(Protocol):
-    """Where the scores of users come from, a row for each user and a column for each item."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of users and items."""
-
-    def name_user(self, row: int) -> int:
-        """Return the number by which a user is known where the scores come from."""
-
-    def blocks(
-        self, rows: Integers, threads: int, work: Callable[[int, int, Floats], None]
-    ) -> None:
-        """Call ``work(first, last, scores)`` for blocks of ``rows[first:last]``.
-
-        `scores`, of a row for each of them, may be overwritten. Blocks may be worked on at once.
-        """
 
 
 class ItemScores:
@@ -193,45 +174,22 @@ class FunctionScores:
                 raise InvalidDataError(
                     f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
                 )
-            if scores.dtype.kind != "f":
-                _check_whole_numbers(scores, name)
             return np.array(scores, np.float64, order="C")
-
-
-def _check_whole_numbers(scores: AnyArray, name: str) -> None:
-    """Raise unless float64 holds them all."""
-    largest = max(int(scores.max(initial=0)), -int(scores.min(initial=0)))
-    if largest > 1 << 53:
-        raise InvalidDataError(
-            f"{name} holds the whole number {largest} or its negative, which float64 may not hold; "
-            "expected scores of at most 2^53, or floats",
-            argument=name,
-        )
 
 
 def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray | CSRMatrix:
     """Return an item-item matrix in a form that kernels take, float32 or float64.
 
-    A dense one in C order is not copied, nor read: it may be memory-mapped, and scores are checked.
+    A dense one in C order is not copied, nor read: it may be memory-mapped. Scores are checked.
 
     Raises
     ------
     InvalidDataError
-        If it is not a square matrix of real numbers, or a sparse one holds numbers that are not
-        finite.
+        If it is not a square matrix of real numbers.
     """
     matrix: Any
     if sparse.issparse(weights):
         matrix = canonical_csr(weights, name, sum_duplicates=True)
-        finite = np.isfinite(matrix.data)
-        if not finite.all():
-            row, column = entry_position(matrix, int(np.argmin(finite)))
-            raise InvalidDataError(
-                f"{name} is not finite in row {row}, column {column}",
-                argument=name,
-                row=row,
-                column=column,
-            )
         if matrix.data.dtype != np.float32:
             matrix = matrix.astype(np.float64, copy=False)
     else:
@@ -257,6 +215,11 @@ def users_per_call(n_items: int) -> int:
     """Return how many users a function is asked for at once, at most: a power of two."""
     most = min(CELLS_OF_CALL // max(n_items, 1), USERS_PER_CALL)
     return 1 << (max(most, 1).bit_length() - 1)
+
+
+#: Where the scores of users come from. `blocks` calls ``work(first, last, scores)`` for blocks of
+#: ``rows[first:last]``; `scores` may be overwritten, and blocks may be worked on at once.
+Scores: TypeAlias = ItemScores | FunctionScores
 
 
 class ScoreSearch(Ranker):

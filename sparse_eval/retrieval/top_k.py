@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_choice, check_whole
 from ..core.warning import warn
-from ..errors import InvalidDataError
 from ..inputs.candidates import Candidates, mark_seen
 from ..inputs.rankings import Rankings
 from ..kernels.structures import Lists
@@ -78,8 +77,7 @@ def find_ranks(
     There is no warning. The statistics are the number of held-out items that their users have seen,
     the number of ranked items whose score another candidate shares, and a report.
     """
-    if not isinstance(overlap, str) or overlap not in ("error", "report"):
-        raise InvalidDataError(f"overlap is {overlap!r}; expected 'error' or 'report'")
+    check_choice("overlap", overlap, ("error", "report"))
     prepared, rows, n_overlap = ranker.prepare_held_out(held_out, overlap)
     most = ranker.longest if k is None else min(k, ranker.longest)
     if k is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from merge_cases import N_ITEMS, every_metric, same_numbers, same_random
+from merge_cases import N_ITEMS, every_metric
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -127,31 +126,6 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     "model in blocks": lambda: of_model(memory=1 << 28),
     "model without the values of the users": lambda: of_model(keep="totals"),
 }
-
-
-def same_in_every_way(metrics: Any, names: tuple[str, ...], **options: Any) -> se.Evaluation:
-    """Evaluate what `problem` draws, and check that numbers are the same however users are cut.
-
-    `names` are the inputs that the metrics need. The evaluation in memory is returned.
-    """
-    lists, gains, inputs = problem(*names)
-    options |= inputs
-    whole = se.evaluate(lists, gains, metrics, **options)
-    assert all(math.isfinite(value) for value in whole.mean().values())
-    with ThreadPoolExecutor(2) as pool:
-        ways = [
-            se.evaluate(lists, gains, metrics, keep="totals", **options),
-            se.evaluate(lists, gains, metrics, **options, memory=1 << 24),
-            se.evaluate(lists, gains, metrics, **options, client=pool),
-            without_lists(whole),
-        ]
-    for way in ways:
-        same_numbers(way, whole)
-        same_random(way, whole)
-        for name in whole.names:
-            if not whole.is_per_user(name):
-                np.testing.assert_array_equal(way.replicates(name), whole.replicates(name))
-    return whole
 
 
 def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:

@@ -24,18 +24,6 @@ def tail_of_interactions(train: Train, n_items: int) -> set[int]:
     return set(range(n_items)) - head
 
 
-def tail_of_warprec(train: Train, n_items: int) -> set[int]:
-    """WarpRec's `BaseMetric.compute_head_tail`, pop_ratio 0.8, with the sums as whole numbers."""
-    counts = _counts(train, n_items)
-    by_popularity = sorted(range(n_items), key=lambda item: -counts[item])
-    cumulative = 0
-    for place, item in enumerate(by_popularity):
-        cumulative += counts[item]
-        if 10 * cumulative > 8 * sum(counts):
-            return set(by_popularity[place + 1 :])
-    return set()
-
-
 def tail_of_recbole(train: Train, n_items: int, ratio: float) -> set[int]:
     """RecBole's `TailPercentage.get_tail`."""
     counts = {item: count for item, count in enumerate(_counts(train, n_items)) if count}

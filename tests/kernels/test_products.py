@@ -162,6 +162,7 @@ def test_directions_of_any_length(scale: float) -> None:
     assert np.abs(out).max() <= UNIT
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(config.DISABLE_JIT, reason="is about compiled code")
 @pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "x86-64-v4"])

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import math
-import pickle
-from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import judged_oracle as plain
 import numpy as np
 import oracle
-import pandas as pd
 import pytest
 from cases import N_ITEMS, Case, cases, spelled, to_csr
-from evaluations import same_everything, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merge_cases import same_numbers, same_random
 from raising import raises
 from scipy.sparse import csr_matrix
 
@@ -103,6 +96,7 @@ def test_users_without_relevant_items_count(case: Case) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@settings(max_examples=40)
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
     case = complete(case)
@@ -176,23 +170,6 @@ def test_names_and_numbers_of_trec_eval(printed: str) -> None:
     assert found == pytest.approx(PRINTED[printed], abs=1e-15)
 
 
-def test_judged_items_alone_by_hand() -> None:
-    # of the list, 1 (miss), 0 (hit), 2 (hit) and 4 (miss) are judged; 5 is a hit that is missed
-    metrics = ["mrr", "precision@2", "ndcg@3", "auc", "judged", "infap"]
-    ev = se.evaluate(LISTS, GAINS, se.Protocol(metrics, judged_only=True))
-    dcg = 1 / math.log2(3) + 2 / math.log2(4)
-    assert list(ev.mean().values()) == pytest.approx(
-        [1 / 2, 1 / 2, dcg / (2 + 1 / math.log2(3) + 1 / 2), 2 / 6, 1,
-         (1 / 2 + 1 / 2 * 1e-5 / (1 + 2e-5) + 1 / 3 + 2 / 3 * (1 + 1e-5) / (2 + 2e-5)) / 3]
-    )  # fmt: skip
-    assert ev.explain(0)["item"].tolist() == [1, 0, 2, 4, 5]
-    assert "ndcg@3 (judged)" in str(ev)
-    assert ev.candidates is not None
-    assert ev.candidates.kind == "judged"
-    # Any order of the five judged items is as likely as any other.
-    assert ev.summary().loc["precision@2", "random"] == pytest.approx(3 / 5)
-
-
 @pytest.mark.parametrize("level", ["0.7", "0.3"])
 def test_how_many_hits_a_level_of_recall_is(level: str) -> None:
     # of 3 relevant items, 0.7 is 2.1: three hits, or two to trec_eval, where 0.7 · 3 + 0.9 < 3
@@ -201,48 +178,6 @@ def test_how_many_hits_a_level_of_recall_is(level: str) -> None:
     names = [f"iprec_at_recall(level={level},rounding={how})" for how in ("up", "trec9", "nearest")]
     expected = {"0.7": [3 / 5, 2 / 3, 2 / 3], "0.3": [1, 1, 1]}[level]
     assert list(se.evaluate(lists, gains, names).mean().values()) == pytest.approx(expected)
-
-
-@settings(max_examples=25)
-@given(st.integers(2, 5), st.lists(st.sampled_from([0.0, 1.0, None]), min_size=5, max_size=5),
-       st.integers(1, 5))  # fmt: skip
-def test_expectations_are_means_over_all_orders(n: int, gains: list[float | None], k: int) -> None:
-    relevant = {item: gain for item, gain in enumerate([1.0, *gains[1:n]]) if gain is not None}
-    rows = [(f"{name}@{k}", name, "", k) for name in CUT if name not in ("bpref", "infap")]
-    rows += [(name, name, "", math.inf) for name in WHOLE if name != "set_map"]
-    rows += [(f"r_precision(multiple={m})", "r_precision", m, math.inf) for m in ("0.4", "2")]
-    ev = se.evaluate(
-        se.Rankings.from_topk([list(range(n))]), to_csr([relevant], np.float64, n),
-        [name for name, *_ in rows],
-    )  # fmt: skip
-    orders = [
-        {item: rank for rank, item in enumerate(order, 1)} for order in permutations(range(n))
-    ]
-    expected = [
-        math.fsum(plain.value(name, option, k, order, relevant) for order in orders) / len(orders)
-        for _, name, option, k in rows
-    ]
-    summary = ev.summary()
-    np.testing.assert_allclose(summary["random"], expected, rtol=1e-12)
-    assert (summary["random_se"] == 0).all()
-
-
-def test_estimated_expectations_are_near() -> None:
-    lists, gains = problem()
-    names = ["bpref", "infap@5", "set_map", "iprec_at_recall@5", "map(average=geometric)"]
-    summary = se.evaluate(lists, gains, names).summary()
-    n_users, n_items = gains.shape
-    rng = np.random.default_rng(5)
-    rows: list[list[float]] = []
-    for _ in range(30):
-        ids = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1)[:, :8]
-        drawn = se.Rankings.from_topk(ids, shape=gains.shape)
-        rows.append(list(se.evaluate(drawn, gains, names).mean().values()))
-    means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / math.sqrt(30)
-    allowed = 5 * np.hypot(errors, summary["random_se"])
-    assert (np.abs(summary["random"] - means) < allowed).all()
-    assert (summary["random_se"].drop("set_map") > 0).all()
-    assert summary.loc["set_map", "random_se"] == 0
 
 
 def problem(n_users: int = 300, n_items: int = 40) -> tuple[se.Rankings, csr_matrix]:
@@ -258,67 +193,6 @@ def problem(n_users: int = 300, n_items: int = 40) -> tuple[se.Rankings, csr_mat
         se.Rankings.from_topk(ids, shape=stored.shape),
         csr_matrix((gains, (rows, columns)), stored.shape),
     )
-
-
-EVERY = [
-    "bpref", "bpref@3", "infap@5", "judged@4", "iprec_at_recall", "iprec_at_recall(level=0.3)@5",
-    "set_precision", "set_f(beta=2)", "set_map", "utility@3", "num_ret", "num_rel",
-    "num_rel_ret@2", "num_nonrel_judged_ret", "r_precision(multiple=0.4)", "ndcg@3", "auc@3",
-    "map(average=geometric)@5", "bpref(average=geometric)", "coverage@3",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("judged_only", [False, True])
-@pytest.mark.parametrize("no_relevant", ["exclude", "zero", "judged"])
-def test_every_way_has_the_same_bits(judged_only: bool, no_relevant: Any) -> None:
-    lists, gains = problem()
-    protocol = se.Protocol(EVERY, no_relevant=no_relevant, judged_only=judged_only)
-    whole = se.evaluate(lists, gains, protocol)
-    assert all(math.isfinite(value) for value in whole.mean().values())
-    with ThreadPoolExecutor(2) as pool:
-        ways = [
-            se.evaluate(lists, gains, protocol, keep="totals"),
-            se.evaluate(lists, gains, protocol, memory=1 << 24),
-            se.evaluate(lists, gains, protocol, client=pool),
-        ]
-    for way in ways:
-        same_numbers(way, whole)
-        same_random(way, whole)
-
-
-@pytest.mark.parametrize("judged_only", [False, True])
-def test_tables_keep_zeros(tmp_path: Path, judged_only: bool) -> None:
-    pytest.importorskip("pyarrow")
-    lists, gains = problem(n_users=40)
-    stored = gains.tocoo()
-    recs = lists.to_frame()
-    truth = pd.DataFrame({"user": stored.row, "item": stored.col, "gain": stored.data})
-    # Users of one side alone count as those of both do.
-    protocol = se.Protocol(EVERY[:-1], judged_only=judged_only)
-    whole = se.evaluate(recs, truth, protocol)
-    recs.sample(frac=1, random_state=0).to_parquet(tmp_path / "recs.parquet")
-    truth.to_parquet(tmp_path / "truth.parquet")
-    paths = (tmp_path / "recs.parquet", tmp_path / "truth.parquet")
-    ways: list[dict[str, Any]] = [{"memory": 1 << 26}, {"keep": "totals"}]
-    for options in ways:
-        way = se.evaluate(*paths, protocol, **options)
-        assert way.mean() == whole.mean()
-    assert whole["judged@4"] > se.evaluate(lists, gains > 0, "judged@4")["judged@4"]
-
-
-@pytest.mark.parametrize("judged_only", [False, True])
-def test_numbers_are_the_same_after_saving(tmp_path: Path, judged_only: bool) -> None:
-    lists, gains = problem()
-    ev = se.evaluate(lists, gains, se.Protocol(EVERY, judged_only=judged_only))
-    again = saved(ev, tmp_path / "ev")
-    same_everything(again, ev)
-    assert again.request.judged_only == judged_only
-    assert pickle.loads(pickle.dumps(ev.request)) == ev.request  # noqa: S301
-    other = se.evaluate(lists.head(5), gains, se.Protocol(EVERY, judged_only=judged_only))
-    table = ev.compare(saved(other, tmp_path / "other")).table
-    assert table["metric"].tolist() == list(ev.names)
-    with raises(InvalidDataError):
-        ev.compare(se.evaluate(lists, gains, se.Protocol(EVERY, judged_only=not judged_only)))
 
 
 def test_refuses_lists_that_do_not_say_where_judged_items_are() -> None:
@@ -399,18 +273,3 @@ def test_formulas_of_others_can_use_judgements() -> None:
 
     # 5 items are judged, 2 of them within the first 3
     assert se.evaluate(LISTS, GAINS, "judged_twice@3")["judged_twice@3"] == 5.2
-
-
-@pytest.mark.parametrize(("n_misses", "expected"), [(1, 0.5), (2, 0.75), (4, 0.75)])
-def test_bpref_counts_as_many_misses_as_relevant_items(n_misses: int, expected: float) -> None:
-    """Two hits, the second behind a judged miss: 1 − 1 / min(misses, 2) of it is left."""
-    judgments = {0: 1.0, 1: 1.0} | dict.fromkeys(range(2, 2 + n_misses), 0.0)
-    truth = to_csr([judgments], np.float64, 8)
-    ev = se.evaluate(se.Rankings.from_topk([[0, 2, 1, 3]], shape=(1, 8)), truth, "bpref")
-    assert ev["bpref"] == expected
-
-
-def test_bpref_of_a_hit_behind_more_misses_than_hits() -> None:
-    judgments = {0: 1.0} | dict.fromkeys(range(1, 5), 0.0)
-    lists = se.Rankings.from_topk([[1, 2, 0]], shape=(1, 6))
-    assert se.evaluate(lists, to_csr([judgments], np.float64, 6), "bpref")["bpref"] == 0.0

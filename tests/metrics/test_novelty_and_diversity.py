@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import novelty_oracle as plain
 import numpy as np
 import pytest
 from cases import to_csr
-from evaluations import problem, same_everything, same_in_every_way, saved
 from hypothesis import given, settings
 from list_cases import N_ITEMS, VECTORS, Case, list_cases
-from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidMetricError
 
 WEIGHTS = np.random.default_rng(1).integers(0, 3, (N_ITEMS, 3)) + np.eye(N_ITEMS, 3)
 WEIGHTS[:, 0] += WEIGHTS.sum(axis=1) == 0
@@ -93,42 +89,6 @@ def test_epc_and_efd_are_elliots() -> None:
 ELLIOT_EPC = [0.22206143322439892, 0.5740204777414663, 0.0, 0.5307212739772434]
 ELLIOT_EFD = [0.8882457328975957, 2.296081910965865, 0.0, 1.8268031849431088]
 
-EVERY = [
-    "novelty(form=relative)@3", "novelty(form=unseen)@3", "epc@3", "efd@3", "epc",
-    "novelty(denominator=k)@3", "novelty(denominator=k,form=relative)@3",
-    "diversity(similarity=groups)@3", "categorical_diversity@3", "serendipity(form=rank)@3",
-    "serendipity(form=cosine)@3", "serendipity(form=vectors)@3", "novelty(unknown=skip)@3",
-    "diversity(similarity=jaccard)@3",
-]  # fmt: skip
-#: These have an exact expectation under random lists.
-EXACT = EVERY[:12]
-
-
-INPUTS = ("train", "groups", "vectors")
-
-
-@pytest.mark.filterwarnings("ignore:.*seen")
-@pytest.mark.parametrize("filter_seen", [True, False])
-def test_every_way_has_the_same_bits(filter_seen: bool, tmp_path: Path) -> None:
-    whole = same_in_every_way(se.Protocol(EVERY, filter_seen=filter_seen), INPUTS)
-    summary = whole.summary()
-    assert (summary.loc[EXACT, "random_se"] == 0).all()
-    assert summary["random"].notna().all()
-    same_everything(saved(whole, tmp_path / "saved"), whole)
-
-
-def test_expectations_are_means_over_random_lists() -> None:
-    _, gains, more = problem(*INPUTS)
-    rng = np.random.default_rng(4)
-    names = [name for name in EXACT if "unseen" not in name]
-    draws = []
-    for _ in range(20):
-        lists = se.Rankings.from_scores(rng.random(gains.shape), k=4, seen=more["train"])
-        draws.append(list(se.evaluate(lists, gains, names, **more).mean().values()))
-    errors = np.std(draws, axis=0, ddof=1) / math.sqrt(len(draws))
-    summary = se.evaluate(lists, gains, names, **more).summary()
-    assert (np.abs(summary["random"] - np.mean(draws, axis=0)) <= 4.5 * errors + 1e-12).all()
-
 
 def test_items_seen_before_are_not_new() -> None:
     lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 4))
@@ -139,31 +99,3 @@ def test_items_seen_before_are_not_new() -> None:
     )
     assert ev["novelty(form=unseen)@3"] == pytest.approx(1 / 3)
     assert ev.summary()["random"].tolist() == [0.5]
-
-
-def test_blocks_of_co_occurrences_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists, gains, more = problem("train")
-    names = ["serendipity(form=cosine)@6"]
-    whole = se.evaluate(lists, gains, names, train=more["train"])
-    monkeypatch.setattr("sparse_eval.inputs.training._ITEMS_AT_ONCE", 3)
-    again = se.evaluate(lists, gains, names, train=more["train"])
-    np.testing.assert_array_equal(again.values(names[0]), whole.values(names[0]))
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        "epc@3",
-        "efd@3",
-        "novelty(form=unseen)@3",
-        "diversity(similarity=jaccard)@3",
-        "diversity(similarity=groups)@3",
-        "categorical_diversity@3",
-        "categorical_diversity",
-        "serendipity(form=vectors)@3",
-    ],
-)
-def test_refuses_what_is_missing(metric: str) -> None:
-    lists, gains, train = problem("train")
-    with raises(InvalidMetricError, metric=metric):
-        se.evaluate(lists, gains, metric, **(train if "vectors" in metric else {}))

@@ -84,26 +84,6 @@ def test_expectations_are_means_over_all_lists(case: Case, seen: Any) -> None:
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True), name
 
 
-@pytest.mark.filterwarnings("ignore:.*no candidates of their users")
-@pytest.mark.parametrize("for_all", [False, True])
-def test_expectations_are_means_over_all_lists_of_candidates(for_all: bool) -> None:
-    case = Case([[1], [2]], [{0: 1.0, 3: 1.0, 8: 1.0}, {5: 1.0}], [{1, 2}, {3, 0}])
-    rows = [{0, 2, 3, 4, 6}] * 2 if for_all else [{0, 2, 3, 4}, {2, 5}]
-    candidates = to_csr([dict.fromkeys(row, 1) for row in rows], np.int64, N_ITEMS)
-    given = np.array(sorted(rows[0])) if for_all else candidates
-    names = [f"{name}@{K}" for name in NAMES]
-    summary = case.evaluate(names, candidates=given, items=DATA).summary()
-    for name in NAMES:
-        of_users = []
-        for user, row in enumerate(rows):
-            items = sorted(row - case.train[user])
-            orders = permutations(items, min(K, len(items)))
-            values = [value(name, list(order), case, user) for order in orders]
-            of_users.append(math.fsum(values) / len(values))
-        expected = math.fsum(of_users) / 2
-        assert summary.loc[f"{name}@{K}", "random"] == pytest.approx(expected, rel=1e-12), name
-
-
 def test_novelty_that_leaves_nothing_out_is_exact() -> None:
     case = Case([[5]], [{5: 1.0}], [set(range(5))])
     everyone = to_csr([dict.fromkeys(range(5), 1), dict.fromkeys(range(N_ITEMS), 1)], int, N_ITEMS)
@@ -116,23 +96,15 @@ def test_novelty_that_leaves_nothing_out_is_exact() -> None:
     assert drawn["random_se"].isna().all()  # nobody has what is listed: no list has a value
 
 
-def test_set_map_has_an_exact_expectation() -> None:
-    lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 6))
-    truth = to_csr([{0: 1.0, 3: 1.0, 5: 1.0, 4: 1.0}], np.float64, 6)
-    summary = se.evaluate(lists, truth, "set_map").summary()
-    orders = list(permutations(range(6), 3))
-    hits = [len({0, 3, 4, 5}.intersection(order)) for order in orders]
-    expected = math.fsum(n * n / 12 for n in hits) / len(orders)
-    assert summary.loc["set_map", "random"] == pytest.approx(expected, rel=1e-14)
-    assert summary.loc["set_map", "random_se"] == 0
-
-
-def test_parts_of_a_history_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "value"), [("_LOOKUPS_AT_ONCE", 7), ("_ITEMS_AT_ONCE", 3)])
+def test_parts_of_a_history_give_the_same_bits(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lists, gains, more = problem("train")
     names = ["serendipity(form=cosine)@6"]
     whole = se.evaluate(lists, gains, names, train=more["train"])
     expected = whole.summary()
-    monkeypatch.setattr("sparse_eval.inputs.training._LOOKUPS_AT_ONCE", 7)
+    monkeypatch.setattr(f"sparse_eval.inputs.training.{limit}", value)
     again = se.evaluate(lists, gains, names, train=more["train"])
     np.testing.assert_array_equal(again.values(names[0]), whole.values(names[0]))
     assert again.summary().equals(expected)

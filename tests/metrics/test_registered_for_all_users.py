@@ -12,7 +12,6 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidMetricError
-from sparse_eval.metrics import Lists
 
 IDS = [[0, 1, 2], [2, 3, 0], [4, 1, 3], [0, 4, 1]]
 LISTS = se.Rankings.from_topk(IDS, shape=(4, 5))
@@ -94,20 +93,6 @@ def test_reads_lists_of_the_users_that_count() -> None:
     gains = GAINS.copy()
     gains.data[2] = 0  # the only one of the second user
     assert se.evaluate(LISTS, gains, name)[name] == 10.0
-
-
-def test_is_computed_once() -> None:
-    calls = []
-
-    def formula(lists: Lists) -> float:
-        calls.append(lists.n_users)
-        return 1.0
-
-    name = register(formula)
-    ev = se.evaluate(LISTS, GAINS, [name, "ndcg@2"])
-    for _ in range(3):
-        assert ev[name] == ev.mean()[name] == 1.0
-    assert calls == [4]
 
 
 @pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0), 1j])

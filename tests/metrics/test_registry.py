@@ -53,14 +53,8 @@ def test_evaluates_a_formula_over_lists() -> None:
     def largest_id(lists: Lists) -> np.ndarray:
         return np.maximum.reduceat(lists.items, lists.indptr[:-1]).astype(np.float64)
 
-    @se.register_metric("listed", "items of all lists", over="lists", per_user=False)
-    def listed(lists: Lists) -> float:
-        return float(len(lists.items))
-
-    ev = se.evaluate(LISTS, GAINS, ["largest_id@2", "listed@2"])
+    ev = se.evaluate(LISTS, GAINS, "largest_id@2")
     assert ev.values("largest_id@2").tolist() == [1.0, 3.0]
-    assert ev["listed@2"] == 4.0
-    assert ev.per_user.columns.tolist() == ["largest_id@2"]
 
 
 def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics() -> None:
@@ -119,28 +113,16 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
         ("hr", {}),
         ("Two Words", {}),
         ("", {}),
-        ("custom", {"needs": ("users",)}),
-        ("custom", {"uses": ("ranks",)}),
         ("custom", {"per_user": False}),
         ("custom", {"cutoff": "maybe"}),
         ("custom", {"over": "users"}),
-        ("custom", {"range": (1, 0)}),
-        ("custom", {"options": ("x",)}),
-        ("custom", {"options": [Choice("x", (), "nothing")]}),
         ("custom", {"options": [Choice("x", ("B",), "upper case")]}),
         ("custom", {"options": [Choice("x", (1,), "a number")]}),
-        ("custom", {"options": [Number("x", "7", 0, 1, "too large")]}),
-        ("custom", {"options": [Number("x", "1", 0, 2, "twice")] * 2}),
     ],
 )
 def test_refuses_invalid_registrations(name: str, facts: dict[str, Any]) -> None:
     with raises(InvalidMetricError):
         se.register_metric(name, "nothing", **facts)(lambda s: s.hits)
-
-
-def test_refuses_formulas_that_are_not_functions() -> None:
-    with raises(InvalidMetricError, metric="custom"):
-        se.register_metric("custom", "nothing")(7)
 
 
 @pytest.mark.parametrize(
@@ -162,13 +144,6 @@ def test_refuses_wrong_values_of_a_formula(wrong: Any) -> None:
     se.register_metric("wrong", "no number for each")(wrong)
     with raises(InvalidMetricError, metric="wrong@3"):
         se.evaluate(LISTS, GAINS, "wrong@3", num_threads=1)
-
-
-@pytest.mark.parametrize("wrong", [np.ones(2), None, "1", (1.0, 2.0)])
-def test_refuses_values_that_are_not_one_number(wrong: Any) -> None:
-    se.register_metric("wrong", "no number", over="lists", per_user=False)(lambda lists: wrong)
-    with raises(InvalidMetricError, metric="wrong@3"):
-        se.evaluate(LISTS, GAINS, "wrong@3")
 
 
 def test_refuses_a_micro_average_without_a_pair() -> None:
@@ -199,13 +174,6 @@ def test_keeps_inputs_from_being_changed_by_formulas() -> None:
             se.evaluate(LISTS, GAINS, name, train=train)
     assert LISTS.lengths.tolist() == [3, 3]
     assert train.indices.tolist() == [0, 1]
-
-
-def test_computes_exponential_gains_for_formulas_that_use_them() -> None:
-    se.register_metric("raised", "ndcg of 2^g − 1", uses=["exp"])(lambda s: s.dcg_exp / s.idcg_exp)
-    values = se.evaluate(LISTS, GAINS, "raised@3").values("raised@3")
-    expected = se.evaluate(LISTS, GAINS, "ndcg(gain=exp)@3").values("ndcg(gain=exp)@3")
-    assert values.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("use", ["hits", "candidates", "total_gain", "exp", "judged"])
@@ -281,13 +249,6 @@ def test_registered_metrics_load_no_entry_points(
 def test_definitions_pickle_by_name(name: str) -> None:
     assert pickle.loads(pickle.dumps(REGISTRY[name])) is REGISTRY[name]  # noqa: S301
     assert len(pickle.dumps(REGISTRY[name])) < 100
-
-
-def test_refuses_to_unpickle_a_metric_that_is_not_registered() -> None:
-    se.register_metric("passing", "registered here only")(lambda s: s.hits)
-    pickled = pickle.dumps(REGISTRY.pop("passing"))
-    with raises(InvalidMetricError, metric="passing"):
-        pickle.loads(pickled)  # noqa: S301
 
 
 @pytest.mark.parametrize("name", REGISTRY)

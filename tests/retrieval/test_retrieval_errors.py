@@ -22,14 +22,13 @@ from retrieval_cases import (
     call,
     check_top_k,
     make_factors,
-    results_of,
 )
 from scipy import sparse
 from systems import need_posix
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sparse_eval as se
-from sparse_eval import Relevance, evaluate_model, factor_model
+from sparse_eval import evaluate_model, factor_model
 from sparse_eval.core import progress
 from sparse_eval.errors import InvalidDataError
 
@@ -55,15 +54,12 @@ def test_refuses_factors_that_are_not_finite(
 
 NOT_FACTORS: dict[str, Callable[[Array], object]] = {
     "one dimension": lambda array: array[0],
-    "three dimensions": lambda array: array[None],
     "int": lambda array: array.astype(np.int64),
     "complex": lambda array: array.astype(np.complex64),
-    "object": lambda array: array.astype(object),
     "longdouble": lambda array: array.astype(np.longdouble),
     "masked": lambda array: np.ma.masked_equal(array, 0),
     "list": lambda array: array.tolist(),
     "sparse": sparse.csr_matrix,
-    "None": lambda array: None,
 }
 
 
@@ -110,35 +106,23 @@ def test_refuses_factors_whose_scores_could_overflow(
     "change",
     [
         {"seen": sparse.csr_matrix((8, 40))},
-        {"seen": sparse.csr_matrix((10, 40))},
         {"seen": sparse.csr_matrix((9, 39))},
-        {"seen": sparse.csr_matrix((9, 41))},
         {"seen": np.zeros((9, 40))},
-        {"seen": [[1]]},
         {"candidates": [3, 40]},
-        {"candidates": [-1]},
         {"candidates": [0.5]},
-        {"candidates": [1.0]},
         {"candidates": np.ones(40, bool)},
         {"candidates": [[0, 1]]},
-        {"candidates": 3},
         {"candidates": np.array([2**64 - 1], np.uint64)},
         {"exclude": [40]},
         {"exclude": [0, -2]},
-        {"exclude": [0.0]},
-        {"exclude": np.zeros(40, bool)},
-        {"exclude": [["a"]]},
         {"candidates": []},
         {"exclude": range(40)},
         {"candidates": [1, 2], "exclude": [2, 1]},
         {"item_factors": np.empty((0, 6)), "seen": None, "held_out": sparse.csr_matrix((9, 0))},
         {"num_threads": 0},
-        {"num_threads": -1},
         {"num_threads": 1.5},
         {"num_threads": True},
-        {"num_threads": "2"},
         {"progress": "yes"},
-        {"progress": 2},
     ],
 )  # fmt: skip
 def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any]) -> None:
@@ -162,9 +146,7 @@ def test_refuses_cutoffs(plain: Case, of: str, k: object) -> None:
         call(of, plain, k=k)
 
 
-@pytest.mark.parametrize(
-    "rows", [[0, 9], [-1], [0.5], [1.0], np.ones(9, bool), [[0, 1]], 3, ["a"], [None]]
-)
+@pytest.mark.parametrize("rows", [[0, 9], [-1], [0.5], np.ones(9, bool), [[0, 1]], 3, ["a"]])
 def test_refuses_users(plain: Case, rows: object) -> None:
     with raises(InvalidDataError):
         plain.top_k(users=rows)
@@ -174,15 +156,12 @@ def test_refuses_users(plain: Case, rows: object) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"held_out": sparse.csr_matrix((10, 40))},
         {"held_out": sparse.csr_matrix((9, 41))},
-        {"held_out": Relevance.from_csr(sparse.csr_matrix((9, 41)))},
         {"held_out": np.zeros((9, 40))},
         {"held_out": None},
         {"held_out": sparse.csr_matrix(-np.eye(9, 40))},
         {"held_out": sparse.csr_matrix(np.nan * np.eye(9, 40))},
         {"overlap": "drop"},
-        {"overlap": None},
     ],
 )
 def test_refuses_held_out_items(plain: Case, of: str, change: dict[str, Any]) -> None:
@@ -193,17 +172,6 @@ def test_refuses_held_out_items(plain: Case, of: str, change: dict[str, Any]) ->
 def settings_of_the_process() -> object:
     pools = {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
     return pools, np.geterr(), signal.getsignal(signal.SIGINT)
-
-
-def test_leaves_the_settings_of_the_process_unchanged(plain: Case) -> None:
-    with threadpool_limits(3, "blas"):  # not what a call would set
-        before = settings_of_the_process()
-        results_of(plain, num_threads=2)
-        assert settings_of_the_process() == before
-        for wrong in ({"users": [99]}, {"k": 0}, {"num_threads": 0}, {"progress": "yes"}):
-            with pytest.raises(InvalidDataError):
-                plain.top_k(**wrong)
-            assert settings_of_the_process() == before
 
 
 class Terminal(io.StringIO):
@@ -222,10 +190,7 @@ def test_shows_progress_on_request(plain: Case, of: str, monkeypatch: pytest.Mon
     assert shown(Terminal()) == ""  # it is done within a second
     monkeypatch.setattr(progress, "DELAY", 0.0)
     assert "100%" in shown(Terminal())
-    assert "100%" in shown(io.StringIO(), progress=True, num_threads=2)
-    for options in ({}, {"progress": None}, {"progress": False}):
-        assert shown(io.StringIO(), **options) == ""
-    assert shown(Terminal(), progress=False) == ""
+    assert shown(io.StringIO()) == shown(Terminal(), progress=False) == ""
 
 
 @pytest.fixture(scope="module")
@@ -239,20 +204,17 @@ def long_work() -> Case:
 
 @pytest.mark.slow  # interpreted, a block of users would take too long
 @pytest.mark.parametrize("of", ALL)
-@pytest.mark.parametrize("num_threads", [1, 2])
 @own_process
-def test_an_interrupt_ends_the_work(
-    plain: Case, long_work: Case, of: str, num_threads: int
-) -> None:
+def test_an_interrupt_ends_the_work(plain: Case, long_work: Case, of: str) -> None:
     need_posix()
-    call(of, plain, num_threads=num_threads)  # compiles
+    call(of, plain, num_threads=2)  # compiles
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     with threadpool_limits(3, "blas"):
         before = settings_of_the_process()
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             with pytest.raises(KeyboardInterrupt):
-                call(of, long_work, k=10 if of == "top_k" else 5000, num_threads=num_threads)
+                call(of, long_work, k=10 if of == "top_k" else 5000, num_threads=2)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
@@ -268,24 +230,6 @@ def test_takes_any_k_beyond_the_catalogue(plain: Case) -> None:
         assert ranks.lengths.tolist() == whole.lengths.tolist()
 
 
-def test_refuses_an_unknown_overlap(plain: Case) -> None:
-    for overlap in ("none", ["error"], np.array(["error", "report"])):
-        with raises(InvalidDataError):
-            plain.ranks(3, overlap=overlap)
-    with raises(InvalidDataError):
-        se.top_k((plain.users, plain.items[:0]), 3)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"candidates": []}, {"exclude": [0, 1, 2]}, {"candidates": [1, 2], "exclude": [2, 1]}],
-)
-def test_names_what_leaves_no_item(options: dict[str, Any]) -> None:
-    factors = np.eye(3)
-    with raises(InvalidDataError):
-        se.top_k((factors, factors), k=1, **options)
-
-
 def test_an_evaluation_names_its_own_options() -> None:
     factors = sparse.csr_matrix(np.eye(3))
     model = factor_model(np.eye(3), np.eye(3))
@@ -294,19 +238,6 @@ def test_an_evaluation_names_its_own_options() -> None:
     assert "exclude" not in str(told.value)
 
 
-@pytest.mark.parametrize(
-    "old",
-    [
-        lambda: se.top_k(np.eye(3), np.eye(3), k=2),
-        lambda: se.top_k(np.eye(3), item_factors=np.eye(3)),
-        lambda: se.top_k((np.eye(3), np.eye(3)), similarity="cosine"),
-        lambda: se.top_k((np.eye(3), np.eye(3)), user_rows=[1]),
-        lambda: se.recommend(np.eye(3), sparse.eye(3), seen="allow"),
-        lambda: se.Rankings.from_popularity(sparse.eye(3), 2, seen="allow"),
-        lambda: se.full_ranks,
-        lambda: se.held_out_ranks,
-    ],
-)
-def test_old_calls_show_the_new_ones(old: Callable[[], object]) -> None:
-    with raises((TypeError, AttributeError)):
-        old()
+def test_factors_in_two_arguments_show_the_pair() -> None:
+    with raises(TypeError):
+        se.top_k(np.eye(3), np.eye(3), k=2)
