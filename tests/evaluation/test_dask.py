@@ -311,6 +311,14 @@ def test_columns_have_other_names_on_each_side(client: Any, tables: Any) -> None
         same_numbers(se.evaluate(*scans, OF_TABLES, keep="totals"), found)
 
 
+def test_propensities_by_item(client: Any, tables: Any) -> None:
+    items = se.ItemData(propensity=pd.Series(np.linspace(0.05, 1, 40), range(40)))
+    frames = [dataframe.from_pandas(frame, npartitions=3) for frame in tables]
+    metrics = ["psp(propensity=given)@3", "ndcg(weights=snips)@3"]
+    found = se.evaluate(*frames, metrics, client=client, items=items)
+    same_numbers(found, se.evaluate(*tables, metrics, items=items))
+
+
 def test_tables_on_disk_need_no_dataframe(client: Any, tables: Any, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.parquet" for name in ("recs", "truth")]
     for frame, file in zip(tables, files, strict=True):
