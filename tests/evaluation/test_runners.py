@@ -24,7 +24,7 @@ from sparse_eval.errors import (
     WorkerError,
 )
 from sparse_eval.evaluation.clients import open_runner
-from sparse_eval.evaluation.run import Shared, evaluate_source, evaluate_task
+from sparse_eval.evaluation.run import Shared, evaluate_task
 from sparse_eval.evaluation.runners import ExecutorRunner, LocalRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
@@ -232,24 +232,6 @@ def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) 
     gone = task.__class__(**task.__dict__ | {"train": FileReference(tmp_path / "nowhere", "0")})
     with raises(InvalidFileError):
         evaluate_task(shared, gone)
-
-
-def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
-    class Twice:
-        """Blocks that are given in another order."""
-
-        unit, repeatable, total = " blocks", True, 2
-
-        def __init__(self, source: ModelSource) -> None:
-            self.load, self.source = source.load, source
-
-        def tasks(self) -> Iterator[tuple[Any, int]]:
-            return iter(list(self.source.tasks())[::-1])
-
-    request = Request.parse(se.Protocol("ndcg@5"), {"train"})
-    source = ModelSource(request, *data, {})
-    source.n_rows = 300
-    same(evaluate_source(request, Twice(source), per_user=True), se.evaluate_model(*data, "ndcg@5"))
 
 
 def test_a_process_does_tasks_one_after_the_other() -> None:
