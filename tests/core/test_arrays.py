@@ -55,11 +55,6 @@ def test_reads_lists(values: object) -> None:
     assert (read(values) == VALUES).all()
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_a_matrix_becomes_an_array() -> None:
-    assert type(read(np.matrix(VALUES))) is np.ndarray
-
-
 def test_reads_other_flat_arrays() -> None:
     for values in (range(3), array.array("i", range(3)), pd.Series(range(3)), pd.RangeIndex(3)):
         assert read(values).tolist() == [0, 1, 2]

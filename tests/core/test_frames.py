@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from raising import raises
 
-from sparse_eval.core.frames import as_pandas, exports_rows
+from sparse_eval.core.frames import as_pandas
 from sparse_eval.errors import InvalidDataError, MissingExtraError
 
 FRAME = pd.DataFrame(
@@ -38,10 +38,6 @@ def _table(frame: pd.DataFrame) -> Any:
     return pytest.importorskip("pyarrow").Table.from_pandas(frame)
 
 
-def _batch(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("pyarrow").RecordBatch.from_pandas(frame)
-
-
 def _reader(frame: pd.DataFrame) -> Any:
     return _table(frame).to_reader(max_chunksize=1)
 
@@ -63,7 +59,7 @@ def _stream(frame: pd.DataFrame) -> Any:
     return Unknown()
 
 
-LIBRARIES = [_polars, _lazy_polars, _table, _batch, _reader, _duckdb, _stream]
+LIBRARIES = [_polars, _lazy_polars, _table, _reader, _duckdb, _stream]
 
 
 @pytest.mark.parametrize("make", LIBRARIES)
@@ -84,10 +80,6 @@ def test_a_reader_can_be_taken_once() -> None:
     assert as_pandas(_table(FRAME.iloc[:0])).empty
 
 
-def test_frames_of_pandas_are_taken_as_they_are() -> None:
-    assert as_pandas(FRAME) is FRAME
-
-
 def test_rows_may_be_dicts() -> None:
     assert as_pandas([{"user": 1, "item": "x"}, {"user": 2, "item": "y"}]).to_dict("list") == {
         "user": [1, 2],
@@ -96,22 +88,10 @@ def test_rows_may_be_dicts() -> None:
     assert as_pandas([]).empty
 
 
-def test_what_was_the_index_of_a_frame_of_pandas_is_a_column() -> None:
-    found = as_pandas(_table(FRAME.set_index("user")))
-    assert found["user"].tolist() == FRAME["user"].tolist()
-
-
 @pytest.mark.parametrize("table", [None, 3, "a", {"user": [1]}, [1], [[1, 2]], np.eye(2)])
 def test_refuses_what_is_no_frame(table: Any) -> None:
     with raises(InvalidDataError):
         as_pandas(table)
-
-
-def test_one_column_is_no_frame() -> None:
-    pa = pytest.importorskip("pyarrow")
-    assert exports_rows(FRAME) or not hasattr(FRAME, "__arrow_c_stream__")
-    for column in (FRAME["user"], pa.chunked_array([[1]])):
-        assert not exports_rows(column)
 
 
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

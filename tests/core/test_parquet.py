@@ -57,15 +57,6 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(parquet.read_parquet(file), pd.read_parquet(path))
 
 
-def test_text_is_read_once_for_each_that_is_distinct(tmp_path: Path) -> None:
-    pq.write_table(TABLE, tmp_path / "a.parquet")
-    file = parquet.open_parquet(tmp_path / "a.parquet", [*TABLE.column_names, "elsewhere"])
-    types = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
-    coded = {name for name, kind in types.items() if pa.types.is_dictionary(kind)}
-    assert coded == {"text", "large", "missing", "kind", "a.b"}
-    assert file.read().column("text").chunk(0).dictionary.to_pylist() == ["a", "b"]
-
-
 def test_two_columns_of_one_name(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     columns = pa.array(["x", "y"]), pa.array(["z", "z"])

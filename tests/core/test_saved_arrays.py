@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
 
@@ -101,6 +99,9 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     with raises(UnreadableError):
         map_array(path)
+    path.write_bytes(path.read_bytes() + bytes(9))  # longer than it says
+    with raises(UnreadableError):
+        map_array(path)
     path.write_bytes(npy(HEADERS[9]))
     with raises(UnreadableError):
         map_array(path)
@@ -133,25 +134,6 @@ def test_text_is_of_characters_that_exist(dtype: str, tmp_path: Path) -> None:
     stream.seek(0)
     with raises(UnreadableError):
         read_arrays(stream)
-
-
-def test_a_member_that_claims_to_be_larger_than_it_can_be() -> None:
-    stream = io.BytesIO()
-    size = 10**15
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("x.npy", npy(b"{'descr': '|u1', 'fortran_order': False, 'shape': (8,), }"))
-        archive.infolist()[0].file_size = size
-    stream.seek(0)
-    with raises(UnreadableError):
-        read_arrays(stream)
-
-
-def test_an_array_ends_with_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.npy"
-    np.save(path, np.ones(3))
-    path.write_bytes(path.read_bytes() + bytes(8))
-    with raises(UnreadableError):
-        map_array(path)
 
 
 def test_an_archive_has_each_array_once() -> None:
@@ -279,45 +261,6 @@ def test_headers_that_say_anything(file: str, header: bytes, folder: Path) -> No
         contents = [with_member(path, name, npy(header)) for name in names[:4]]
     for content in contents:
         assert refused_or_read(USES[file], folder, path, content)
-
-
-@st.composite
-def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """Return a function that damages a file: flips, cuts, inserts or removes bytes."""
-    kind = draw(st.sampled_from(["flip", "cut", "insert", "remove"]))
-    where = draw(st.floats(0, 1, exclude_max=True))
-    early = draw(st.booleans())  # where headers are
-    extra = draw(st.binary(min_size=1, max_size=40))
-
-    def damage(content: bytes) -> bytes:
-        i = int(where * (min(len(content), 200) if early else len(content)))
-        if kind == "cut":
-            return content[:i]
-        if kind == "insert":
-            return content[:i] + extra + content[i:]
-        kept = b"" if kind == "remove" else bytes([content[i] ^ extra[0]])
-        return content[:i] + kept + content[i + (len(extra) if kind == "remove" else 1) :]
-
-    return damage
-
-
-@pytest.mark.filterwarnings("ignore")  # doubts about what is left
-@pytest.mark.parametrize("file", USES)
-@settings(max_examples=40)
-@given(damage=damages(), member=st.integers(0, 3), inside=st.booleans())
-def test_damaged_files(
-    file: str, folder: Path, damage: Callable[[bytes], bytes], member: int, inside: bool
-) -> None:
-    path = folder / file
-    content = path.read_bytes()
-    if inside and file.endswith(".npz"):
-        with zipfile.ZipFile(path) as archive:
-            name = archive.namelist()[member % len(archive.namelist())]
-            changed = damage(archive.read(name))
-        content = with_member(path, name, changed)
-    else:
-        content = damage(content)
-    refused_or_read(USES[file], folder, path, content)
 
 
 def test_too_little_memory_is_said_of_the_file(
