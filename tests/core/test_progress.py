@@ -114,20 +114,3 @@ def test_every_bar_keeps_to_its_delay() -> None:
         path.name for path in package.rglob("*.py") if "from tqdm" in path.read_text("utf-8")
     ]
     assert importing == ["bars.py"]
-
-
-def test_what_is_not_shown_leaves_the_process_as_it_is() -> None:
-    code = """
-import multiprocessing, threading
-import numpy as np
-import sparse_eval as se
-from scipy.sparse import eye_array
-rng = np.random.default_rng(0)
-factors = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
-se.top_k(factors, k=3)
-ev = se.evaluate_model(factors, eye_array(60).tocsr(), eye_array(60, k=1).tocsr(), "ndcg@5")
-se.compare({"a": ev, "b": ev})
-print(multiprocessing.get_start_method(allow_none=True), threading.active_count())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["None", "1"]
