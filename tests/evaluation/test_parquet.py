@@ -313,11 +313,10 @@ def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        mock.patch.object(parquet.shutil, "disk_usage", return_value=mock.Mock(free=10)),
         mock.patch.object(pa, "OSFile", side_effect=OSError(errno.EMFILE, "Too many open files")),
-        mock.patch.object(tempfile, "tempdir", "/missing"),
+        mock.patch.object(pa.ipc, "new_stream", side_effect=OSError(errno.ENOSPC, "full")),
     ],
-    ids=["full disk", "open files", "no folder"],
+    ids=["open files", "full disk"],
 )
 def test_rows_that_cannot_be_dealt_out(broken: Any) -> None:
     with temporary(40) as folder:
