@@ -166,12 +166,6 @@ def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
 
 
-@pytest.mark.parametrize("name", ["x" * 251 + ".npz", "é" * 125 + ".npz", "x." + "y" * 253])
-def test_names_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: str) -> None:
-    write(tmp_path / name)
-    assert (tmp_path / name).read_text() == "new"
-
-
 @pytest.mark.parametrize("name", ["~/table", "~", "file:/table", "http:/table", "a\nb"])
 def test_no_library_takes_a_name_for_another_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

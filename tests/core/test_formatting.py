@@ -16,7 +16,6 @@ from sparse_eval.core.formatting import (
     numbers,
     records,
 )
-from sparse_eval.core.versions import installed_version, library_versions
 
 
 def test_records_are_the_rows_of_a_table() -> None:
@@ -58,12 +57,3 @@ def test_numbers_that_belong_together_have_the_same_decimals() -> None:
     assert numbers(-0.5, 0.0001) == ("-0.50000", "0.00010")
     assert numbers(-1e-9, 20.0) == ("0.000", "20.000")
     assert numbers(math.nan, 1.0) == ("", "1.0000")
-
-
-def test_versions_name_what_computes() -> None:
-    versions = library_versions()
-    assert versions["sparse_eval"] == installed_version()
-    assert versions["numpy"] == np.__version__
-    assert set(versions) == {
-        "python", "sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit",
-    }  # fmt: skip

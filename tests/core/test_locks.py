@@ -66,27 +66,6 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_lacks(work: str) -> 
     subprocess.run([sys.executable, "-c", FORKED, work], check=True)
 
 
-#: The process is forked while its own thread holds the lock; both processes release it.
-FORKED_INSIDE = """
-import os, sys, threading, warnings
-warnings.simplefilter("ignore")
-from sparse_eval.core.locks import ThreadLock
-
-lock = ThreadLock()
-with lock.current(), lock.current():
-    child = os.fork()
-with lock.current():
-    pass
-if child:
-    sys.exit(os.waitpid(child, 0)[1])
-"""
-
-
-def test_both_processes_of_a_fork_can_use_the_lock_that_was_held() -> None:
-    need_posix()
-    subprocess.run([sys.executable, "-c", FORKED_INSIDE], check=True)
-
-
 def test_no_module_has_a_lock_that_forked_processes_inherit() -> None:
     plain = (type(Lock()), type(RLock()))
     for module in walk_packages(sparse_eval.__path__, "sparse_eval."):

@@ -12,7 +12,7 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.core import parquet
 from sparse_eval.core.files import replacing
-from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+from sparse_eval.errors import InvalidFileError, OutputError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -96,14 +96,6 @@ def test_metadata_of_pandas_that_are_damaged(tmp_path: Path) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), path)
     with raises(ValueError):
         parquet.read_parquet(path)
-
-
-def test_rows_that_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pq.write_table(TABLE, tmp_path / "a.parquet")
-    read = pq.ParquetFile.read
-    monkeypatch.setattr(pq.ParquetFile, "read", lambda *a, **k: read(*a, **k).slice(1))
-    with raises(InvalidDataError):
-        parquet.read_table(tmp_path / "a.parquet")
 
 
 def test_names_beyond_utf8(odd: Path) -> None:

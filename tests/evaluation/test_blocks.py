@@ -112,14 +112,6 @@ def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known() -> No
     same_bits(found, expected)
 
 
-def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    se.evaluate(positions(), gains(), PLAIN, progress=False, memory=LEAST)
-    se.evaluate(positions(), gains(), PLAIN, memory=LEAST)
-    assert capsys.readouterr() == ("", "")
-    se.evaluate(positions(), gains(), PLAIN, progress=True, memory=LEAST)
-    assert "23/23" in capsys.readouterr().err
-
-
 def damaged(matrix: Any, **parts: Any) -> Any:
     found = matrix.copy()
     for name, part in parts.items():

@@ -61,20 +61,6 @@ def test_one_user_has_no_spread() -> None:
     }  # fmt: skip
 
 
-def test_explain_one_user(ev: se.Evaluation) -> None:
-    table = ev.explain(1)
-    assert table["rank"].tolist() == [1, 2]
-    assert table["item"].tolist() == [2, 3]
-    assert table["contribution"].sum() == pytest.approx(2 / np.log2(3))
-    missed = ev.explain(2)
-    assert missed["rank"].isna().all()
-    assert missed["item"].tolist() == [0, 1]
-    assert missed["cumulative"].tolist() == [0.0, 0.0]
-    for user in (4, -1, "nobody", None):
-        with raises(InvalidDataError):
-            ev.explain(user)
-
-
 def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) -> None:
     ev.to_csv(tmp_path / "users.csv")
     read = pd.read_csv(tmp_path / "users.csv", index_col="user", engine="python")
@@ -91,12 +77,6 @@ def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) ->
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "summary.json", "users.csv", "users.parquet",
     ]  # fmt: skip
-
-
-def test_repr_is_short() -> None:
-    text = repr(se.evaluate(LISTS, GAINS, "ndcg@{1,2,3},mrr@{1,2,3}"))
-    assert text.startswith("<Evaluation: 3 users, 1 left out; ndcg@1 0.3333, ")
-    assert text.endswith(", and 2 more>")
 
 
 def test_nobody_to_evaluate() -> None:

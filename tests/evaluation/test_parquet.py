@@ -240,21 +240,6 @@ def test_one_user_with_many_items() -> None:
         same_bits(found, of_frames(recs, truth, ["mrr", "ndcg@10"]))
 
 
-def test_a_budget_is_kept_by_smaller_blocks() -> None:
-    with temporary() as folder, mock.patch.object(tables, "PER_ROW", 1 << 23):
-        seen = []
-        cut = parquet.cut_users
-        with mock.patch.object(
-            parquet, "cut_users", lambda *args: seen.append(args[2]) or cut(*args)
-        ):
-            paths = pair(folder, group=1)
-            found = se.evaluate(*paths, METRICS, memory=1 << 24, keep="totals")
-            se.evaluate(*paths, METRICS, memory=1 << 24)
-        assert seen == [2, 1]
-        expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
-        assert found.mean() == expected.mean()
-
-
 def test_values_beyond_the_budget_are_refused() -> None:
     n = 100_000
     table = {"user": np.arange(n), "item": np.zeros(n, np.int64), "rank": np.ones(n, np.int64)}
@@ -333,16 +318,6 @@ def test_users_with_rows_in_two_row_groups_are_in_one_range(group: int) -> None:
         found = se.evaluate(*pair(folder, recs, truth, group=group), METRICS)
         dealt.assert_not_called()
     same_bits(found, of_frames(pd.DataFrame(recs), pd.DataFrame(truth), METRICS))
-
-
-def test_many_row_groups_are_planned_quickly() -> None:
-    groups = [parquet.RowGroup(Path("x"), n, 10, n * 10, n * 10 + 12) for n in range(20_000)]
-    ranges = parquet.cut_users(groups, groups[::-1], 1000)
-    assert ranges is not None
-    assert sum(len(users.recs) for users in ranges) < 2 * len(groups)
-    assert [a.end for a in ranges[:-1]] == [b.first for b in ranges[1:]]
-    assert ranges[0].first == 0
-    assert ranges[-1].end is None
 
 
 REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {

@@ -25,7 +25,7 @@ from sparse_eval.errors import (
 )
 from sparse_eval.evaluation.clients import open_runner
 from sparse_eval.evaluation.run import Shared, evaluate_task
-from sparse_eval.evaluation.runners import ExecutorRunner, LocalRunner
+from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
 
@@ -232,16 +232,3 @@ def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) 
     gone = task.__class__(**task.__dict__ | {"train": FileReference(tmp_path / "nowhere", "0")})
     with raises(InvalidFileError):
         evaluate_task(shared, gone)
-
-
-def test_a_process_does_tasks_one_after_the_other() -> None:
-    asked = []
-
-    def tasks() -> Iterator[tuple[int, int]]:
-        for number in range(3):
-            asked.append(number)
-            yield number, number
-
-    done = LocalRunner().run(work_of, None, tasks())
-    assert next(done) == (0, (None, 0))
-    assert asked == [0]

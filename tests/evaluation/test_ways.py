@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from raising import raises
-from rules import each_convention
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 from ways import (
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 @pytest.mark.parametrize(
     ("convention", "no_relevant"),
-    [*each_convention(None), ("standard", "zero"), ("standard", "judged")],
+    [*((name, None) for name in CONVENTIONS), ("standard", "zero"), ("standard", "judged")],
 )
 def test_every_way_gives_one_number(convention: str, no_relevant: Any, seed: int) -> None:
     number = list(CONVENTIONS).index(convention)
@@ -84,7 +83,7 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
 
 
 @pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.long)])
-@pytest.mark.parametrize("convention", each_convention())
+@pytest.mark.parametrize("convention", CONVENTIONS)
 def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -> None:
     model, train, case = model_case(make_case(3, n_users=8).accepted(convention))
     held, rules = case.validation, CONVENTIONS[convention]
