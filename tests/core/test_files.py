@@ -107,22 +107,6 @@ def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
     assert {one for one, _ in texts} == {"old", "new"}
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_an_error_in_the_block_keeps_the_file(tmp_path: Path, error: type[BaseException]) -> None:
-    target = tmp_path / "table.csv"
-    write(target, "old")
-
-    def fail() -> None:
-        with replacing(target) as temporary:
-            temporary.write_text("half")
-            raise error
-
-    with pytest.raises(error):
-        fail()
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
-    assert target.read_text() == "old"
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666, 0o755, 0o444, 0o400, 0o000])
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
 @pytest.mark.parametrize("how", ["replaced", "together", "removed before", "behind a link"])

@@ -57,16 +57,6 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(parquet.read_parquet(file), pd.read_parquet(path))
 
 
-def test_two_columns_of_one_name(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    columns = pa.array(["x", "y"]), pa.array(["z", "z"])
-    table = pa.table([columns[0], columns[1], pa.array(["u", "v"])], names=["item", "user", "item"])
-    pq.write_table(table, path)
-    assert parquet.read_table(path).equals(table)
-    with raises(InvalidFileError):
-        se.datasets.load(path)
-
-
 def bomb(path: Path, name: str) -> None:
     """Write a file of half a megabyte with a text of one in each of ten thousand rows."""
     long = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), ["x" * 500_000])

@@ -228,15 +228,3 @@ def test_headers_that_say_anything(file: str, header: bytes, folder: Path) -> No
                 USES[file](folder)
     finally:
         path.write_bytes(whole)
-
-
-def test_too_little_memory_is_said_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise MemoryError("not that much")
-
-    se.save_model(MODEL, tmp_path / "model.npz")
-    monkeypatch.setattr("sparse_eval.core.saved_arrays.np.empty", refuse)
-    with raises(se.errors.InvalidCheckpointError):
-        se.evaluate_model(tmp_path / "model.npz", HOLDOUT, "mrr@5")
