@@ -63,7 +63,7 @@ def mapped(folder: Path, matrix: Any) -> Any:
 
 def test_a_budget(inputs: dict[str, Any], tmp_path: Path) -> None:
     lists, held = positions(), gains()
-    metrics = [*PLAIN, "err@3", "diversity(similarity=vectors)@3", "novelty@3"]
+    metrics = [*PLAIN, "err@3", "gini@3", "diversity(similarity=vectors)@3", "novelty@3"]
     expected = se.evaluate(lists, held, metrics, **inputs)
     with small_blocks():
         for name, sides in {
