@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from io import StringIO
 from typing import TYPE_CHECKING, TypeAlias
@@ -103,7 +102,7 @@ def check_origin(
     The message names the differing ones between `fault` and `remedy`.
     """
     differences = [
-        f"{name} {_shown(found[name])} (here {_shown(value)})"
+        f"{name} {found[name]} (here {value})"
         for name, value in expected.items()
         if found[name] != value
     ]
@@ -111,7 +110,3 @@ def check_origin(
         raise InvalidFileError(
             f"{fault}: {'; '.join(differences)}. It is left as it is; {remedy}", path
         )
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

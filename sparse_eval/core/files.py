@@ -231,12 +231,6 @@ def _cannot_write(target: Path, error: OSError) -> OutputError:
 def make_folder(path: PathLike) -> Path:
     """Return `path` as a folder that exists and can be written to, or raise `OutputError`."""
     folder = as_path(path)
-    if folder.parts[:1] == ("~",) and not Path("~").exists():
-        raise OutputError(
-            f"{shown(folder)}: cannot be used as an output folder: ~ is expanded by shells alone, "
-            "and there is no folder of this name; write the path of the home folder",
-            path=folder,
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

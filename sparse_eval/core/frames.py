@@ -61,11 +61,6 @@ def exports_rows(table: object) -> bool:
     )
 
 
-def _is_lazy_polars(table: object) -> bool:
-    """Return whether a value is a lazy frame of polars."""
-    return type(table).__module__.partition(".")[0] == "polars" and hasattr(table, "collect")
-
-
 def as_pandas(table: Any) -> pd.DataFrame:
     """Return a frame of any library as one of pandas; frames of pandas as they are.
 
@@ -96,36 +91,28 @@ def as_pandas(table: Any) -> pd.DataFrame:
         return table
     if isinstance(table, list) and all(isinstance(row, Mapping) for row in table):
         return pd.DataFrame(table)
-    if _is_lazy_polars(table):
+    library, name = type(table).__module__.partition(".")[0], type(table).__name__
+    if library == "polars" and hasattr(table, "collect"):
         table = table.collect()
     elif not exports_rows(table):
         raise InvalidDataError(
             "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
-            f"__arrow_c_stream__) or a list of dicts, found a {_name(table)}"
+            f"__arrow_c_stream__) or a list of dicts, found a {name}"
         )
     try:
         # An Arrow stream of polars has views of text, which older versions of pyarrow do not read.
-        frame: pd.DataFrame = (
-            table.to_pandas() if type(table).__module__.startswith("polars") else _of_arrow(table)
-        )
+        frame: pd.DataFrame = table.to_pandas() if library == "polars" else _of_arrow(table)
     except ImportError:
         raise MissingExtraError(
-            f"a {_name(table)} needs pyarrow: "
-            'pip install "sparse_eval[parquet]"; frames of pandas need nothing'
+            f'a {name} needs pyarrow: pip install "sparse_eval[parquet]"; frames of pandas need '
+            "nothing"
         ) from None
     if frame.empty and not hasattr(type(table), "__len__"):
         raise InvalidDataError(
-            f"the {type(table).__name__} has no rows; one that was read before has none left: make "
+            f"the {name} has no rows; one that was read before has none left: make "
             "it again, or read it into a table first"
         )
     return frame
-
-
-def _name(table: object) -> str:
-    """Return the type of a value and the library that it is of."""
-    library = type(table).__module__.partition(".")[0]
-    name = type(table).__name__
-    return name if library == "builtins" else f"{library}.{name}"
 
 
 def _of_arrow(table: Any) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -73,26 +73,17 @@ def locked_folder(folder: Path) -> Iterator[None]:
     OutputError
         If another holds the lock.
     """
-    file = None
-    try:
-        with suppress(OSError):  # some systems open no folder
+    with ExitStack() as stack:
+        try:
             file = os.open(folder, os.O_RDONLY)
-        if file is not None:
-            _lock(file, folder)
+            stack.callback(os.close, file)
+            lock_file(file, wait=False)
+        except BlockingIOError:
+            raise OutputError(
+                f"{shown(folder)}: another process writes to this folder; wait until it has "
+                "ended, or choose another folder",
+                path=folder,
+            ) from None
+        except OSError:  # some systems open no folder, or have no locks
+            pass
         yield
-    finally:
-        if file is not None:
-            os.close(file)
-
-
-def _lock(file: int, folder: Path) -> None:
-    try:
-        lock_file(file, wait=False)
-    except BlockingIOError:
-        raise OutputError(
-            f"{shown(folder)}: another process writes to this folder; wait until it has ended, or "
-            "choose another folder",
-            path=folder,
-        ) from None
-    except OSError:
-        pass

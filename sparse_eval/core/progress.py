@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidDataError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,11 +38,6 @@ def display(progress: bool | None) -> dict[str, Any]:
     By default there is a bar on a terminal and in a notebook, and elsewhere nothing, or lines
     within `lines_without_terminal`. What is done within a second shows no bar, unless it is asked
     for.
-
-    Raises
-    ------
-    InvalidDataError
-        If `progress` is neither a bool nor None.
     """
     if is_shown(progress):
         # A notebook shows what is written to standard error in a red box.
@@ -56,17 +49,9 @@ def display(progress: bool | None) -> dict[str, Any]:
 
 
 def is_shown(progress: bool | None) -> bool:
-    """Return whether to show a progress bar; by default on a terminal and in a notebook.
-
-    Raises
-    ------
-    InvalidDataError
-        If `progress` is neither a bool nor None.
-    """
+    """Return whether to show a progress bar; by default on a terminal and in a notebook."""
     if progress is None:
         return (sys.stderr is not None and sys.stderr.isatty()) or _in_notebook()
-    if not isinstance(progress, bool):
-        raise InvalidDataError(f"progress: expected True, False or None, found {progress!r}")
     return progress and (sys.stderr is not None or _in_notebook())
 
 

@@ -48,7 +48,10 @@ def sort_pairs(rows: AnyArray, columns: AnyArray, n_columns: int) -> SortedPairs
     n_rows = int(rows.max(initial=0)) + 1
     for_column, for_entry = _bits(n_columns), _bits(len(rows))
     if _bits(n_rows) + for_column + for_entry > _BITS:
-        return _sort_halves(rows, columns, n_rows, n_columns)
+        order = np.lexsort((columns, rows))
+        rows, columns = rows[order], columns[order]
+        differ = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+        return SortedPairs(order, columns, np.flatnonzero(np.append(True, differ)))
     keys = np.empty(len(rows), np.int64)
     new = np.empty(len(rows), bool)
     sorted_columns = np.empty(len(rows), columns.dtype)
@@ -72,26 +75,6 @@ def sort_pairs(rows: AnyArray, columns: AnyArray, n_columns: int) -> SortedPairs
     new[:1] = True
     keys &= (1 << for_entry) - 1
     return SortedPairs(keys, sorted_columns, np.flatnonzero(new))
-
-
-def _sort_halves(rows: AnyArray, columns: AnyArray, n_rows: int, n_columns: int) -> SortedPairs:
-    """Sort the lower and the upper half of the rows, each of which needs fewer bits."""
-    if n_rows == 1:
-        order = np.argsort(columns, kind="stable")
-        columns = columns[order]
-        return SortedPairs(order, columns, np.flatnonzero(np.diff(columns, prepend=-1)))
-    middle = 1 << (_bits(n_rows) - 1)
-    low = rows < middle
-    entries = [np.flatnonzero(low), np.flatnonzero(~low)]
-    halves = [
-        sort_pairs(rows[chosen] - base, columns[chosen], n_columns)
-        for chosen, base in zip(entries, (0, middle), strict=True)
-    ]
-    return SortedPairs(
-        np.concatenate([chosen[half.order] for chosen, half in zip(entries, halves, strict=True)]),
-        np.concatenate([half.columns for half in halves]),
-        np.concatenate([halves[0].starts, halves[1].starts + len(entries[0])]),
-    )
 
 
 def order_within(bounds: Integers, keys: AnyArray) -> Integers:

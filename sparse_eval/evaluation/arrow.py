@@ -246,7 +246,7 @@ def _encode(
     if kind == "text":
         sides = [side.cast(pa.large_string()) for side in sides]
         both = pa.concat_arrays(sides).dictionary_encode()
-        distinct = to_texts(both.dictionary, name)
+        distinct = to_texts(both.dictionary)
         if any(not text or text.isspace() for text in distinct.tolist()):
             raise InvalidDataError(
                 f"column {name!r} holds an id that is empty or blank; every row needs one",
@@ -282,15 +282,9 @@ def whole_column(table: Any, name: str) -> Any:
     return column if isinstance(column, pa.Array) else column.combine_chunks()
 
 
-def to_texts(column: Any, name: str) -> AnyArray:
-    """Return a column of text as an array of str, or raise if it is not UTF-8."""
-    try:
-        return np.array(column.to_pylist(), object)
-    except UnicodeDecodeError as error:
-        raise InvalidDataError(
-            f"column {name!r} holds text that is not UTF-8 ({error}); expected ids in UTF-8",
-            column=name,
-        ) from None
+def to_texts(column: Any) -> AnyArray:
+    """Return a column of text as an array of str."""
+    return np.array(column.to_pylist(), object)
 
 
 def to_integers(column: Any, name: str) -> Integers:
@@ -312,7 +306,7 @@ def union_of_items(batches: Iterable[tuple[Any, str]], kind: IdKind) -> AnyArray
     for batch, name in batches:
         distinct = pc.unique(whole_column(batch, name))
         if kind == "text":
-            texts.update(to_texts(distinct, name))
+            texts.update(to_texts(distinct))
         else:
             numbers = np.union1d(numbers, to_integers(distinct, name))
     return np.array(sorted(texts), object) if kind == "text" else numbers

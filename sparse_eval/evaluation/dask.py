@@ -268,12 +268,8 @@ class DaskSource:
         runner: DaskRunner,
         propensity: KeyedPropensity | None = None,
     ) -> None:
-        try:
-            from dask import dataframe
-        except ImportError:
-            raise MissingExtraError(
-                'Dask dataframes need dask: pip install "sparse_eval[dask]"'
-            ) from None
+        from dask import dataframe
+
         self.client = runner.client
         frames: list[Any] = [
             dataframe.read_parquet(str(Path(scan.table).absolute()))
@@ -281,12 +277,6 @@ class DaskSource:
             else scan.table
             for scan in (rankings, relevance)
         ]
-        for frame in frames:
-            if not isinstance(frame, dataframe.DataFrame):
-                raise InvalidDataError(
-                    f"a {type(frame).__name__} cannot be evaluated beside a Dask dataframe; give "
-                    "both sides as dataframes, or as Parquet"
-                )
         columns = Columns.of(rankings, relevance, *(list(frame.columns) for frame in frames))
         names = list(columns.recs), list(columns.truth)
         schemas = (_schema(frames[0][names[0]]._meta), _schema(frames[1][names[1]]._meta))

@@ -225,7 +225,8 @@ def _evaluate(
     options: dict[str, Any],
 ) -> Evaluation:
     """Choose the way of both sides; `options` are those of `evaluate` that say how it is done."""
-    rankings, relevance = _scanned(predictions, validation)
+    rankings: Any = _checked(predictions, open_lists(predictions), Rankings.from_positions)
+    relevance: Any = _checked(validation, open_truth(validation), Relevance.from_csr)
     if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
         from .tables import evaluate_tables
 
@@ -240,14 +241,6 @@ def _evaluate(
         return evaluate_whole(request, make_block, **how)
     return evaluate_source(
         request, _matrices(request, rankings, relevance, inputs, options), **options
-    )
-
-
-def _scanned(predictions: Any, validation: Any) -> tuple[Any, Any]:
-    """Open paths, and take frames for tables with the usual columns."""
-    return (
-        _checked(predictions, open_lists(predictions), Rankings.from_positions),
-        _checked(validation, open_truth(validation), Relevance.from_csr),
     )
 
 

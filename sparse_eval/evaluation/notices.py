@@ -21,10 +21,6 @@ _ENOUGH = 20
 _FIRST = 1000
 
 
-#: What is said where nobody has anything in train.
-_FOLD_IN = "; of a split by users give the holdout itself, so that its users are folded in"
-
-
 def give_notice(evaluation: Evaluation) -> None:
     """Warn of what looks like a mistake in the inputs of an evaluation.
 
@@ -35,9 +31,21 @@ def give_notice(evaluation: Evaluation) -> None:
     """
     _check_seen(evaluation)
     _check_candidates(evaluation)
-    _warn_of_cold_users(evaluation)
+    if evaluation.n_cold:
+        warn(
+            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
+            "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
+            " leaves them out, and ev.by('activity') shows them apart; of a split by users give "
+            "the holdout itself, so that its users are folded in"
+        )
     _warn_of_missing_lists(evaluation)
-    _warn_of_late_lists(evaluation)
+    first = evaluation.first_ranks
+    if first is not None and first.are_late:
+        warn(
+            f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
+            f"as items that are not relevant; if the lists begin at rank {first.smallest}, "
+            f"subtract {first.smallest - 1} from every rank"
+        )
     retrieval = evaluation.retrieval
     if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
         warn(
@@ -77,22 +85,11 @@ def _warn_of_missing_lists(evaluation: Evaluation) -> None:
             "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
             "users=…), or user_rows=…)"
         )
-    if not evaluation.leaves_candidates_out:
-        return
-    warn(
-        "the lists rank fewer items than the catalogue has, and nothing says what users have seen: "
-        "auc, percentile_rank and mean_rank take the others for candidates; give train=, what "
-        "they have seen"
-    )
-
-
-def _warn_of_late_lists(evaluation: Evaluation) -> None:
-    first = evaluation.first_ranks
-    if first is not None and first.are_late:
+    if evaluation.leaves_candidates_out:
         warn(
-            f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
-            f"as items that are not relevant; if the lists begin at rank {first.smallest}, "
-            f"subtract {first.smallest - 1} from every rank"
+            "the lists rank fewer items than the catalogue has, and nothing says what users have "
+            "seen: auc, percentile_rank and mean_rank take the others for candidates; give train=, "
+            "what they have seen"
         )
 
 
@@ -159,13 +156,3 @@ def _check_candidates(evaluation: Evaluation) -> None:
         )
     if candidates.is_sampled and evaluation.request.corrected is None:
         warn(WARNING)
-
-
-def _warn_of_cold_users(evaluation: Evaluation) -> None:
-    if evaluation.n_cold:
-        warn(
-            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
-            "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
-            " leaves them out, and ev.by('activity') shows them apart"
-            + (_FOLD_IN if evaluation.n_cold == evaluation.n_users else "")
-        )

@@ -8,8 +8,6 @@ own, by a hash of the user.
 
 from __future__ import annotations
 
-import errno
-import shutil
 import tempfile
 from bisect import bisect_left
 from collections import deque
@@ -107,8 +105,6 @@ class ParquetTable:
 
     def __init__(self, path: PathLike) -> None:
         self.path = as_input(path).absolute()
-        if not self.path.exists():
-            raise InvalidFileError("does not exist; expected a Parquet file or a folder", self.path)
         self.files = [self.path]
         if self.path.is_dir():
             self.files = sorted(
@@ -117,8 +113,6 @@ class ParquetTable:
                 if file.is_file()
                 and not any(part[0] in "._" for part in file.relative_to(self.path).parts)
             )
-        if not self.files:
-            raise InvalidFileError("has no .parquet file in it", self.path)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -462,14 +456,6 @@ class ParquetSource:
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
             )
-        n_bytes = sum(file.stat().st_size for table in self.tables for file in table.files)
-        free = shutil.disk_usage(folder).free
-        if free < 4 * n_bytes:
-            raise OutputError(
-                f"{folder.parent}: {free:,} bytes are free, and dealing out rows that are in no "
-                f"order of the users may take {4 * n_bytes:,}; sort the tables by "
-                f"{self.columns.recs[0]!r}, or name another folder for temporary files in TMPDIR"
-            )
         counts = np.zeros(n_files, np.int64)
         paths = []
         with tqdm(
@@ -496,7 +482,7 @@ class _DealtTasks:
 
     def __init__(self, deal_out: Callable[[Path], list[tuple[tuple[Path, Path], int]]]) -> None:
         with ExitStack() as stack:
-            folder = stack.enter_context(_temporary_folder())
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sparse_eval-"))
             self._tasks = iter(deal_out(Path(folder)))
             self.close = stack.pop_all().close
 
@@ -505,17 +491,6 @@ class _DealtTasks:
 
     def __next__(self) -> tuple[Any, int]:
         return next(self._tasks)
-
-
-def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder that is removed in the end, or raise `OutputError`."""
-    try:
-        return tempfile.TemporaryDirectory(prefix="sparse_eval-")
-    except OSError as error:
-        raise OutputError(
-            f"there is no folder for temporary files ({error}), which rows in no order of the "
-            "users are dealt out to; name one in TMPDIR, or sort the tables by user"
-        ) from None
 
 
 def _deal(
@@ -539,15 +514,10 @@ def _deal(
                         writer.write_table(dealt.slice(start, end - start))
                 bar.update(len(part))
     except OSError as error:
-        remedy = "name another folder for them in TMPDIR"
-        if error.errno == errno.EMFILE:
-            remedy = (
-                f"let the process open {len(paths):,} more files, as with ulimit -n, or sort the "
-                f"tables by {schema.names[0]!r}"
-            )
         raise OutputError(
-            f"{paths[0].parent}: rows cannot be dealt out to temporary files there ({error}); "
-            f"{remedy}"
+            f"{paths[0].parent}: rows cannot be dealt out to {len(paths):,} temporary files there "
+            f"({error}); sort the tables by {schema.names[0]!r}, name another folder in TMPDIR, or "
+            "let the process open more files, as with ulimit -n"
         ) from None
     return counts
 
@@ -561,7 +531,7 @@ def _order_by_file(part: pa.Table, user: str, n_files: int) -> tuple[Any, Any]:
         hashes = hash_labels(to_integers(users, user))
     else:
         encoded = users.dictionary_encode()
-        hashes = hash_labels(to_texts(encoded.dictionary, user))[encoded.indices.to_numpy()]
+        hashes = hash_labels(to_texts(encoded.dictionary))[encoded.indices.to_numpy()]
     files = (hashes >> np.uint64(32)) % np.uint64(n_files)
     order = np.argsort(files, kind="stable")
     return order, np.searchsorted(files[order], np.arange(n_files + 1))

@@ -339,6 +339,7 @@ def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[An
 
     payload = CPickleSerializer().dumps(shared)
     wanted = version("sparse_eval")
+    lacking = _lacking("{}", wanted)
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
         from importlib.metadata import PackageNotFoundError, version
@@ -349,10 +350,8 @@ def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[An
         try:
             installed = version("sparse_eval")
             if installed != wanted:
-                error, what = (
-                    "InvalidDataError",
-                    f"sparse_eval {installed}, and the driver {wanted}",
-                )
+                error = "InvalidDataError"
+                what = f"sparse_eval {installed}, and the driver {wanted}"
         except PackageNotFoundError:
             error, what = "MissingExtraError", f"no sparse_eval, and the driver {wanted}"
         if error is None:
@@ -362,11 +361,7 @@ def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[An
             return
         for _ in batches:  # to their end, as Spark expects
             pass
-        message = (
-            f"the Python workers of Spark have {what}; install "
-            f'"sparse_eval[spark]=={wanted}" in the Python that they run, on every machine, or say '
-            "in PYSPARK_PYTHON which that is"
-        )
+        message = lacking.format(what)
         import json
 
         columns = [[error], [json.dumps([message, {}])]]
@@ -461,6 +456,7 @@ def _rebuild(name: str, fields: str) -> SparseEvalError:
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:
     """Join batches to tables of some `ROWS_AT_ONCE` rows, none of which ends within a user."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     waiting: list[Any] = []
     n_rows, needed = 0, ROWS_AT_ONCE
@@ -472,7 +468,8 @@ def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:
         if n_rows < needed:
             continue
         joined = pa.concat_tables(waiting)
-        end = _start_of_last(joined.column(_USER))
+        users = joined.column(_USER)
+        end = int(np.argmax(pc.equal(users, users[-1]).to_numpy()))  # where the last user begins
         if end == 0:  # all of one user, whose rows are still coming
             waiting, needed = [joined], 2 * n_rows
             continue
@@ -480,11 +477,3 @@ def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:
         waiting, n_rows, needed = [joined.slice(end)], n_rows - end, ROWS_AT_ONCE
     if n_rows:
         yield pa.concat_tables(waiting)
-
-
-def _start_of_last(users: Any) -> int:
-    """Return where the rows of the last user begin."""
-    import pyarrow.compute as pc
-
-    is_last = pc.equal(users, users[-1]).to_numpy()
-    return int(np.argmax(is_last))

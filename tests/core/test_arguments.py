@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,66 +13,29 @@ from sparse_eval.core.arguments import check_choice, check_fraction, check_numbe
 from sparse_eval.errors import InvalidDataError
 
 
-@pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3)])
-def test_whole_numbers_become_int(value: object) -> None:
-    assert type(check_whole("k", value, 1, 3)) is int
-    assert check_whole("k", value) == 3
+def test_numbers_become_those_of_python() -> None:
+    for value in (3, np.int8(3), np.uint64(3)):
+        assert type(check_whole("k", value, 1, 3)) is int
+    for value in (2, 2.0, np.float32(2), np.int16(2)):
+        assert type(check_number("p", value, 2)) is float
+    for value in (0.5, np.float32(0.5)):
+        assert type(check_fraction("p", value)) is float
+    assert check_number("p", 2, 1.5, open_end=True) == 2.0
+    assert check_choice("p", "item", ("item", "average")) == "item"
 
 
 @pytest.mark.parametrize(
-    ("value", "limits"),
+    ("check", "values", "limits"),
     [
-        (True, ()),
-        (1.0, ()),
-        ("1", (0,)),
-        (None, (0,)),
-        (0, (1,)),
-        (5, (1, 4)),
-        (np.bool_(True), ()),
+        (check_whole, [True, 1.0, "1", None, -1, 5, np.bool_(True)], (0, 4)),
+        (check_number, [True, "2", None, 1.5, math.nan, math.inf, -math.inf, 10**400], (2,)),
+        (check_fraction, [0, 1, 1.0, -0.5, 95, math.nan, math.inf, True, "0.5", None, 0.5j], ()),
+        (check_choice, ["items", None, np.array(["item"]), ["item"]], (("item", "average"),)),
     ],
 )
-def test_refuses_what_is_no_whole_number_in_the_range(
-    value: object, limits: tuple[int, ...]
-) -> None:
-    with raises(InvalidDataError, argument="k"):
-        check_whole("k", value, *limits)
-
-
-@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int16(2)])
-def test_numbers_become_float(value: object) -> None:
-    assert type(check_number("p", value, 2)) is float
-    assert check_number("p", value, 1.5, open_end=True) == 2.0
-
-
-@pytest.mark.parametrize(
-    "value", [True, "2", None, 1.5, math.nan, math.inf, -math.inf, 10**400, np.float64("nan")]
-)
-def test_refuses_what_is_no_number_in_the_range(value: object) -> None:
-    with raises(InvalidDataError, argument="p"):
-        check_number("p", value, 2)
-
-
-def test_an_open_end_is_refused() -> None:
+def test_refuses_other_values(check: Any, values: list[object], limits: Any) -> None:
+    for value in values:
+        with raises(InvalidDataError, argument="p"):
+            check("p", value, *limits)
     with raises(InvalidDataError, argument="p"):
         check_number("p", 2, 2, open_end=True)
-
-
-def test_a_choice_is_one_of_a_few_words() -> None:
-    assert check_choice("ties", "item", ("item", "average")) == "item"
-    for value in ("items", None, np.array(["item"]), ["item"]):
-        with raises(InvalidDataError, argument="ties"):
-            check_choice("ties", value, ("item", "average"))
-
-
-@pytest.mark.parametrize("value", [0.5, np.float32(0.5), np.float64(0.5)])
-def test_fractions_become_float(value: object) -> None:
-    assert type(check_fraction("share", value)) is float
-    assert check_fraction("share", value) == 0.5
-
-
-@pytest.mark.parametrize(
-    "value", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, True, "0.5", None, 0.5j]
-)
-def test_refuses_what_is_no_fraction(value: object) -> None:
-    with raises(InvalidDataError, argument="share"):
-        check_fraction("share", value)

@@ -40,13 +40,12 @@ def test_does_not_write_the_same_content_again(tmp_path: Path) -> None:
     assert path.read_text() == "a\n2\n"
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b'"', b"\xff\xfe"])
-def test_refuses_what_is_not_csv(tmp_path: Path, content: bytes) -> None:
+def test_refuses_what_is_not_csv(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_bytes(content)
-    with raises(InvalidFileError):
-        log_of(path)
-    assert path.read_bytes() == content
+    for content in (b"", b"\n", b'"', b"\xff\xfe"):
+        path.write_bytes(content)
+        with raises(InvalidFileError):
+            log_of(path)
 
 
 @pytest.mark.parametrize(

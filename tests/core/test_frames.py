@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from raising import raises
 
-from sparse_eval.core.frames import as_pandas, exports_rows
+from sparse_eval.core.frames import as_pandas
 from sparse_eval.errors import InvalidDataError, MissingExtraError
 
 FRAME = pd.DataFrame(
@@ -26,29 +26,12 @@ FRAME = pd.DataFrame(
 )
 
 
-def _polars(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("polars").from_pandas(frame)
-
-
-def _lazy_polars(frame: pd.DataFrame) -> Any:
-    return _polars(frame).lazy()
-
-
 def _table(frame: pd.DataFrame) -> Any:
     return pytest.importorskip("pyarrow").Table.from_pandas(frame)
 
 
-def _batch(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("pyarrow").RecordBatch.from_pandas(frame)
-
-
 def _reader(frame: pd.DataFrame) -> Any:
     return _table(frame).to_reader(max_chunksize=1)
-
-
-def _duckdb(frame: pd.DataFrame) -> Any:
-    events = _table(frame)  # noqa: F841 - DuckDB finds it by its name
-    return pytest.importorskip("duckdb").sql("select * from events")
 
 
 def _stream(frame: pd.DataFrame) -> Any:
@@ -63,10 +46,7 @@ def _stream(frame: pd.DataFrame) -> Any:
     return Unknown()
 
 
-LIBRARIES = [_polars, _lazy_polars, _table, _batch, _reader, _duckdb, _stream]
-
-
-@pytest.mark.parametrize("make", LIBRARIES)
+@pytest.mark.parametrize("make", [_table, _reader, _stream])
 def test_every_library_gives_the_same(make: Callable[[pd.DataFrame], Any]) -> None:
     found = as_pandas(make(FRAME))
     assert list(found) == list(FRAME)
@@ -84,10 +64,6 @@ def test_a_reader_can_be_taken_once() -> None:
     assert as_pandas(_table(FRAME.iloc[:0])).empty
 
 
-def test_frames_of_pandas_are_taken_as_they_are() -> None:
-    assert as_pandas(FRAME) is FRAME
-
-
 def test_rows_may_be_dicts() -> None:
     assert as_pandas([{"user": 1, "item": "x"}, {"user": 2, "item": "y"}]).to_dict("list") == {
         "user": [1, 2],
@@ -96,22 +72,10 @@ def test_rows_may_be_dicts() -> None:
     assert as_pandas([]).empty
 
 
-def test_what_was_the_index_of_a_frame_of_pandas_is_a_column() -> None:
-    found = as_pandas(_table(FRAME.set_index("user")))
-    assert found["user"].tolist() == FRAME["user"].tolist()
-
-
 @pytest.mark.parametrize("table", [None, 3, "a", {"user": [1]}, [1], [[1, 2]], np.eye(2)])
 def test_refuses_what_is_no_frame(table: Any) -> None:
     with raises(InvalidDataError):
         as_pandas(table)
-
-
-def test_one_column_is_no_frame() -> None:
-    pa = pytest.importorskip("pyarrow")
-    assert exports_rows(FRAME) or not hasattr(FRAME, "__arrow_c_stream__")
-    for column in (FRAME["user"], pa.chunked_array([[1]])):
-        assert not exports_rows(column)
 
 
 def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from importlib import import_module
 from pkgutil import walk_packages
 from threading import Lock, RLock
 
-import pytest
 from systems import need_posix
 
 import sparse_eval
@@ -20,7 +19,6 @@ warnings.simplefilter("ignore")  # about forks of processes with threads
 import numpy as np
 from scipy.sparse import csr_matrix
 import sparse_eval as se
-from sparse_eval.report.style import RC_LOCK
 
 train, held_out = csr_matrix(np.eye(4, 6)), csr_matrix(np.eye(4, 6, 1))
 scores = np.random.default_rng(0).random((4, 6))
@@ -32,14 +30,9 @@ def score(users):
         ends.wait()
     return scores[users]
 
-def evaluate():
+def work():
     se.evaluate_model(score, train, held_out, "ndcg@2")
 
-def draw():
-    with RC_LOCK.current():
-        score(np.arange(4))
-
-work = {"evaluate": evaluate, "draw": draw}[sys.argv[1]]
 work()  # compiled, and imported
 thread = threading.Thread(target=work)
 thread.start()
@@ -60,31 +53,9 @@ sys.exit("the child waits for the lock")
 """
 
 
-@pytest.mark.parametrize("work", ["evaluate", "draw"])
-def test_a_forked_process_does_not_wait_for_threads_that_it_lacks(work: str) -> None:
+def test_a_forked_process_does_not_wait_for_threads_that_it_lacks() -> None:
     need_posix()
-    subprocess.run([sys.executable, "-c", FORKED, work], check=True)
-
-
-#: The process is forked while its own thread holds the lock; both processes release it.
-FORKED_INSIDE = """
-import os, sys, threading, warnings
-warnings.simplefilter("ignore")
-from sparse_eval.core.locks import ThreadLock
-
-lock = ThreadLock()
-with lock.current(), lock.current():
-    child = os.fork()
-with lock.current():
-    pass
-if child:
-    sys.exit(os.waitpid(child, 0)[1])
-"""
-
-
-def test_both_processes_of_a_fork_can_use_the_lock_that_was_held() -> None:
-    need_posix()
-    subprocess.run([sys.executable, "-c", FORKED_INSIDE], check=True)
+    subprocess.run([sys.executable, "-c", FORKED], check=True)
 
 
 def test_no_module_has_a_lock_that_forked_processes_inherit() -> None:

@@ -12,7 +12,7 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.core import parquet
 from sparse_eval.core.files import replacing
-from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+from sparse_eval.errors import InvalidFileError, OutputError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -57,25 +57,6 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(parquet.read_parquet(file), pd.read_parquet(path))
 
 
-def test_text_is_read_once_for_each_that_is_distinct(tmp_path: Path) -> None:
-    pq.write_table(TABLE, tmp_path / "a.parquet")
-    file = parquet.open_parquet(tmp_path / "a.parquet", [*TABLE.column_names, "elsewhere"])
-    types = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
-    coded = {name for name, kind in types.items() if pa.types.is_dictionary(kind)}
-    assert coded == {"text", "large", "missing", "kind", "a.b"}
-    assert file.read().column("text").chunk(0).dictionary.to_pylist() == ["a", "b"]
-
-
-def test_two_columns_of_one_name(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    columns = pa.array(["x", "y"]), pa.array(["z", "z"])
-    table = pa.table([columns[0], columns[1], pa.array(["u", "v"])], names=["item", "user", "item"])
-    pq.write_table(table, path)
-    assert parquet.read_table(path).equals(table)
-    with raises(InvalidFileError):
-        se.datasets.load(path)
-
-
 def bomb(path: Path, name: str) -> None:
     """Write a file of half a megabyte with a text of one in each of ten thousand rows."""
     long = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), ["x" * 500_000])
@@ -105,14 +86,6 @@ def test_metadata_of_pandas_that_are_damaged(tmp_path: Path) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), path)
     with raises(ValueError):
         parquet.read_parquet(path)
-
-
-def test_rows_that_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pq.write_table(TABLE, tmp_path / "a.parquet")
-    read = pq.ParquetFile.read
-    monkeypatch.setattr(pq.ParquetFile, "read", lambda *a, **k: read(*a, **k).slice(1))
-    with raises(InvalidDataError):
-        parquet.read_table(tmp_path / "a.parquet")
 
 
 def test_names_beyond_utf8(odd: Path) -> None:

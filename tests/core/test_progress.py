@@ -10,12 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from raising import raises
 
 from sparse_eval.core import bars, progress
 from sparse_eval.core.bars import tqdm
 from sparse_eval.core.progress import display, is_shown, lines_without_terminal
-from sparse_eval.errors import InvalidDataError
 
 
 @pytest.mark.parametrize(
@@ -33,17 +31,6 @@ def test_a_notebook_shows_progress(
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert is_shown(None) is shown
     assert is_shown(False) is False
-
-
-def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert is_shown(True) is True
-    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
-    assert is_shown(None) is True
-    assert is_shown(False) is False
-    monkeypatch.setattr(sys, "stderr", None)
-    assert is_shown(None) is False
-    with raises(InvalidDataError):
-        is_shown("yes")  # type: ignore[arg-type]
 
 
 def test_shows_no_bar_for_what_is_done_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,45 +108,9 @@ def test_writes_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.Monke
     assert lines[0].endswith(", als.npz")
 
 
-def test_lines_need_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", None)
-    with lines_without_terminal():
-        assert display(None) == {"disable": True}
-        assert display(True) == {"disable": True}
-    with raises(InvalidDataError):
-        display("yes")  # type: ignore[arg-type]
-
-
 def test_every_bar_keeps_to_its_delay() -> None:
     package = Path(bars.__file__).parents[1]
     importing = [
         path.name for path in package.rglob("*.py") if "from tqdm" in path.read_text("utf-8")
     ]
     assert importing == ["bars.py"]
-
-
-def test_what_is_not_shown_leaves_the_process_as_it_is() -> None:
-    code = """
-import multiprocessing, threading
-import numpy as np
-import sparse_eval as se
-from scipy.sparse import eye_array
-rng = np.random.default_rng(0)
-factors = rng.normal(size=(60, 3)), rng.normal(size=(60, 3))
-se.top_k(factors, k=3)
-ev = se.evaluate_model(factors, eye_array(60).tocsr(), eye_array(60, k=1).tocsr(), "ndcg@5")
-se.compare({"a": ev, "b": ev})
-print(multiprocessing.get_start_method(allow_none=True), threading.active_count())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["None", "1"]
-
-
-def test_a_bar_that_is_not_shown_is_one_still() -> None:
-    with tqdm([1, 2], desc="x", total=2, initial=1, disable=True) as bar:
-        bar.update()
-        bar.set_postfix({"a": 1})
-        bar.set_postfix_str("b")
-        bar.refresh()
-        assert list(bar) == [1, 2]
-        assert (bar.n, bar.total) == (1, 2)

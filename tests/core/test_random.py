@@ -34,13 +34,3 @@ def test_numbers_are_uniform_and_independent() -> None:
     assert np.abs(np.corrcoef(columns.T) - np.eye(12)).max() < 4.5 * 0.0183
     in_tenths = np.histogram(drawn, 10, (0, 1))[0]
     assert np.abs(in_tenths / drawn.size - 0.1).max() < 4.5 * 0.3 / drawn.size**0.5
-
-
-def test_neighbouring_keys_are_independent() -> None:
-    """Hashes are made of row numbers, but nothing depends on their quality."""
-    keys = np.arange(3000, dtype=np.uint64)
-    drawn = uniforms(keys, np.full(3000, 2), 0).reshape(-1, 2)
-    assert len(np.unique(drawn)) == drawn.size
-    for lag in (1, 2):
-        correlation = np.corrcoef(drawn[lag:, 0], drawn[:-lag, 1])[0, 1]
-        assert abs(correlation) < 4.5 * 0.0183

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
 
@@ -101,6 +99,9 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     with raises(UnreadableError):
         map_array(path)
+    path.write_bytes(path.read_bytes() + bytes(9))  # longer than it says
+    with raises(UnreadableError):
+        map_array(path)
     path.write_bytes(npy(HEADERS[9]))
     with raises(UnreadableError):
         map_array(path)
@@ -133,25 +134,6 @@ def test_text_is_of_characters_that_exist(dtype: str, tmp_path: Path) -> None:
     stream.seek(0)
     with raises(UnreadableError):
         read_arrays(stream)
-
-
-def test_a_member_that_claims_to_be_larger_than_it_can_be() -> None:
-    stream = io.BytesIO()
-    size = 10**15
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("x.npy", npy(b"{'descr': '|u1', 'fortran_order': False, 'shape': (8,), }"))
-        archive.infolist()[0].file_size = size
-    stream.seek(0)
-    with raises(UnreadableError):
-        read_arrays(stream)
-
-
-def test_an_array_ends_with_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.npy"
-    np.save(path, np.ones(3))
-    path.write_bytes(path.read_bytes() + bytes(8))
-    with raises(UnreadableError):
-        map_array(path)
 
 
 def test_an_archive_has_each_array_once() -> None:
@@ -187,26 +169,15 @@ def test_a_long_header_is_not_read() -> None:
     assert peak < 10**6
 
 
-@pytest.mark.parametrize("n_bytes", [24, 40])
-def test_a_member_has_the_numbers_that_it_says_and_no_more(n_bytes: int) -> None:
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("x.npy", npy(header, bytes(n_bytes)))
-    with raises(UnreadableError):
-        read_arrays(stream)
-
-
-def test_refuses_items_of_no_bytes_and_shapes_below_0(tmp_path: Path) -> None:
-    header = b"{'descr': '|S0', 'fortran_order': False, 'shape': (2,), }"
-    (tmp_path / "x.npy").write_bytes(npy(header, b""))
-    with raises(UnreadableError):
-        map_array(tmp_path / "x.npy")
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("x.npy", npy(header, b""))
-    with raises(UnreadableError):
-        read_arrays(stream)
+def test_a_member_has_the_numbers_that_it_says_and_no_more() -> None:
+    square = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
+    nothing = b"{'descr': '|S0', 'fortran_order': False, 'shape': (2,), }"
+    for header, n_bytes in ((square, 24), (square, 40), (nothing, 0)):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr("x.npy", npy(header, bytes(n_bytes)))
+        with raises(UnreadableError):
+            read_arrays(stream)
     parts = {"data": np.ones(1), "row": np.zeros(1, int), "col": np.zeros(1, int)}
     stream = io.BytesIO()
     np.savez(stream, format="coo", shape=np.array([-2, 3]), **parts)
@@ -223,16 +194,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "items.npy", (TRAIN.T @ TRAIN).toarray())
     HOLDOUT.save(folder / "split")
     se.evaluate_model(MODEL, HOLDOUT, "ndcg@10").save(folder / "ev")
-    for name, parts in {
-        "factors": {"user_factors": MODEL.user_factors, "item_factors": MODEL.item_factors},
-        "csr": {
-            "data": TRAIN.data, "indices": TRAIN.indices, "indptr": TRAIN.indptr,
-            "shape": np.array(TRAIN.shape),
-        },
-    }.items():  # fmt: skip
-        (folder / name).mkdir()
-        for part, array in parts.items():
-            np.save(folder / name / f"{part}.npy", array)
+    (folder / "csr").mkdir()
+    for part in ("data", "indices", "indptr", "shape"):
+        np.save(folder / "csr" / f"{part}.npy", np.asarray(getattr(TRAIN, part)))
     return folder
 
 
@@ -240,32 +204,11 @@ USES: dict[str, Callable[[Path], object]] = {
     "model.npz": lambda at: se.evaluate_model(at / "model.npz", HOLDOUT, "mrr@5"),
     "train.npz": lambda at: se.evaluate_model(MODEL, at / "train.npz", VALIDATION, "mrr@5"),
     "items.npy": lambda at: se.evaluate_model(at / "items.npy", TRAIN, VALIDATION, "mrr@5"),
-    "factors/user_factors.npy": lambda at: se.evaluate_model(
-        at / "factors", TRAIN, VALIDATION, "mrr@5"
-    ),
-    "csr/data.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
-    "csr/indices.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
     "csr/indptr.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
-    "csr/shape.npy": lambda at: se.evaluate_model(MODEL, at / "csr", VALIDATION, "mrr@5"),
     "split/train.npz": lambda at: se.Holdout.load(at / "split"),
     "split/labels.npz": lambda at: se.Holdout.load(at / "split"),
     "ev/totals.npz": lambda at: se.Evaluation.load(at / "ev").summary(),
 }
-
-
-def refused_or_read(
-    use: Callable[[Path], object], folder: Path, path: Path, content: bytes
-) -> bool:
-    """Use a file with other content, and return whether it is refused; no other error may come."""
-    whole = path.read_bytes()
-    try:
-        path.write_bytes(content)
-        use(folder)
-    except se.SparseEvalError:
-        return True
-    finally:
-        path.write_bytes(whole)
-    return False
 
 
 @pytest.mark.parametrize("header", HEADERS)
@@ -277,56 +220,11 @@ def test_headers_that_say_anything(file: str, header: bytes, folder: Path) -> No
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
         contents = [with_member(path, name, npy(header)) for name in names[:4]]
-    for content in contents:
-        assert refused_or_read(USES[file], folder, path, content)
-
-
-@st.composite
-def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """Return a function that damages a file: flips, cuts, inserts or removes bytes."""
-    kind = draw(st.sampled_from(["flip", "cut", "insert", "remove"]))
-    where = draw(st.floats(0, 1, exclude_max=True))
-    early = draw(st.booleans())  # where headers are
-    extra = draw(st.binary(min_size=1, max_size=40))
-
-    def damage(content: bytes) -> bytes:
-        i = int(where * (min(len(content), 200) if early else len(content)))
-        if kind == "cut":
-            return content[:i]
-        if kind == "insert":
-            return content[:i] + extra + content[i:]
-        kept = b"" if kind == "remove" else bytes([content[i] ^ extra[0]])
-        return content[:i] + kept + content[i + (len(extra) if kind == "remove" else 1) :]
-
-    return damage
-
-
-@pytest.mark.filterwarnings("ignore")  # doubts about what is left
-@pytest.mark.parametrize("file", USES)
-@settings(max_examples=40)
-@given(damage=damages(), member=st.integers(0, 3), inside=st.booleans())
-def test_damaged_files(
-    file: str, folder: Path, damage: Callable[[bytes], bytes], member: int, inside: bool
-) -> None:
-    path = folder / file
-    content = path.read_bytes()
-    if inside and file.endswith(".npz"):
-        with zipfile.ZipFile(path) as archive:
-            name = archive.namelist()[member % len(archive.namelist())]
-            changed = damage(archive.read(name))
-        content = with_member(path, name, changed)
-    else:
-        content = damage(content)
-    refused_or_read(USES[file], folder, path, content)
-
-
-def test_too_little_memory_is_said_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise MemoryError("not that much")
-
-    se.save_model(MODEL, tmp_path / "model.npz")
-    monkeypatch.setattr("sparse_eval.core.saved_arrays.np.empty", refuse)
-    with raises(se.errors.InvalidCheckpointError):
-        se.evaluate_model(tmp_path / "model.npz", HOLDOUT, "mrr@5")
+    whole = path.read_bytes()
+    try:
+        for content in contents:
+            path.write_bytes(content)
+            with pytest.raises(se.SparseEvalError):
+                USES[file](folder)
+    finally:
+        path.write_bytes(whole)

@@ -33,11 +33,6 @@ def test_pairs_are_sorted_as_tuples_are(bits, pairs, wide):
     assert starts.tolist() == [ordered.index(pair) for pair in distinct]
 
 
-def test_no_pairs_are_sorted():
-    none = np.empty(0, np.int32)
-    assert [len(array) for array in sorting.sort_pairs(none, none, 5)] == [0, 0, 0]
-
-
 @pytest.mark.parametrize("block", [2**18, 2, 1])
 @given(rows=st.lists(st.lists(KEYS, max_size=9), max_size=9))
 def test_positions_are_those_of_a_stable_sort(block, rows):
@@ -64,9 +59,3 @@ def test_values_of_a_pair_move_to_where_they_ascend(pairs):
     entries, places = sorting.move_by_value(starts, values)
     values[places] = values[entries]
     assert values.tolist() == [value for pair in pairs for value in sorted(pair)]
-
-
-def test_gathers():
-    numbers = np.arange(1000)
-    order = np.random.default_rng(0).integers(0, 1000, 10**6)
-    assert (sorting.gather(numbers, order) == order).all()

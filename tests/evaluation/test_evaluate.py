@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,9 @@ import pandas as pd
 import pytest
 from raising import raises
 from scipy.sparse import csr_matrix
-from systems import need_posix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
 from sparse_eval.results.record import SCHEMA
 
 LISTS = se.Rankings.from_topk([[0, 1], [2, 3], [-1, -1], [0, 1]], shape=(4, 4))
@@ -32,14 +30,6 @@ def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
     assert (ev.n_users, ev.n_skipped, ev.n_without_list) == (3, 1, 1)
     assert ev["recall@1"] == pytest.approx(1 / 3)
     assert ev.mean() == {"ndcg@2": ev["ndcg@2"], "recall@1": ev["recall@1"]}
-
-
-def test_nothing_relevant_may_count_zero() -> None:
-    ev = se.evaluate(LISTS, GAINS, se.Protocol(["recall@1", "idcg@2"], no_relevant="zero"))
-    assert ev.values("recall@1").tolist() == [1.0, 0.0, 0.0, 0.0]
-    assert (ev.n_users, ev.n_skipped) == (4, 0)
-    assert ev["recall@1"] == 0.25
-    assert ev.summary()["n_skipped"].tolist() == [0, 0]
 
 
 def test_per_user_and_summary(ev: se.Evaluation) -> None:
@@ -71,66 +61,6 @@ def test_one_user_has_no_spread() -> None:
     }  # fmt: skip
 
 
-def test_any_spelling_reads_a_metric(ev: se.Evaluation) -> None:
-    assert ev["NDCG( gain = linear )@2"] == ev["ndcg@2"]
-    for name in ("ndcg@3", "ndcg@{1,2}", "nonsense"):
-        with pytest.raises(InvalidMetricError):
-            ev[name]
-
-
-def test_values_cannot_be_changed(ev: se.Evaluation) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        ev.values("ndcg@2")[:] = 7
-    frame = ev.per_user
-    frame.loc[0, "ndcg@2"] = 7
-    assert ev.values("ndcg@2")[0] == 1.0
-
-
-def test_a_perfect_list_is_exactly_one() -> None:
-    rng = np.random.default_rng(0)
-    gains = rng.random((50, 40)) * (rng.random((50, 40)) < 0.4)
-    gains[:, 0] = 0.3
-    for k in (1, 7, 40):
-        ev = se.evaluate(
-            se.Rankings.from_scores(gains), csr_matrix(gains), f"ndcg@{k},ndcg(gain=exp)@{k}"
-        )
-        assert set(ev.columns.ravel()) == {1.0}
-
-
-def test_means_do_not_depend_on_the_order_of_users() -> None:
-    rng = np.random.default_rng(1)
-    scores, gains = rng.random((300, 20)), rng.integers(0, 3, (300, 20))
-    order = rng.permutation(300)
-    one = se.evaluate(se.Rankings.from_scores(scores), csr_matrix(gains), ["ndcg@10", "map@5"])
-    two = se.evaluate(
-        se.Rankings.from_scores(scores[order]), csr_matrix(gains[order]), ["ndcg@10", "map@5"]
-    )
-    assert one.mean() == two.mean()
-
-
-def test_explain_one_user(ev: se.Evaluation) -> None:
-    table = ev.explain(1)
-    assert table["rank"].tolist() == [1, 2]
-    assert table["item"].tolist() == [2, 3]
-    assert table["contribution"].sum() == pytest.approx(2 / np.log2(3))
-    missed = ev.explain(2)
-    assert missed["rank"].isna().all()
-    assert missed["item"].tolist() == [0, 1]
-    assert missed["cumulative"].tolist() == [0.0, 0.0]
-    for user in (4, -1, "nobody", None):
-        with raises(InvalidDataError):
-            ev.explain(user)
-
-
-def test_explain_shows_labels() -> None:
-    relevance = se.Relevance.from_csr(GAINS, users=[*"abcd"], items=["w", "x", "y", "z"])
-    ev = se.evaluate(LISTS, relevance, "dcg@2")
-    assert ev.explain("b")["item"].tolist() == ["y", "z"]
-    assert ev.per_user.index.tolist() == [*"abcd"]
-    with raises(InvalidDataError):
-        ev.explain("e")
-
-
 def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) -> None:
     ev.to_csv(tmp_path / "users.csv")
     read = pd.read_csv(tmp_path / "users.csv", index_col="user", engine="python")
@@ -147,38 +77,6 @@ def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) ->
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "summary.json", "users.csv", "users.parquet",
     ]  # fmt: skip
-
-
-def test_a_file_that_cannot_be_written(ev: se.Evaluation, tmp_path: Path) -> None:
-    with raises(OutputError):
-        ev.to_csv(tmp_path / "missing" / "users.csv")
-    (tmp_path / "folder").mkdir()
-    with raises(OutputError):
-        ev.to_json(tmp_path / "folder")
-    assert os.listdir(tmp_path) == ["folder"]  # noqa: PTH208
-
-
-def test_an_interrupted_write_leaves_the_old_file(
-    ev: se.Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "users.csv"
-    target.write_text("old")
-
-    def interrupt(self: pd.DataFrame, path: Path) -> None:
-        Path(path).write_text("half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pd.DataFrame, "to_csv", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        ev.to_csv(target)
-    assert target.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["users.csv"]
-
-
-def test_repr_is_short() -> None:
-    text = repr(se.evaluate(LISTS, GAINS, "ndcg@{1,2,3},mrr@{1,2,3}"))
-    assert text.startswith("<Evaluation: 3 users, 1 left out; ndcg@1 0.3333, ")
-    assert text.endswith(", and 2 more>")
 
 
 def test_nobody_to_evaluate() -> None:
@@ -220,40 +118,14 @@ def test_gains_too_small_to_sum(metric: str) -> None:
                 se.evaluate(lists, tiny, metric)
 
 
-def test_the_random_baseline_of_small_gains_keeps_its_digits() -> None:
-    lists = se.Rankings.from_topk([[0, 1, 2]])
-    summaries = [
-        se.evaluate(lists, csr_matrix([[scale, 0, scale / 2]]), "ndcg(gain=exp)@2").summary()
-        for scale in (1e-12, 1e-13)
-    ]
-    found, expected = (summary["random"].iloc[0] for summary in summaries)
-    assert found == pytest.approx(expected, rel=1e-11)
-
-
-@pytest.mark.parametrize("bad", [0, -1, 2.0, "two", True])
-def test_refuses_thread_counts(bad: object) -> None:
-    with raises(InvalidDataError, argument="num_threads"):
-        se.evaluate(LISTS, GAINS, "mrr@1", num_threads=bad)
-
-
-def test_refuses_other_no_relevant() -> None:
+def test_refuses_wrong_options() -> None:
+    for threads in (0, -1, 2.0, "two", True):
+        with raises(InvalidDataError, argument="num_threads"):
+            se.evaluate(LISTS, GAINS, "mrr@1", num_threads=threads)  # type: ignore[arg-type]
     with raises(InvalidDataError, argument="no_relevant"):
-        se.evaluate(LISTS, GAINS, se.Protocol("mrr@1", no_relevant="skip"))
-
-
-@pytest.mark.parametrize("threads", [1, 2, 7])
-def test_threads_change_no_bit_at_scale(threads: int) -> None:
-    rng = np.random.default_rng(2)
-    n_users, n_items = 20_001, 500
-    ids = np.argsort(rng.random((n_users, n_items), np.float32), axis=1)[:, :10]
-    gains = csr_matrix(
-        rng.integers(1, 4, (n_users, n_items)) * (rng.random((n_users, n_items)) < 0.02)
-    )
-    metrics = "ndcg@{1,5,10},ndcg(gain=exp)@10,map@10,arhr(gain=linear)@5,mrr@10"
-    lists = se.Rankings.from_topk(ids, shape=(n_users, n_items))
-    one = se.evaluate(lists, gains, metrics, num_threads=1)
-    many = se.evaluate(lists, gains, metrics, num_threads=threads)
-    assert one.columns.tobytes() == many.columns.tobytes()
+        se.evaluate(LISTS, GAINS, se.Protocol("mrr@1", no_relevant="skip"))  # type: ignore[arg-type]
+    with raises(InvalidDataError):
+        se.evaluate(LISTS, GAINS, "err(max=1)@2")  # the gains go to 2
 
 
 def test_means_of_the_largest_numbers(ev: se.Evaluation) -> None:
@@ -264,34 +136,12 @@ def test_means_of_the_largest_numbers(ev: se.Evaluation) -> None:
     assert json.loads(spread.to_json())["metrics"]["cg@1"]["std"] == 7.071067811865475e199
 
 
-def test_only_regular_files_are_replaced(ev: se.Evaluation, tmp_path: Path) -> None:
-    need_posix()
-    os.mkfifo(tmp_path / "pipe")
-    with raises(OutputError):
-        ev.to_json(tmp_path / "pipe")
-    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    ev.to_json(tmp_path / "link.json")
-    assert (tmp_path / "link.json").is_symlink()
-    assert json.loads((tmp_path / "real.json").read_text())["schema"] == SCHEMA
-    with raises(InvalidDataError):
-        ev.to_json(tmp_path / "a\0b")
-
-
 def test_labels_without_a_common_type_fit_no_parquet(tmp_path: Path) -> None:
     relevance = se.Relevance.from_csr(GAINS, users=["a", 1, 2.5, ("b",)])
     ev = se.evaluate(LISTS, relevance, "mrr@1")
     with raises(InvalidDataError):
         ev.to_parquet(tmp_path / "x.parquet")
     ev.to_csv(tmp_path / "x.csv")
-
-
-def test_a_file_is_moved_in_not_written_over(ev: se.Evaluation, tmp_path: Path) -> None:
-    target, reader = tmp_path / "users.csv", tmp_path / "what a reader has open"
-    target.write_text("old")
-    reader.hardlink_to(target)
-    ev.to_csv(target)
-    assert reader.read_text() == "old"
-    assert target.read_text().startswith("user,")
 
 
 def test_one_number_for_all_is_not_read_by_user() -> None:
@@ -308,11 +158,6 @@ def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
         with raises(InvalidDataError, user=0):
             se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), ["ndcg@3", "coverage@3"], **options)
     assert se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), "ndcg@3").n_users == 1
-
-
-def test_the_top_of_the_scale_is_not_below_the_gains() -> None:
-    with raises(InvalidDataError):
-        se.evaluate(LISTS, GAINS, "err(max=1)@2")
 
 
 def test_ratios_of_the_largest_numbers() -> None:

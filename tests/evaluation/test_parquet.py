@@ -24,7 +24,6 @@ import sparse_eval as se
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
-    InvalidMetricError,
     OutputError,
     SparseEvalError,
 )
@@ -214,17 +213,6 @@ def test_any_tables_give_the_same_bits_as_frames(
         pd.testing.assert_frame_equal(without.summary(), found.summary(), check_exact=True)
 
 
-def test_the_random_baseline_takes_a_metric_that_counts_all_items() -> None:
-    with temporary(2) as folder:
-        paths = pair(folder, group=1)
-        unknown, known = (se.evaluate(*paths, names) for names in ("mrr", ["mrr", "coverage@3"]))
-        whole = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), ["mrr"])
-        assert known.random("mrr") == whole.random("mrr")
-        assert unknown.summary()["random"].isna().all()
-        with raises(InvalidDataError):
-            unknown.random("mrr")
-
-
 @pytest.mark.parametrize("metric", ["rbp(gain=linear)@3", "err@3"])
 def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
     truth = {**TRUTH, "gain": [1.0, 4.0, 0.5]}
@@ -239,33 +227,17 @@ def test_the_largest_gain_is_that_of_all_users(metric: str) -> None:
             se.evaluate(*pair(folder, truth=twice, group=1), metric)
 
 
-@pytest.mark.parametrize("n_rows", [10, 1_000_000])
-def test_one_user_with_a_million_items(n_rows: int) -> None:
-    n = 1_000_000
+def test_one_user_with_many_items() -> None:
+    n = 100_000
     rng = np.random.default_rng(0)
     users = np.concatenate((np.zeros(n, np.int64), [1, 2, 3] * 5))
     items = np.concatenate((rng.permutation(n), np.repeat(np.arange(5), 3)))
     recs = pd.DataFrame({"user": users, "item": items, "score": rng.random(len(users))})
     truth = pd.DataFrame({"user": [0, 0, 1, 3], "item": [5, n - 1, 4, 2]})
-    with temporary(max(n_rows, 3 * n // 400)) as folder:
+    with temporary(3 * n // 400) as folder:
         tables = [pa.Table.from_pandas(side, preserve_index=False) for side in (recs, truth)]
-        found = se.evaluate(*pair(folder, *tables, group=100_000), ["mrr", "ndcg@10"])
+        found = se.evaluate(*pair(folder, *tables, group=10_000), ["mrr", "ndcg@10"])
         same_bits(found, of_frames(recs, truth, ["mrr", "ndcg@10"]))
-
-
-def test_a_budget_is_kept_by_smaller_blocks() -> None:
-    with temporary() as folder, mock.patch.object(tables, "PER_ROW", 1 << 23):
-        seen = []
-        cut = parquet.cut_users
-        with mock.patch.object(
-            parquet, "cut_users", lambda *args: seen.append(args[2]) or cut(*args)
-        ):
-            paths = pair(folder, group=1)
-            found = se.evaluate(*paths, METRICS, memory=1 << 24, keep="totals")
-            se.evaluate(*paths, METRICS, memory=1 << 24)
-        assert seen == [2, 1]
-        expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
-        assert found.mean() == expected.mean()
 
 
 def test_values_beyond_the_budget_are_refused() -> None:
@@ -323,30 +295,19 @@ def test_nothing_is_left_behind_after_an_error(fails: str) -> None:
         assert open_files() <= before + 1
 
 
-def test_a_full_disk_is_told_before_rows_are_dealt_out() -> None:
-    with temporary(40) as folder, mock.patch.object(parquet.shutil, "disk_usage") as usage:
-        usage.return_value.free = 10
-        with raises(OutputError):
-            se.evaluate(*shuffled(folder), "mrr")
-
-
-def test_too_few_open_files_are_told() -> None:
-    error = OSError(errno.EMFILE, "Too many open files")
-    with (
-        temporary(40) as folder,
-        mock.patch.object(pa, "OSFile", side_effect=error),
-        raises(OutputError),
-    ):
-        se.evaluate(*shuffled(folder), "mrr")
-
-
-def test_rows_are_dealt_out_only_where_there_is_no_order() -> None:
-    with temporary(40) as folder, mock.patch.object(parquet.ParquetSource, "_deal_out") as dealt:
-        rows = {"user": np.repeat(np.arange(50), 4), "item": np.tile(np.arange(4), 50)}
-        paths = pair(folder, {**rows, "rank": rows["item"] + 1}, rows, group=20)
-        found = se.evaluate(*paths, ["recall@4", "coverage@4"])
-        assert found.mean() == {"recall@4": 1.0, "coverage@4": 1.0}
-        dealt.assert_not_called()
+@pytest.mark.parametrize(
+    "broken",
+    [
+        mock.patch.object(pa, "OSFile", side_effect=OSError(errno.EMFILE, "Too many open files")),
+        mock.patch.object(pa.ipc, "new_stream", side_effect=OSError(errno.ENOSPC, "full")),
+    ],
+    ids=["open files", "full disk"],
+)
+def test_rows_that_cannot_be_dealt_out(broken: Any) -> None:
+    with temporary(40) as folder:
+        paths = shuffled(folder)
+        with broken, raises(OutputError):
+            se.evaluate(*paths, "mrr")
 
 
 @pytest.mark.parametrize("group", [4, 5, 7])
@@ -359,34 +320,17 @@ def test_users_with_rows_in_two_row_groups_are_in_one_range(group: int) -> None:
     same_bits(found, of_frames(pd.DataFrame(recs), pd.DataFrame(truth), METRICS))
 
 
-def test_many_row_groups_are_planned_quickly() -> None:
-    groups = [parquet.RowGroup(Path("x"), n, 10, n * 10, n * 10 + 12) for n in range(50_000)]
-    ranges = parquet.cut_users(groups, groups[::-1], 1000)
-    assert ranges is not None
-    assert sum(len(users.recs) for users in ranges) < 2 * len(groups)
-    assert [a.end for a in ranges[:-1]] == [b.first for b in ranges[1:]]
-    assert ranges[0].first == 0
-    assert ranges[-1].end is None
-
-
 REFUSED: dict[str, tuple[Any, Any, type[SparseEvalError], str]] = {
     "no user": ({"item": [1], "rank": [1]}, None, InvalidDataError),
-    "no item": (None, {"user": [1]}, InvalidDataError),
     "no order": ({"user": [1], "item": [1]}, None, InvalidDataError),
     "types": ({**RECS, "user": list("aabb")}, None, InvalidDataError),
     "float ids": ({**RECS, "item": [1.0, 2, 1, 3]}, None, InvalidDataError),
     "nested": ({**RECS, "user": [{"x": 1}] * 4}, None, InvalidDataError),
     "null user": ({**RECS, "user": [0, None, 1, 1]}, None, InvalidDataError),
-    "null item": ({**RECS, "item": [0, None, 1, 1]}, None, InvalidDataError),
     "null rank": ({**RECS, "rank": [1, None, 1, 2]}, None, InvalidDataError),
     "null gain": (None, {**TRUTH, "gain": [1, None, 1]}, InvalidDataError),
-    "all null": (None, {**TRUTH, "user": pa.nulls(3, pa.int64())}, InvalidDataError),
     "rank 0": ({**RECS, "rank": [1, 0, 1, 2]}, None, InvalidDataError),
-    "rank 1.5": ({**RECS, "rank": [1, 2, 1, 1.5]}, None, InvalidDataError),
-    "rank nan": ({**RECS, "rank": [1, 2, 1, np.nan]}, None, InvalidDataError),
     "rank 2^40": ({**RECS, "rank": [1, 2, 1, 2**40]}, None, InvalidDataError),
-    "rank twice": ({**RECS, "rank": [1, 1, 1, 2]}, None, InvalidDataError),
-    "text rank": ({**RECS, "rank": list("1212")}, None, InvalidDataError),
     "pair twice": ({**RECS, "item": [1, 1, 1, 3]}, None, InvalidDataError),
     "score inf": ({"user": [7], "item": [1], "score": [np.inf]}, None, InvalidDataError),
     "score 2^53": (
@@ -443,30 +387,6 @@ def test_a_missing_user_is_not_lost_between_ranges() -> None:
             se.evaluate(*paths, "mrr")
 
 
-def test_metrics_that_are_refused() -> None:
-    with temporary() as folder:
-        with raises(InvalidMetricError, metric="novelty@3"):
-            se.evaluate(*pair(folder), "novelty@3")
-        with raises(InvalidDataError):
-            se.evaluate(*pair(folder), "novelty@3", train=np.eye(3))
-
-
-@pytest.mark.parametrize("truth", [None, 3, np.eye(3)])
-def test_refuses_another_side_that_is_no_table(truth: Any) -> None:
-    with temporary() as folder, raises(InvalidDataError, argument="validation"):
-        se.evaluate(pair(folder)[0], truth, "mrr")
-
-
-def test_a_frame_beside_a_file_is_evaluated_in_memory() -> None:
-    expected = of_frames(pd.DataFrame(RECS), pd.DataFrame(TRUTH), METRICS)
-    with temporary() as folder:
-        recs, truth = pair(folder)
-        for sides in ((recs, pd.DataFrame(TRUTH)), (pa.table(RECS), truth)):
-            found = se.evaluate(*sides, METRICS)
-            same_bits(found, expected)
-            assert found.rankings.users is not None
-
-
 def test_refuses_other_files() -> None:
     with temporary() as folder:
         recs, truth = pair(folder)
@@ -481,23 +401,6 @@ def test_refuses_other_files() -> None:
             for given_ in ((path, truth), (recs, path)):
                 with raises(InvalidFileError):
                     se.evaluate(*given_, "mrr")
-        text.write_bytes(b"user,item\n")  # a table in CSV, whatever it is called
-        with raises(InvalidFileError):
-            se.evaluate(text, truth, "mrr")
-        with raises(InvalidFileError):
-            se.evaluate(recs, text, "mrr")
-
-
-def test_damaged_pages_are_told() -> None:
-    rows = {"user": np.arange(9000), "item": np.arange(9000) % 7, "rank": np.ones(9000, int)}
-    for n_rows in (100_000, 1000):
-        with temporary(n_rows) as folder:
-            recs, truth = pair(folder, rows, group=9000)
-            data = bytearray(recs.read_bytes())
-            data[4:60] = b"\xff" * 56
-            recs.write_bytes(data)
-            with raises(InvalidFileError):
-                se.evaluate(recs, truth, ["mrr", "coverage@1"])
 
 
 @pytest.mark.parametrize(("bound", "wrong"), [(2000, 2002), (2003, 2001)])
@@ -578,52 +481,27 @@ def test_files_whose_columns_are_in_another_order_or_required(n_rows: int) -> No
         same_bits(se.evaluate(recs, truth, METRICS), expected)
 
 
-def test_no_recommendations_at_all() -> None:
-    with temporary() as folder:
-        found = se.evaluate(*pair(folder, pa.table(RECS).slice(0, 0)), ["recall@2", "coverage@2"])
-        assert found.mean() == {"recall@2": 0.0, "coverage@2": 0.0}
-        assert found.n_without_list == 3
-
-
-def test_the_files_stay_as_they_are() -> None:
-    with temporary(2) as folder:
-        paths = pair(folder, group=1)
-        before = [path.read_bytes() for path in paths]
-        se.evaluate(*paths, METRICS)
-        assert [path.read_bytes() for path in paths] == before
-
-
 @pytest.mark.parametrize("name", IDS)
 def test_evaluations_of_other_recommendations_can_be_compared(name: str) -> None:
     of, dtype = IDS[name]
     rng = np.random.default_rng(0)
-    users = np.arange(20) + 100
-    truth = {"user": np.repeat(users, 2), "item": np.tile([3, 4], 20)}
+    truth = {"user": np.repeat(np.arange(20), 2), "item": np.tile([3, 4], 20)}
     found, frames = [], []
     for n_items in (6, 30):  # so that columns are other items
         items = np.array([rng.permutation(n_items)[:4] for _ in range(20)]).ravel()
-        recs = {"user": np.repeat(users, 4), "item": items, "rank": np.tile(range(1, 5), 20)}
-        tables = []
-        for side in (recs, truth):
-            ids = pa.array([of(int(n)) for n in side["item"]]).cast(arrow_type(dtype))
-            tables.append(pa.table({**side, "item": ids}))
+        recs = {"user": np.repeat(np.arange(20), 4), "item": items, "rank": [1, 2, 3, 4] * 20}
+        ids = [pa.array(map(of, side["item"].tolist())) for side in (recs, truth)]
+        sides = [
+            pa.table({**side, "item": one.cast(arrow_type(dtype))})
+            for side, one in zip((recs, truth), ids, strict=True)
+        ]
         with temporary(30) as folder:
-            found.append(se.evaluate(*pair(folder, *tables, group=10), METRICS))
-        frames.append(of_frames(*(table.to_pandas() for table in tables), METRICS))
-    per_user = [metric for metric in METRICS if found[0].is_per_user(metric)]
-    one = found[0].compare(found[1], per_user).table
-    pd.testing.assert_frame_equal(one, frames[0].compare(frames[1], per_user).table)
+            found.append(se.evaluate(*pair(folder, *sides, group=10), METRICS[:4]))
+        frames.append(of_frames(*(side.to_pandas() for side in sides), METRICS[:4]))
+    expected = frames[0].compare(frames[1]).table
+    pd.testing.assert_frame_equal(found[0].compare(found[1]).table, expected)
     if arrow_type(dtype) in (pa.string(), pa.large_string()):
         found[0].compare(frames[1])
-
-
-def test_catalogues_of_other_items_are_not_added_up() -> None:
-    with temporary() as folder:
-        one = se.evaluate(*pair(folder), ["mrr", "coverage@2"])
-        recs = {"user": [10, 11], "item": [1, 2], "rank": [1, 1]}
-        other = se.evaluate(*pair(folder, recs, {"user": [10], "item": [7]}), ["mrr", "coverage@2"])
-    with raises(InvalidDataError):
-        one.merge(other)
 
 
 @pytest.mark.parametrize("n_rows", [1, 1000])
@@ -636,21 +514,3 @@ def test_text_that_is_not_utf_8(name: str, ends: bool, n_rows: int) -> None:
         paths = pair(folder, {**RECS, name: wrong}, truth, group=2, write_statistics=ends)
         with raises(InvalidFileError, column=name):
             se.evaluate(*paths, ["mrr", "coverage@1"])
-
-
-def test_there_is_no_folder_for_temporary_files() -> None:
-    with temporary(40) as folder:
-        paths = shuffled(folder)
-        missing = mock.patch.object(tempfile, "tempdir", str(folder / "missing"))
-        with missing, raises(OutputError):
-            se.evaluate(*paths, "mrr")
-
-
-def test_refuses_names_of_columns_that_are_not_utf8(tmp_path: Path) -> None:
-    table = {"user": [1], "item": [2], "score": [0.5], "another": [0]}
-    pq.write_table(pa.table(table), tmp_path / "recs.parquet")
-    content = (tmp_path / "recs.parquet").read_bytes()
-    (tmp_path / "recs.parquet").write_bytes(content.replace(b"another", b"\xffnother"))
-    pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "truth.parquet")
-    with raises(InvalidFileError):
-        se.evaluate(tmp_path / "recs.parquet", tmp_path / "truth.parquet", "mrr@1")

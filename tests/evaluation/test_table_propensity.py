@@ -76,23 +76,6 @@ def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
                 same_random(ev, expected)
 
 
-@pytest.mark.filterwarnings(  # of distributed about itself, beside the clusters of other tests
-    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
-)
-def test_dask_has_the_numbers_of_memory() -> None:
-    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    dataframe = pytest.importorskip("dask.dataframe")
-    drawn = problem("text")
-    frames = [dataframe.from_pandas(frame, npartitions=3, sort=False) for frame in drawn[:2]]
-    with distributed.Client(
-        processes=False, dashboard_address=None, set_as_default=False
-    ) as client:
-        ev = se.evaluate(*frames, METRICS, client=client, items=se.ItemData(propensity=drawn[2]))
-    expected = se.evaluate(*drawn[:2], METRICS, items=se.ItemData(propensity=drawn[2]))
-    same_numbers(ev, expected)
-    assert ev.compare(expected).table["difference"].eq(0).all()
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -118,12 +118,9 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     "in memory, without the values of the users": lambda: in_memory(TEXT, keep="totals"),
     "blocks": in_blocks,
     "blocks without the values of the users": lambda: in_blocks(keep="totals"),
-    "within a budget": lambda: in_memory(memory=1 << 24),
     "merged": merged,
-    "merged text": lambda: merged(labels="text"),
     "merged without the values of the users": lambda: merged(keep="totals"),
     "model with baselines": of_model,
-    "model in blocks": lambda: of_model(memory=1 << 28),
     "model without the values of the users": lambda: of_model(keep="totals"),
 }
 

@@ -1,30 +1,10 @@
-"""Conventions, for tests that go through every way: those that count alike are tested once.
-
-Others of the same rules differ in the options of metrics alone, which tests of formulas have; the
-ways are gone through with them in ``scripts/test --full``.
-"""
+"""Conventions, for tests that go through every way."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
-
-import pytest
 from scipy.sparse import csr_matrix
 
-from sparse_eval.metrics.conventions import CONVENTIONS, Convention
-
-#: What says nothing about how users and items are counted.
-_BESIDE = ("name", "library", "options", "notes", "unlike")
-
-
-def rules_of(convention: Convention) -> tuple[object, ...]:
-    return tuple(
-        getattr(convention, each.name) for each in fields(convention) if each.name not in _BESIDE
-    )
-
-
-_FIRST = {rules_of(convention): name for name, convention in reversed(CONVENTIONS.items())}
+from sparse_eval.metrics.conventions import CONVENTIONS
 
 
 def accepted(stored: csr_matrix, convention: str | None) -> csr_matrix:
@@ -35,11 +15,6 @@ def accepted(stored: csr_matrix, convention: str | None) -> csr_matrix:
     return copy
 
 
-def each_convention(*more: object) -> list[Any]:
-    """Return a parameter for each convention, followed by the same others."""
-    return [
-        pytest.param(
-            name, *more, marks=() if _FIRST[rules_of(convention)] == name else pytest.mark.long
-        )
-        for name, convention in CONVENTIONS.items()
-    ]
+def each_convention() -> list[str]:
+    """Return the names of all conventions."""
+    return list(CONVENTIONS)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import oracle
 import pandas as pd
-from hypothesis import strategies as st
+from cases import to_csr
 from merge_cases import same_numbers, same_random
 from scipy.sparse import csr_matrix
 
@@ -41,11 +41,11 @@ class Case(NamedTuple):
 
     @property
     def positions(self) -> csr_matrix:
-        return to_csr(self.ranked, self.n_items, np.int64)
+        return to_csr(self.ranked, np.int64, self.n_items)
 
     @property
     def validation(self) -> csr_matrix:
-        return to_csr(self.gains, self.n_items, np.float64)
+        return to_csr(self.gains, np.float64, self.n_items)
 
     @property
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -76,28 +76,10 @@ class Case(NamedTuple):
         ]
 
 
-def to_csr(rows: list[dict[int, Any]], n_items: int, dtype: type) -> csr_matrix:
-    """Return users × items, explicit zeros stored."""
-    indptr = np.cumsum([0] + [len(row) for row in rows])
-    indices = [item for row in rows for item in sorted(row)]
-    data = [row[item] for row in rows for item in sorted(row)]
-    return csr_matrix((np.array(data, dtype), np.array(indices, int), indptr), (len(rows), n_items))
-
-
 def rows_of(rows: list[dict[int, Any]], value: str) -> pd.DataFrame:
     triples = [(u, item, x) for u, row in enumerate(rows) for item, x in sorted(row.items())]
     frame = pd.DataFrame(triples, columns=["user", "item", value])
     return frame.astype({"user": np.int64, "item": np.int64, value: np.float64})
-
-
-@st.composite
-def ways_cases(draw: st.DrawFn) -> Case:
-    """Draw users: without lists, without relevant items, with gaps or ties, binary or graded."""
-    return make_case(
-        draw(st.integers(0, 2**32 - 1)),
-        kind=draw(st.sampled_from(["ranks", "gaps", "ties"])),
-        graded=draw(st.booleans()),
-    )
 
 
 def make_case(seed: int, *, kind: str = "ranks", graded: bool = True, n_users: int = 0) -> Case:
