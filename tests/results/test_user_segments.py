@@ -16,7 +16,7 @@ from raising import raises
 from scipy import stats
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError
+from sparse_eval.errors import InvalidDataError, SparseEvalError
 from sparse_eval.results.user_segments import segmentations
 
 USERS = [f"u{n}" for n in range(230)]
@@ -134,7 +134,7 @@ def test_metrics_of_all_users_are_not_divided(
     ],
 )
 def test_refuses(pair: dict[str, se.Evaluation], by: Any) -> None:
-    with raises((InvalidDataError, InvalidFileError)):
+    with raises(SparseEvalError):
         se.compare(pair, "ndcg@10", by=by)
 
 
