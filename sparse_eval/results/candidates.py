@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core.hashing import splitmix64
-from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Hashes, Labels
@@ -73,12 +72,7 @@ class CandidateCounts(NamedTuple):
     checksum: int
 
     def merge(self, other: CandidateCounts) -> CandidateCounts:
-        """Return the counts over the users of both."""
-        if self.kind != other.kind:
-            raise InvalidDataError(
-                f"evaluations among different candidates cannot be merged: {self.kind} and "
-                f"{other.kind}; evaluate all blocks alike"
-            )
+        """Return the counts over the users of both, whose candidates are of one kind."""
         return CandidateCounts(
             self.kind,
             self.n_users + other.n_users,

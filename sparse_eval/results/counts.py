@@ -177,12 +177,8 @@ def _why_nobody(counts: Counts) -> str:
     request, block = counts.request, counts._block
     n_users = counts.n_users + counts.n_skipped
     if request.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
-        return (
-            f"none of the {n_users} users has a relevant item (a stored value above 0); "
-            "there is nothing to evaluate"
-        )
+        return f"none of the {n_users} users has a relevant item (a stored value above 0)"
     return (
         f"no user counts with convention={request.convention.name!r} and "
-        f"without_list={request.without_list!r}: none of them has both a relevant "
-        "item and a list"
+        f"without_list={request.without_list!r}: none of them has both a relevant item and a list"
     )

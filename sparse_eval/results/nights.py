@@ -102,46 +102,22 @@ def parse_night(content: Any) -> Night:
         metrics = {str(name): _metric(one) for name, one in content["metrics"].items()}
         return Night(
             time,
-            _of(str, content["name"]),
+            content["name"],
             metrics,
-            _of(int, content["n_users"]),
-            _text(content["users"]),
-            _text(content["relevance"]),
-            {name: _text(content[name]) for name in SETTINGS},
-            _of(str, content["sparse_eval"]),
-            _of(dict, content["about"]),
+            content["n_users"],
+            content["users"],
+            content["relevance"],
+            {name: content[name] for name in SETTINGS},
+            content["sparse_eval"],
+            content["about"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, KeyError):
-            raise InvalidDataError(f"it has no {error.args[0]}") from None
-        raise InvalidDataError(f"a value is something else ({error})") from None
+        raise InvalidDataError(f"a value is missing or something else ({error})") from None
 
 
 def _metric(content: dict[str, Any]) -> NightlyMetric:
-    return NightlyMetric(
-        _number(content["mean"]),
-        _number(content["standard_error"]),
-        _of(int, content["freedom"]),
-        _number(content["ci_low"]),
-        _number(content["ci_high"]),
-        _of(str, content["interval"]),
-        _of(int, content["n_users"]),
-        _of(bool, content["higher_is_better"]),
-    )
-
-
-def _number(value: object) -> float:
-    return math.nan if value is None else float(_of((int, float), value))
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else _of(str, value)
-
-
-def _of(kind: Any, value: Any) -> Any:
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise TypeError(f"found {value!r}")
-    return value
+    values = (content[name] for name in NightlyMetric._fields)
+    return NightlyMetric._make(math.nan if value is None else value for value in values)
 
 
 def changes(

@@ -139,24 +139,14 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
             ("no_relevant", first.no_relevant, ev.no_relevant),
             ("without_list", first.request.without_list, ev.request.without_list),
             ("seen", first.request.seen, ev.request.seen),
+            ("candidates.corrected()", first.request.corrected, ev.request.corrected),
+            ("candidates", *(one.candidates and one.candidates.kind for one in (first, ev))),
         ):
             if a != b:
                 raise InvalidDataError(
                     f"{first_name} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
                     "both alike"
                 )
-        a, b = (one.request.corrected or "not corrected" for one in (first, ev))
-        if a != b:
-            raise InvalidDataError(
-                f"{first_name} is {a} and {name} {b}, as candidates.corrected() says; "
-                "evaluate both alike"
-            )
-        a, b = (one.candidates.kind if one.candidates else "all items" for one in (first, ev))
-        if a != b:
-            raise InvalidDataError(
-                f"{first_name} ranks {a} and {name} {b}, so that their numbers do not compare; "
-                "evaluate both among the same candidates"
-            )
 
 
 def check_propensities(evaluations: Mapping[str, Scores], metrics: Iterable[str]) -> None:

@@ -95,25 +95,9 @@ class MergeKey(NamedTuple):
             if ours != theirs:
                 a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (ours, theirs))
                 raise InvalidDataError(
-                    f"evaluations with different {_DESCRIPTIONS[name]} cannot be merged: {a} and "
-                    f"{b}; evaluate all blocks alike"
+                    f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
+                    "all blocks alike"
                 )
-
-
-_DESCRIPTIONS = {
-    "metrics": "metrics",
-    "convention": "conventions",
-    "no_relevant": "no_relevant",
-    "n_items": "numbers of items",
-    "items": "labels of items",
-    "largest_gain": "largest gains",
-    "side_data": "train, item_groups, item_vectors or propensity",
-    "version": "versions of sparse_eval",
-    "corrected": "corrections",
-    "seen": "seen",
-    "propensities": "propensities",
-    "without_list": "without_list",
-}
 
 
 class Span(NamedTuple):
@@ -312,15 +296,14 @@ class Totals:
         """Return the totals of the users of both, which must be different users."""
         self.key.check(other.key)
         ours, theirs = self.retrieval, other.retrieval
-        if (ours and ours.via) != (theirs and theirs.via):
+        ways = [
+            (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
+            for one in (self, other)
+        ]
+        if ways[0] != ways[1]:
             raise InvalidDataError(
-                f"the lists were made in different ways, {ours and ours.via} and "
-                f"{theirs and theirs.via}; evaluate all blocks alike"
-            )
-        if (self.candidates is None) != (other.candidates is None):
-            raise InvalidDataError(
-                "the lists are of given candidates in one block, and of all items in another; "
-                "evaluate all blocks alike"
+                "the lists were made in different ways, or of different candidates: "
+                f"{ways[0]} and {ways[1]}; evaluate all blocks alike"
             )
         return Totals(
             self.key,

@@ -74,9 +74,7 @@ def test_refuses_prefixes_that_trackers_refuse(prefix: Any) -> None:
         Tracker(print, prefix=prefix)
 
 
-def test_refuses_what_is_not_metrics_by_name() -> None:
-    with raises(InvalidDataError):
-        Tracker(print)([("ndcg@10", 0.5)], 1)  # type: ignore[arg-type]
+def test_refuses_negative_steps() -> None:
     with raises(InvalidDataError, argument="step"):
         Tracker(print)({"loss": 1.0}, -1)
 
