@@ -73,15 +73,9 @@ class CandidateCounts(NamedTuple):
 
     def merge(self, other: CandidateCounts) -> CandidateCounts:
         """Return the counts over the users of both, whose candidates are of one kind."""
-        return CandidateCounts(
-            self.kind,
-            self.n_users + other.n_users,
-            self.n_candidates + other.n_candidates,
-            self.n_relevant + other.n_relevant,
-            self.n_listed + other.n_listed,
-            self.n_held_out + other.n_held_out,
-            (self.checksum + other.checksum) % 2**64,
-        )
+        counts = (a + b for a, b in zip(self[1:-1], other[1:-1], strict=True))
+        checksum = (self.checksum + other.checksum) % 2**64
+        return CandidateCounts._make((self.kind, *counts, checksum))
 
     @property
     def is_sampled(self) -> bool:

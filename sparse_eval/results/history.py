@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..core.arguments import check_choice
 from ..core.files import as_input, make_folder
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
@@ -242,9 +243,7 @@ class History:
            population variances are involved", Biometrika 34, 1947, pp. 28-35.
            doi:10.1093/biomet/34.1-2.28
         """
-        if correction not in CORRECTIONS:
-            expected = ", ".join(CORRECTIONS)
-            raise InvalidDataError(f"correction is {correction!r}; expected one of {expected}")
+        check_choice("correction", correction, list(CORRECTIONS))
         chosen = [metrics] if isinstance(metrics, str) else metrics
         if chosen is not None:
             chosen = list(chosen)

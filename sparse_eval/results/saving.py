@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..core.arguments import check_choice
 from ..core.files import make_folder, remove, replacing_together, temporary_beside
 from ..core.parquet import read_parquet, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
@@ -62,8 +63,6 @@ if TYPE_CHECKING:
 
 #: The files of a saved evaluation, the second with a suffix.
 SUMMARY, PER_USER = "summary.json", "per_user"
-
-_KINDS = ("csv", "parquet")
 
 #: Seconds in which the files of a save are moved to their places, one after the other.
 _MOVING = 0.1
@@ -119,8 +118,7 @@ def save(
     All are written before one is moved to its place, and the JSON is moved last: whoever is killed
     before leaves the evaluation that was there, and a folder without a JSON holds none.
     """
-    if table_kind not in _KINDS:
-        raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
+    check_choice("table", table_kind, ["csv", "parquet"])
     content, table = savable.record
     if about is not None:
         content = content | {"about": check_about(about)}

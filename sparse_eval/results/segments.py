@@ -59,10 +59,6 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
             user=user,
         )
     labels = list(names)
-    if any(isinstance(label, tuple) for label in labels):  # pandas would take them apart
-        raise InvalidDataError(
-            "groups contain tuples; expected a string or number for each user, such as 'b/1'"
-        )
     try:
         order = sorted(range(len(labels)), key=labels.__getitem__)
     except TypeError:  # labels of several types stay in order of appearance

@@ -175,15 +175,13 @@ class UserValues:
 
     def equals(self, other: UserValues) -> bool:
         """Return whether both hold the same values of the same users, in any order."""
-        ours, theirs = UserValues.concatenate([self]), UserValues.concatenate([other])
-        return all(
-            np.array_equal(
-                getattr(ours, field.name),
-                getattr(theirs, field.name),
-                equal_nan=field.name == "columns",
-            )
-            for field in fields(self)
-        )
+        return _same_arrays(UserValues.concatenate([self]), UserValues.concatenate([other]))
+
+
+def _same_arrays(one: object, other: object) -> bool:
+    """Return whether all arrays of two instances of a dataclass are equal, NaN included."""
+    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,10 +202,7 @@ class ListCounts:
 
     def equals(self, other: ListCounts) -> bool:
         """Return whether all counts are the same."""
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
+        return _same_arrays(self, other)
 
     def merge(self, other: ListCounts) -> ListCounts:
         """Return the counts of the lists of both."""
@@ -235,7 +230,7 @@ class ListSums:
 
     def equals(self, other: ListSums) -> bool:
         """Return whether all sums are the same."""
-        return np.array_equal(self.n_users, other.n_users) and np.array_equal(self.sums, other.sums)
+        return _same_arrays(self, other)
 
     def merge(self, other: ListSums) -> ListSums:
         """Return the sums over the users of both."""

