@@ -42,6 +42,8 @@ def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
 def axes_of(ax: Axes | None) -> Axes:
     """Return the Axes given, or those of a new figure."""
     if ax is not None:
+        if not hasattr(ax, "plot") or not hasattr(ax, "set_xlabel"):
+            raise InvalidDataError(f"ax is {describe(ax)}; expected the Axes of a figure")
         return ax
     try:
         import matplotlib.pyplot as plt  # selects a backend, so only if a figure is needed
