@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .block import BlockResult
     from .candidates import CandidateCounts
     from .first_ranks import FirstRanks
+    from .numbers import SavedNumber
     from .seen import SeenCounts
     from .totals import Retrieval, Totals
 
@@ -29,10 +30,15 @@ class Counts:
     """
 
     def __init__(
-        self, request: Request, block: BlockResult | None, parts: tuple[Part, ...] | None
+        self,
+        request: Request,
+        block: BlockResult | None = None,
+        parts: tuple[Part, ...] | None = None,
+        saved: dict[int, SavedNumber] | None = None,
     ) -> None:
         self.request = request
         self._block = block
+        self._saved = saved or {}  # numbers about all users that totals do not give
         if parts is not None:
             self._parts = parts
         if not self.n_users:

@@ -77,7 +77,8 @@ class Evaluation(Views):
         saved: dict[int, SavedNumber] | None = None,
     ) -> None:
         distinct = None if parts is None else tuple(distinct_parts(parts))
-        super().__init__(request, block, distinct, saved, relist)
+        super().__init__(request, block, distinct, saved)
+        self._relist = relist
         self.baselines = baselines or {}
         self._compute_random = random_totals
 

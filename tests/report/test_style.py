@@ -55,16 +55,10 @@ def test_same_bytes_whatever_the_settings(models: dict[str, se.Evaluation], tmp_
         assert file.read_bytes() == other.read_bytes()
 
 
-def fail() -> None:
-    with se.plots.style():
-        assert mpl.rcParams["font.size"] == 8
-        raise ZeroDivisionError
-
-
 def test_settings_are_back_after_an_error() -> None:
     before = dict(mpl.rcParams)
-    with pytest.raises(ZeroDivisionError):
-        fail()
+    with pytest.raises(ZeroDivisionError), se.plots.style():
+        raise ZeroDivisionError
     assert dict(mpl.rcParams) == before
 
 

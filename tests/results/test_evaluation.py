@@ -119,13 +119,10 @@ def test_nobody_to_evaluate_is_refused() -> None:
 
 def test_nothing_can_be_changed_through_what_it_returns() -> None:
     ev = some()
-    names, mean = ev.names, ev.mean()
-    names.append("x")
-    mean["x"] = 0.0
-    frame = ev.per_user
-    frame.iloc[:] = 7.0
-    assert ev.names == MIXED
-    assert list(ev.mean()) == MIXED
+    ev.names.append("x")
+    ev.mean()["x"] = 0.0
+    ev.per_user.iloc[:] = 7.0
+    assert ev.names == list(ev.mean()) == MIXED
     assert not (ev.per_user == 7).any(axis=None)
     ev.about["x"] = 1
     assert ev.about == {}

@@ -60,8 +60,6 @@ def test_a_line_is_what_was_evaluated(tmp_path: Path) -> None:
     assert of_good.loc["coverage@10", "standard_error"] == pytest.approx(
         EVS["good"].replicates("coverage@10").std(ddof=1), rel=1e-12
     )
-    line = json.loads(path.read_text().splitlines()[0])
-    assert (line["time"], line["name"]) == ("2026-11-01T03:00:00+00:00", "good")
 
 
 def test_a_saved_evaluation_is_the_same_night(tmp_path: Path) -> None:
@@ -148,7 +146,6 @@ def test_a_night_without_numbers(tmp_path: Path) -> None:
     for _ in range(2):
         history.append(se.evaluate(lists, truth, "fcp,mrr@1"), "als")
     found = se.History(history.path)
-    assert found.to_frame()["standard_error"].isna().all()
     assert math.isnan(found.nights[0].metrics["fcp"].mean)
     assert found.changes()["p"].isna().all()
     assert len(se.History(tmp_path / "none.jsonl").changes()) == 0

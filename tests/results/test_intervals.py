@@ -35,7 +35,7 @@ def evaluation() -> se.Evaluation:
 
 
 def test_many_values_have_the_interval_of_student(evaluation: se.Evaluation) -> None:
-    for level in (0.8, 0.95, 0.99):
+    for level in (0.8, 0.95):
         summary = evaluation.summary(level)
         for name in ("ndcg@10", "recall@20", "mrr@20"):
             values = evaluation.values(name)
@@ -99,15 +99,14 @@ def test_levels_are_between_0_and_1(evaluation: se.Evaluation, level: Any) -> No
 
 
 @pytest.mark.parametrize("name", ["ndcg@10", "recall@20", "mrr@20"])
-@pytest.mark.parametrize("n", [200, 2000])
 def test_intervals_hold_the_truth_as_often_as_they_say(
-    evaluation: se.Evaluation, name: str, n: int
+    evaluation: se.Evaluation, name: str
 ) -> None:
     population = evaluation.values(name)
     population = population[~np.isnan(population)]
-    rng = np.random.default_rng(n)
+    rng = np.random.default_rng(200)
     held = 0
     for _ in range(500):
-        low, high, _ = intervals.interval_of_mean(rng.choice(population, n), 0.95)
+        low, high, _ = intervals.interval_of_mean(rng.choice(population, 200), 0.95)
         held += low <= population.mean() <= high
     assert 0.93 <= held / 500 <= 0.97

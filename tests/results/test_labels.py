@@ -51,10 +51,9 @@ def test_two_models_are_compared(labels: list[Any]) -> None:
         se.Relevance.from_csr(gains[order], users=[labels[row] for row in order]),
         ["ndcg@3", "coverage@3"],
     )
-    table = one.compare(other, ["ndcg@3", "coverage@3"]).table.set_index("metric")
+    table = one.compare(other, ["ndcg@3", "coverage@3"]).table
     assert table["difference"].tolist() == [0.0, 0.0]
-    assert table.loc["coverage@3", "interval"] == "jackknife"
-    assert table.loc["coverage@3", "p"] == 1.0
+    assert table["interval"].tolist() == ["t", "jackknife"]
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)

@@ -156,7 +156,6 @@ def test_equal_counts_stay_together() -> None:
         ["a"] * 199 + [None],
         pd.Series(["a", "b"], index=[3, 3]),
         "country",
-        [["a"]] * 200,
     ],
 )
 def test_refuses_groups_that_do_not_fit_the_users(groups: Any) -> None:

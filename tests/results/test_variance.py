@@ -94,12 +94,6 @@ def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds() -> No
     assert np.mean(errors) == pytest.approx(expected, rel=0.15)
 
 
-def test_a_fold_that_nobody_has_a_value_in_does_not_count() -> None:
-    values = draw(20, 4, 2, (1.0, 0.2, 0.2, 0.3, 0.3), 1)
-    without = np.insert(values, 2, np.nan, axis=1)
-    assert Cells(without).error(0.2) == pytest.approx(Cells(values).error(0.2))
-
-
 def test_too_few_users_have_no_interval() -> None:
     assert math.isnan(Cells(draw(1, 4, 2, EFFECTS, 0)).error(0.2).variance)
     assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
