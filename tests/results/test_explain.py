@@ -59,11 +59,6 @@ def test_names_alone_are_a_column(names: Any) -> None:
     assert found["name"].fillna("").tolist() == ["Alien", "", "", "Clue"]
 
 
-def test_numbers_stay_whole_beside_missing_ones() -> None:
-    found = labelled().explain("u", item_names={"a": 1979, "b": None, "d": 1985})
-    assert [str(year) for year in found["name"].dropna()] == ["1979", "1985"]
-
-
 def test_names_may_be_in_a_file(tmp_path: Path) -> None:
     table = FILMS.rename_axis("item").reset_index()
     table.to_parquet(tmp_path / "films.parquet")
@@ -75,8 +70,10 @@ def test_names_may_be_in_a_file(tmp_path: Path) -> None:
 
 
 def test_columns_are_named_by_number() -> None:
-    ev = se.evaluate(se.Rankings.from_topk([[2, 0]]), csr_matrix([[0, 1, 1]]), "mrr@2")
-    assert ev.explain(0, item_names={0: "x", 1: "y", 2: "z"})["name"].tolist() == ["z", "x", "y"]
+    ev = se.evaluate(se.Rankings.from_topk([[0, 2]]), csr_matrix([[0, 1, 3, 2]]), "mrr@2")
+    found = ev.explain(0, item_names={0: "w", 1: 1979, 2: "y", 3: "z"})
+    assert found["name"].tolist() == ["w", "y", "z", 1979]  # missed ones by their gains
+    assert found["contribution"].tolist() == pytest.approx([0, 1.89279, 0, 0], 1e-5)
 
 
 @pytest.mark.parametrize(

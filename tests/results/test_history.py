@@ -239,4 +239,3 @@ def test_many_writers_leave_whole_lines(tmp_path: Path) -> None:
             done.result()
     found = se.History(tmp_path / "h.jsonl")
     assert len({night.name for night in found.nights}) == 16
-    assert all(night.about == big for night in found.nights)

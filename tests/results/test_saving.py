@@ -76,7 +76,6 @@ def test_labels_and_what_was_remembered_come_back(users: Any, labels: Any, tmp_p
     ev = make(labels)
     about = {"factors": 64, "note": "<b>"}
     folder = ev.save(tmp_path / "results" / "als", table=users, about=about)
-    assert folder == tmp_path / "results" / "als"
     found = se.Evaluation.load(folder / "summary.json")
     same_everything(ev, found)
     assert found.about == about

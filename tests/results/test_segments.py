@@ -146,6 +146,9 @@ def test_equal_counts_stay_together() -> None:
     ev = se.evaluate(lists, csr_matrix(np.ones((6, 6))), "recall@2", train=train)
     assert ev.by("activity").index.tolist() == [("1 items", "recall@2")]
     assert ev.by("popularity").index.tolist() == [("1 users", "recall@2")]
+    halves = se.evaluate(lists, ev.relevance, "recall@2", train=csr_matrix(np.tri(6)))
+    bands = halves.by("activity", bands=2).index.get_level_values("group").tolist()
+    assert bands == ["1–3 items", "4–6 items"]
 
 
 @pytest.mark.parametrize(

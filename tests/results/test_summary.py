@@ -113,6 +113,7 @@ def test_counts_the_users_of_a_metric_where_they_differ() -> None:
     rows = rows_of(str(ev))
     assert rows["metric"][-1] == "users"
     assert (rows["fcp@3"][-1], rows["mrr@3"][-1]) == ("1", "2")
+    assert ev.summary()["n_skipped"].tolist() == [1, 0]
 
 
 # What the users have in train.
