@@ -121,7 +121,8 @@ def test_nothing_can_be_changed_through_what_it_returns() -> None:
     ev = some()
     ev.names.append("x")
     ev.mean()["x"] = 0.0
-    ev.per_user.iloc[:] = 7.0
+    frame = ev.per_user
+    frame.iloc[:] = 7.0
     assert ev.names == list(ev.mean()) == MIXED
     assert not (ev.per_user == 7).any(axis=None)
     ev.about["x"] = 1
