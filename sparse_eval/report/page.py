@@ -16,7 +16,7 @@ from ..results.cross_validation import CrossValidation
 from ..results.item_names import check_known, item_table
 from ..results.pooled import pooled_evaluation
 from ..results.shared import shared_metrics
-from ..results.summary import few_users
+from ..results.summary import COLUMNS, few_users
 from ..results.user_segments import segmentations, segments_table
 from .axes import named_evaluations
 from .names import pieces
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from ..metrics import Definition
     from ..results import Evaluation
     from ..results.comparison import Comparison
     from ..results.history import History
@@ -50,12 +51,6 @@ _SUBGROUPS: dict[Literal["seen", "relevant"], str] = {
 
 #: A table has a column for each of so many models or metrics at most.
 _MOST_COLUMNS = 6
-
-#: Columns of a saved summary; any other one is a baseline.
-_SUMMARY_COLUMNS = {
-    "mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift", "n_users",
-    "n_skipped", "candidates",
-}  # fmt: skip
 
 
 def write_report(
@@ -188,7 +183,8 @@ def write_report(
     )
     notes += segments.notes
     examples = _examples(shown, main)
-    rows = [_metric_row(shown, metric, [*pairs, *secondary]) for metric in chosen]
+    rows = _metric_rows(shown, chosen, [*pairs, *secondary])
+    width = _MOST_COLUMNS if len(shown) > _MOST_COLUMNS else len(rows)  # metrics in a table
     baselines, same_as = _baselines(shown)
     page = template.render(
         title=title,
@@ -200,7 +196,7 @@ def write_report(
         among=first.candidates,
         rows=rows,
         turned=len(shown) > _MOST_COLUMNS,
-        tables=_in_tables(rows) if len(shown) > _MOST_COLUMNS else [rows],
+        tables=[rows[start : start + width] for start in range(0, len(rows), width)],
         meanings=_meanings(chosen),
         is_lift_telling=counts_hits(main),
         ranked=ranked,
@@ -241,16 +237,10 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "number": format_number,
-        "p": format_p,
-        "share": format_share,
-        "pieces": pieces,
-    }
-    environment.globals |= {
-        "numbers": format_numbers,
-        "candidates_warning": WARNING[0].upper() + WARNING[1:],
-    }
+    filters = {"number": format_number, "p": format_p, "share": format_share, "pieces": pieces}
+    environment.filters |= filters
+    warning = WARNING[0].upper() + WARNING[1:]
+    environment.globals |= {"numbers": format_numbers, "candidates_warning": warning}
     return environment.get_template("page.html.jinja")
 
 
@@ -287,36 +277,22 @@ class _MetricRow(NamedTuple):
     best: set[str]
 
 
-class _Meaning(NamedTuple):
-    """What a metric says, in a plain sentence, and its formula and definition."""
-
-    name: str
-    plain: str
-    definition: str
-
-
-def _metric_row(shown: Evaluations, metric: str, pairs: list[_Row]) -> _MetricRow:
-    return _MetricRow(
-        metric,
-        next(iter(shown.values())).higher_is_better(metric),
-        {name: ev.record.content["metrics"][metric] for name, ev in shown.items()},
-        _best(shown, metric, pairs),
-    )
-
-
-def _in_tables(rows: list[_MetricRow]) -> list[list[_MetricRow]]:
-    """Share the metrics among tables that have a column for each."""
-    starts = range(0, len(rows), _MOST_COLUMNS)
-    return [rows[start : start + _MOST_COLUMNS] for start in starts]
-
-
-def _meanings(metrics: list[str]) -> list[_Meaning]:
-    """Return what the metrics that are registered here mean, each once whatever its cut-offs."""
-    names = dict.fromkeys(metric.partition("@")[0].partition("(")[0] for metric in metrics)
-    entries = [REGISTRY[name] for name in names if name in REGISTRY]
+def _metric_rows(shown: Evaluations, metrics: list[str], pairs: list[_Row]) -> list[_MetricRow]:
     return [
-        _Meaning(entry.name, entry.plain, f"{entry.text}: {entry.description}") for entry in entries
+        _MetricRow(
+            metric,
+            next(iter(shown.values())).higher_is_better(metric),
+            {name: ev.record.content["metrics"][metric] for name, ev in shown.items()},
+            _best(shown, metric, pairs),
+        )
+        for metric in metrics
     ]
+
+
+def _meanings(metrics: list[str]) -> list[Definition]:
+    """Return the metrics that are registered here, each once whatever its cut-offs."""
+    names = dict.fromkeys(metric.partition("@")[0].partition("(")[0] for metric in metrics)
+    return [REGISTRY[name] for name in names if name in REGISTRY]
 
 
 def _best(shown: Evaluations, metric: str, pairs: list[_Row]) -> set[str]:
@@ -356,7 +332,7 @@ def _baselines(shown: Evaluations) -> tuple[dict[str, dict[str, float | None]], 
     for ev in shown.values():
         for metric, row in ev.record.content["metrics"].items():
             for name in row:
-                if name not in _SUMMARY_COLUMNS:
+                if name not in COLUMNS:  # of a saved summary; any other one is a baseline
                     means.setdefault(name, {}).setdefault(metric, row[name])
     of_models = {
         model: {metric: row["mean"] for metric, row in ev.record.content["metrics"].items()}
@@ -464,8 +440,8 @@ def _names_of(names: pd.DataFrame, examples: list[_Row]) -> dict[str, list[str]]
 
 
 def _spread(lists: dict[str, _Row]) -> float:
-    values = [own["value"] for own in lists.values() if own["value"] == own["value"]]
-    values = [value for value in values if value is not None]
+    found = [own["value"] for own in lists.values()]
+    values = [value for value in found if value is not None and value == value]
     return max(values) - min(values) if values else 0.0
 
 
@@ -489,13 +465,8 @@ def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
     rules = convention_named(None if ev.convention == "standard" else ev.convention)
     differences = rules.differences()
     if ev.request.seen == "allow":
-        subject, here, standard = (
-            "candidates",
-            "all items, seen ones too",
-            "items not seen in train",
-        )
-        differences = [row for row in differences if row[0] != subject]
-        differences.append((subject, here, standard))
+        here = ("candidates", "all items, seen ones too", "items not seen in train")
+        differences = [*(row for row in differences if row[0] != here[0]), here]
     return {"name": rules.name, "library": rules.library, "differences": differences}
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from ..results.comparison import Comparison
 from ..results.intervals import student
 from ..results.user_segments import segmentations
 from .axes import (
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..results import Evaluation
+    from ..results.comparison import Comparison
     from ..results.user_segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
@@ -139,15 +139,11 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
     Raises
     ------
     InvalidDataError
-        If `comparison` is no Comparison, or does not have the metric.
+        If it does not have the metric.
     """
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 
-    if not isinstance(comparison, Comparison):
-        raise InvalidDataError(
-            f"expected a Comparison, as se.compare returns it, found {type(comparison).__name__}"
-        )
     pairs = comparison.table[comparison.table["metric"] == str(metric)]
     if pairs.empty:
         raise InvalidDataError(f"{metric!r} was not compared")
@@ -349,11 +345,6 @@ def _own_groups(
     drawn: list[tuple[str, Evaluation, dict[str, Any]]], groups: UserSegments, metric: str
 ) -> tuple[list[list[GroupMean]], str]:
     """Return the means by segment of each evaluation, and the label of their axis."""
-    if isinstance(groups, str) and "." not in groups:
-        raise InvalidDataError(
-            f"groups is {groups!r}; expected 'activity' or 'popularity', segments by user, or a "
-            "file with them, by its name .csv, .tsv or .parquet"
-        )
     tables, without = [], {}
     for title, ev, _ in drawn:
         columns = segmentations(groups, users_of(ev))

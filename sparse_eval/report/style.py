@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.arguments import check_number
 from ..core.files import as_path, make_folder_of, replacing
 from ..core.locks import ThreadLock
 from ..core.mistaken import describe
@@ -79,7 +80,7 @@ def style(width: float = 3.33, height: float | None = None) -> Iterator[None]:
     Raises
     ------
     InvalidDataError
-        If a size is not a number above 0 and at most 100.
+        If a size is not a number above 0.
     MissingExtraError
         If matplotlib is not installed.
 
@@ -100,7 +101,8 @@ def style(width: float = 3.33, height: float | None = None) -> Iterator[None]:
     ...     se.plots.save(ax, Path(folder) / "ndcg.pdf").stat().st_size > 1000
     True
     """
-    height = 0.7 * _checked("width", width) if height is None else _checked("height", height)
+    width = check_number("width", width, 0, open_end=True)
+    height = check_number("height", 0.7 * width if height is None else height, 0, open_end=True)
     try:
         import matplotlib as mpl
     except ImportError:
@@ -171,11 +173,3 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     with replacing(path) as temporary:
         temporary.write_bytes(drawn.getvalue())
     return file
-
-
-def _checked(name: str, inches: float) -> float:
-    if isinstance(inches, bool) or not isinstance(inches, int | float) or not 0 < inches <= 100:
-        raise InvalidDataError(
-            f"{name} is {inches!r}; expected a number of inches above 0 and at most 100"
-        )
-    return inches

@@ -354,6 +354,6 @@ def _ids(labels: Labels | None, n_users: int, first_row: int) -> AnyArray:
     if all(isinstance(label, str) for label in listed):
         return np.array(list(map(str, listed)), object)
     raise InvalidDataError(
-        "users whose evaluations are merged need labels that are all text, or all whole numbers "
-        "of 64 bits; make them so, as with map(str, labels)"
+        "users whose evaluations are merged or saved need labels that are all text, or all whole "
+        "numbers of 64 bits; make them so, as with map(str, labels)"
     )

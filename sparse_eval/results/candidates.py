@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core.hashing import splitmix64
-from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Hashes, Labels
@@ -73,21 +72,10 @@ class CandidateCounts(NamedTuple):
     checksum: int
 
     def merge(self, other: CandidateCounts) -> CandidateCounts:
-        """Return the counts over the users of both."""
-        if self.kind != other.kind:
-            raise InvalidDataError(
-                f"evaluations among different candidates cannot be merged: {self.kind} and "
-                f"{other.kind}; evaluate all blocks alike"
-            )
-        return CandidateCounts(
-            self.kind,
-            self.n_users + other.n_users,
-            self.n_candidates + other.n_candidates,
-            self.n_relevant + other.n_relevant,
-            self.n_listed + other.n_listed,
-            self.n_held_out + other.n_held_out,
-            (self.checksum + other.checksum) % 2**64,
-        )
+        """Return the counts over the users of both, whose candidates are of one kind."""
+        counts = (a + b for a, b in zip(self[1:-1], other[1:-1], strict=True))
+        checksum = (self.checksum + other.checksum) % 2**64
+        return CandidateCounts._make((self.kind, *counts, checksum))
 
     @property
     def is_sampled(self) -> bool:

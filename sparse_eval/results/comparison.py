@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.arguments import check_fraction
+from ..core.arguments import check_choice, check_fraction
 from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
 from ..core.progress import display
 from ..errors import InvalidDataError
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 #: Columns of numbers in the table for display.
 _NUMBERS = ("difference", "p, corrected", "detectable")
-
-_HOWS = ("intersection", "same")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -370,7 +368,9 @@ def compare(
     """
     from ..core.bars import tqdm
 
-    _check_options(test, correction, how)
+    check_choice("test", test, list(TESTS))
+    check_choice("correction", correction, list(CORRECTIONS))
+    check_choice("how", how, ["intersection", "same"])
     level = check_fraction("level", level)
     if isinstance(evaluations, Runs):
         if by is not None:
@@ -567,16 +567,6 @@ def _check_not_pooled(names: Sequence[str], scored: Sequence[object]) -> None:
                 f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
                 "with compare(cv), and with others if all are in one call of cross_validate"
             )
-
-
-def _check_options(test: str, correction: str, how: str) -> None:
-    for name, value, allowed in (
-        ("test", test, TESTS),
-        ("correction", correction, CORRECTIONS),
-        ("how", how, _HOWS),
-    ):
-        if not isinstance(value, str) or value not in allowed:
-            raise InvalidDataError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
 
 
 def _signed(text: str) -> str:

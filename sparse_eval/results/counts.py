@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .block import BlockResult
     from .candidates import CandidateCounts
     from .first_ranks import FirstRanks
+    from .numbers import SavedNumber
     from .seen import SeenCounts
     from .totals import Retrieval, Totals
 
@@ -29,10 +30,15 @@ class Counts:
     """
 
     def __init__(
-        self, request: Request, block: BlockResult | None, parts: tuple[Part, ...] | None
+        self,
+        request: Request,
+        block: BlockResult | None = None,
+        parts: tuple[Part, ...] | None = None,
+        saved: dict[int, SavedNumber] | None = None,
     ) -> None:
         self.request = request
         self._block = block
+        self._saved = saved or {}  # numbers about all users that totals do not give
         if parts is not None:
             self._parts = parts
         if not self.n_users:
@@ -177,12 +183,8 @@ def _why_nobody(counts: Counts) -> str:
     request, block = counts.request, counts._block
     n_users = counts.n_users + counts.n_skipped
     if request.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
-        return (
-            f"none of the {n_users} users has a relevant item (a stored value above 0); "
-            "there is nothing to evaluate"
-        )
+        return f"none of the {n_users} users has a relevant item (a stored value above 0)"
     return (
         f"no user counts with convention={request.convention.name!r} and "
-        f"without_list={request.without_list!r}: none of them has both a relevant "
-        "item and a list"
+        f"without_list={request.without_list!r}: none of them has both a relevant item and a list"
     )

@@ -182,11 +182,7 @@ class CrossValidation(Runs):
     def _check_models(self, models: Sequence[str]) -> None:
         unknown = [model for model in models if model not in self.models]
         if unknown or not models:
-            raise InvalidDataError(
-                f"there is no model {unknown[0]!r}, but {', '.join(self.models)}"
-                if unknown
-                else "no model is named; name one or more"
-            )
+            raise InvalidDataError(f"there are no models {unknown}, but {', '.join(self.models)}")
 
     @classmethod
     def load(cls, folder: PathLike) -> CrossValidation:

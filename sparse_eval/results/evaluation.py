@@ -14,7 +14,7 @@ from ..errors import InvalidDataError
 from .baselines import Baselines
 from .comparison import compare
 from .record import Record, make_record, to_dict
-from .saving import Savable, kind_of_labels, load, save
+from .saving import Savable, load, save
 from .summary import LEVEL, expectation, few_users, show, summarize
 from .totals import distinct_parts
 from .views import Views
@@ -77,7 +77,8 @@ class Evaluation(Views):
         saved: dict[int, SavedNumber] | None = None,
     ) -> None:
         distinct = None if parts is None else tuple(distinct_parts(parts))
-        super().__init__(request, block, distinct, saved, relist)
+        super().__init__(request, block, distinct, saved)
+        self._relist = relist
         self.baselines = baselines or {}
         self._compute_random = random_totals
 
@@ -380,13 +381,12 @@ class Evaluation(Views):
 
     def _savable(self) -> Savable:
         """Return what is written by `save`."""
-        record = self.record
         labels = None
-        if record.table is not None and self.users is not None:
-            labels = kind_of_labels(record.table.index)  # before what is costly
+        if self._merged.values is not None and self.users is not None:
+            labels = "text" if self._merged.values.users.dtype == object else "integer"
         evaluations = {"": self, **self.baselines}
         totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
-        return Savable(record, totals, labels)
+        return Savable(self.record, totals, labels)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..core.arguments import check_choice
 from ..core.files import as_input, make_folder
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..core.locks import lock_file
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
-from .evaluation import Evaluation
-from .nights import Night, changes, notes, parse_night
+from .nights import Night, NightlyMetric, changes, notes, parse_night
 from .paired_tests import CORRECTIONS
 from .record import check_about
 from .shared import are_row_numbers
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from .evaluation import Evaluation
 
 #: Of the intervals in a history.
 LEVEL = 0.95
@@ -149,10 +150,6 @@ class History:
         OutputError
             If the file cannot be written; it is left as it was.
         """
-        if not isinstance(evaluation, Evaluation):
-            raise InvalidDataError(
-                f"a {type(evaluation).__name__} is no night; expected what evaluate returns"
-            )
         content = _line(evaluation, name, time, about)
         line = json.dumps(content, allow_nan=False) + "\n"
         with self._opened() as file:
@@ -246,9 +243,7 @@ class History:
            population variances are involved", Biometrika 34, 1947, pp. 28-35.
            doi:10.1093/biomet/34.1-2.28
         """
-        if correction not in CORRECTIONS:
-            expected = ", ".join(CORRECTIONS)
-            raise InvalidDataError(f"correction is {correction!r}; expected one of {expected}")
+        check_choice("correction", correction, list(CORRECTIONS))
         chosen = [metrics] if isinstance(metrics, str) else metrics
         if chosen is not None:
             chosen = list(chosen)
@@ -354,7 +349,10 @@ def _describe(ev: Evaluation) -> dict[str, Any]:
     candidates = ev.candidates
     users, relevance = _digests(ev)
     return {
-        "metrics": {name: _numbers(ev, row) for row, name in enumerate(ev.names)},
+        "metrics": {
+            name: {key: plain(value) for key, value in _numbers(ev, row)._asdict().items()}
+            for row, name in enumerate(ev.names)
+        },
         "n_users": ev.n_users,
         "users": users,
         "relevance": relevance,
@@ -368,7 +366,7 @@ def _describe(ev: Evaluation) -> dict[str, Any]:
     }
 
 
-def _numbers(ev: Evaluation, row: int) -> dict[str, Any]:
+def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
     """Return the mean of a metric, and how sure it is."""
     numbers, name = ev._numbers, ev.names[row]
     mean, n_users = numbers.value(row), numbers.count(row)
@@ -380,16 +378,8 @@ def _numbers(ev: Evaluation, row: int) -> dict[str, Any]:
         replicates = numbers.replicates(row)
         error = float(replicates.std(ddof=1)) if len(replicates) > 1 else math.nan
         freedom = len(replicates) - 1
-    return {
-        "mean": plain(mean),
-        "standard_error": plain(error),
-        "freedom": max(freedom, 0),
-        "ci_low": plain(interval.low),
-        "ci_high": plain(interval.high),
-        "interval": interval.method,
-        "n_users": n_users,
-        "higher_is_better": ev.higher_is_better(name),
-    }
+    better = ev.higher_is_better(name)
+    return NightlyMetric(mean, error, max(freedom, 0), *interval, n_users, better)
 
 
 def _digests(ev: Evaluation) -> tuple[str | None, str | None]:

@@ -47,6 +47,10 @@ class NightlyMetric(NamedTuple):
         return Error(self.standard_error**2, self.freedom)
 
 
+#: The kinds of these values in a line.
+_KINDS: tuple[type, ...] = (float, float, int, float, float, str, int, bool)
+
+
 class Night(NamedTuple):
     """A line of a history.
 
@@ -112,26 +116,12 @@ def parse_night(content: Any) -> Night:
             _of(dict, content["about"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, KeyError):
-            raise InvalidDataError(f"it has no {error.args[0]}") from None
-        raise InvalidDataError(f"a value is something else ({error})") from None
+        raise InvalidDataError(f"a value is missing or something else ({error})") from None
 
 
 def _metric(content: dict[str, Any]) -> NightlyMetric:
-    return NightlyMetric(
-        _number(content["mean"]),
-        _number(content["standard_error"]),
-        _of(int, content["freedom"]),
-        _number(content["ci_low"]),
-        _number(content["ci_high"]),
-        _of(str, content["interval"]),
-        _of(int, content["n_users"]),
-        _of(bool, content["higher_is_better"]),
-    )
-
-
-def _number(value: object) -> float:
-    return math.nan if value is None else float(_of((int, float), value))
+    values = [content[name] for name in NightlyMetric._fields]
+    return NightlyMetric._make(map(_of, _KINDS, values))
 
 
 def _text(value: object) -> str | None:
@@ -139,9 +129,13 @@ def _text(value: object) -> str | None:
 
 
 def _of(kind: Any, value: Any) -> Any:
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+    """Return a value of a kind; floats may be null, for NaN, or whole."""
+    if kind is float and value is None:
+        return math.nan
+    found = (int, float) if kind is float else kind
+    if not isinstance(value, found) or (kind is not bool and isinstance(value, bool)):
         raise TypeError(f"found {value!r}")
-    return value
+    return float(value) if kind is float else value
 
 
 def changes(
@@ -152,7 +146,7 @@ def changes(
 
     level = check_fraction("level", level)
     wanted = None if metrics is None else set(metrics)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for before, night in pairwise(nights):
         alike = before.settings == night.settings
         for metric in night.metrics:
@@ -162,23 +156,12 @@ def changes(
             difference = b.mean - a.mean if alike else math.nan
             error = add_variances([a.error, b.error])
             interval = error.interval(difference, level)
-            rows.append(
-                {
-                    "metric": night.shown(metric),
-                    "time": night.time,
-                    "name": night.name,
-                    "before": before.time,
-                    "name_before": before.name,
-                    "mean": b.mean,
-                    "mean_before": a.mean,
-                    "difference": difference,
-                    "ci_low": interval.low,
-                    "ci_high": interval.high,
-                    "p": error.p_value(difference),
-                    "same_users": night.same_users(before),
-                    "higher_is_better": b.higher_is_better,
-                }
-            )
+            p_value, same_users = error.p_value(difference), night.same_users(before)
+            rows.append((
+                night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
+                a.mean, difference, interval.low, interval.high, p_value, same_users,
+                b.higher_is_better,
+            ))  # fmt: skip
     columns = (
         "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
         "ci_low", "ci_high", "p", "same_users", "higher_is_better",

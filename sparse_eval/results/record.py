@@ -127,12 +127,6 @@ def _table(evaluation: Scores, block: BlockResult | None) -> pd.DataFrame | None
     """Return the table of the users, None where their values were not kept."""
     if block is None and evaluation._merged.values is None:
         return None
-    taken = {"user", *USER_COLUMNS}.intersection(evaluation.names)
-    if taken:
-        raise InvalidDataError(
-            f"a metric is called {min(taken)!r}, as a column of what is saved; register it under "
-            "another name"
-        )
     columns = {
         "evaluated": evaluation.counted,
         "relevant": evaluation.n_relevant,

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..core.arguments import check_choice
 from ..core.files import make_folder, remove, replacing_together, temporary_beside
 from ..core.parquet import read_parquet, write_parquet
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
@@ -58,13 +59,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import Labels
     from ..metrics import Convention
 
 #: The files of a saved evaluation, the second with a suffix.
 SUMMARY, PER_USER = "summary.json", "per_user"
-
-_KINDS = ("csv", "parquet")
 
 #: Seconds in which the files of a save are moved to their places, one after the other.
 _MOVING = 0.1
@@ -120,8 +118,7 @@ def save(
     All are written before one is moved to its place, and the JSON is moved last: whoever is killed
     before leaves the evaluation that was there, and a folder without a JSON holds none.
     """
-    if table_kind not in _KINDS:
-        raise InvalidDataError(f"table is {table_kind!r}; expected 'csv' or 'parquet'")
+    check_choice("table", table_kind, ["csv", "parquet"])
     content, table = savable.record
     if about is not None:
         content = content | {"about": check_about(about)}
@@ -132,7 +129,8 @@ def save(
         files: dict[str, dict[str, str]] = {}
         for name, totals in savable.totals.items():
             place = f"totals{_suffix(name, len(files))}.npz"
-            files[name] = _save_totals(totals, temporary_for(place)) | {"file": place}
+            temporary_for(place).write_bytes(pack(Part(totals)))
+            files[name] = {"sha256": _digest(temporary_for(place)), "file": place}
         beside = None
         if table is not None:
             place = f"{PER_USER}.{table_kind}"
@@ -213,11 +211,6 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
 
 
-def _save_totals(totals: Totals, path: Path) -> dict[str, str]:
-    path.write_bytes(pack(Part(totals)))
-    return {"sha256": _digest(path)}
-
-
 def _save_table(table: pd.DataFrame, path: Path, labels: str | None) -> dict[str, Any]:
     table = table.assign(evaluated=table["evaluated"].astype(np.int64))
     flat = table.reset_index()
@@ -274,7 +267,7 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     facts = content["users"]
     if facts is not None:
         with _beside(path, facts) as file:
-            table = _read_table(file, path, facts, list(content["per_user"]))
+            table = _read_table(file, facts, list(content["per_user"]))
         values = UserValues(
             table.index.to_numpy(),
             table["evaluated"].to_numpy(),
@@ -286,12 +279,6 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     content = {"lower": {}, "corrected": None, "seen": "exclude"} | content
     request = _request_of({name: content[name] for name in _REQUEST})
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
-    if numbers[""] and "mean" in parts:
-        raise InvalidFileError(
-            "was saved with a baseline called 'mean', whose numbers replaced the evaluation's; "
-            "evaluate again, and give the baseline another name",
-            path,
-        )
     parts[""] = Part(parts[""].totals, values)
     labelled = facts is not None and facts["labels"] is not None
     return Saved(request, parts, numbers, Record(content, table), labelled)
@@ -444,18 +431,8 @@ def _read_totals(file: BinaryIO, path: Path) -> Part:
         raise InvalidFileError(f"does not fit {path.name}: {error}", Path(file.name)) from None
 
 
-def _read_table(
-    file: BinaryIO, path: Path, facts: dict[str, Any], names: list[str]
-) -> pd.DataFrame:
-    place = Path(file.name)
-    try:
-        table = _read_csv(file, names) if place.suffix == ".csv" else read_parquet(file)
-    except InvalidFileError:
-        raise
-    except ValueError as error:
-        raise InvalidFileError(f"is not a table of users ({error})", place) from None
-    if list(table.columns) != ["user", *facts["columns"], *names] or len(table) != facts["rows"]:
-        raise InvalidFileError(f"has other columns or rows than {path.name} says", place)
+def _read_table(file: BinaryIO, facts: dict[str, Any], names: list[str]) -> pd.DataFrame:
+    table = _read_csv(file, names) if file.name.endswith(".csv") else read_parquet(file)
     table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
     table["evaluated"] = table["evaluated"].astype(bool)
     return table.set_index("user")
@@ -475,25 +452,15 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"is not JSON ({error})", path) from None
     schema = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(schema, int) or isinstance(schema, bool):
+    if type(schema) is not int:
         raise InvalidFileError("is not a saved evaluation", path)
-    if schema > SCHEMA:
+    if schema != SCHEMA:
         raise InvalidFileError(
-            f"was written by a newer sparse_eval (schema {schema}, {SCHEMA} can be read here); "
-            "upgrade with pip install -U sparse_eval",
+            f"was written by another version of sparse_eval (schema {schema}, and {SCHEMA} is read "
+            "here); read it with that version, or save the evaluation again",
             path,
         )
-    if schema < SCHEMA:
-        raise InvalidFileError(
-            f"was written by an older sparse_eval (schema {schema}), without the exact sums that "
-            "are read here; save the evaluation again",
-            path,
-        )
-    if "digest" not in content:
-        raise InvalidFileError(
-            "is not a saved evaluation, though it looks like one; save with Evaluation.save", path
-        )
-    if content["digest"] != _signed(content)["digest"]:
+    if content.get("digest") != _signed(content)["digest"]:
         raise InvalidFileError("was changed after it was saved; save the evaluation again", path)
     return dict(content)
 
@@ -503,24 +470,6 @@ def _signed(content: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in content.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True)
     return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def kind_of_labels(labels: Labels) -> str:
-    """Return "text" or "integer", or raise `InvalidDataError` for labels of other kinds."""
-    listed = labels.tolist()
-    if all(isinstance(label, str) for label in listed):
-        return "text"
-    if all(isinstance(label, int) and not isinstance(label, bool) for label in listed):
-        if max(listed) >= 2**63 or min(listed) < -(2**63):
-            raise InvalidDataError(
-                "the users' labels do not fit into 64 bits with a sign; make them text, as with "
-                "map(str, labels)"
-            )
-        return "integer"
-    raise InvalidDataError(
-        "the users' labels are neither all text nor all whole numbers; make them so, as with "
-        "map(str, labels)"
-    )
 
 
 def _digest(path: Path) -> str:

@@ -12,7 +12,7 @@ from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import parse
 from .counts import Counts
-from .numbers import BlockNumbers, Numbers, SavedNumber, TotalsNumbers
+from .numbers import BlockNumbers, Numbers, TotalsNumbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Hashes, Integers, Labels, PathLike
     from ..metrics import Metric
     from ..metrics.plan import Plan
-    from ..metrics.request import Request
-    from .block import BlockResult
-    from .totals import Part, UserValues
+    from .totals import UserValues
 
 
 class Scores(Counts):
@@ -31,16 +29,6 @@ class Scores(Counts):
     They come from a block of users whose lists were kept, or from parts of blocks that were merged.
     Numbers are the same to the last bit either way.
     """
-
-    def __init__(
-        self,
-        request: Request,
-        block: BlockResult | None = None,
-        parts: tuple[Part, ...] | None = None,
-        saved: dict[int, SavedNumber] | None = None,
-    ) -> None:
-        self._saved = saved or {}
-        super().__init__(request, block, parts)
 
     @cached_property
     def _numbers(self) -> Numbers:

@@ -42,12 +42,7 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
         column = np.empty(n_users, object)
         column[:] = entries
         values = pd.Series(column)
-    try:
-        codes, names = pd.factorize(values, sort=False, use_na_sentinel=True)
-    except (TypeError, ValueError):
-        raise InvalidDataError(
-            "groups contain labels that cannot be hashed; expected a string or number for each user"
-        ) from None
+    codes, names = pd.factorize(values, sort=False, use_na_sentinel=True)
     missing = np.flatnonzero((codes < 0) & counted)
     if len(missing):
         row = int(missing[0])
@@ -59,10 +54,6 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
             user=user,
         )
     labels = list(names)
-    if any(isinstance(label, tuple) for label in labels):  # pandas would take them apart
-        raise InvalidDataError(
-            "groups contain tuples; expected a string or number for each user, such as 'b/1'"
-        )
     try:
         order = sorted(range(len(labels)), key=labels.__getitem__)
     except TypeError:  # labels of several types stay in order of appearance

@@ -24,7 +24,7 @@ from .seen import SeenCounts
 from .totals import ListCounts, ListSums, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
@@ -72,12 +72,11 @@ def pack(part: Part) -> bytes:
     for row, sample in enumerate(totals.samples):
         if sample is not None:
             arrays[f"samples.{row}"] = sample
-    for number, counts in enumerate(totals.lists.values()):
-        for field in fields(ListCounts):
-            arrays[f"lists.{number}.{field.name}"] = _narrow(getattr(counts, field.name))
-    for row, sums in totals.list_sums.items():
-        for field in fields(ListSums):
-            arrays[f"list_sums.{row}.{field.name}"] = _narrow(getattr(sums, field.name))
+    of_lists: dict[str, Any] = {f"lists.{n}": one for n, one in enumerate(totals.lists.values())}
+    of_lists |= {f"list_sums.{row}": sums for row, sums in totals.list_sums.items()}
+    for place, counts in of_lists.items():
+        for field in fields(counts):
+            arrays[f"{place}.{field.name}"] = _narrow(getattr(counts, field.name))
     if values is not None:
         for field in fields(UserValues):
             arrays[f"values.{field.name}"] = getattr(values, field.name)
@@ -100,17 +99,14 @@ def unpack(data: bytes) -> Part:
     """
     try:
         return _read_part(read_arrays(io.BytesIO(data)))
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise _unreadable(error) from None
-    except (RecursionError, struct.error) as error:
-        raise _unreadable(error) from None
-
-
-def _unreadable(error: Exception) -> InvalidDataError:
-    return InvalidDataError(
-        f"the totals of an evaluation cannot be read ({type(error).__name__}: {error}); give what "
-        "this version of sparse_eval wrote"
-    )
+    except (
+        ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+        struct.error,
+    ) as error:  # fmt: skip
+        raise InvalidDataError(
+            f"the totals of an evaluation cannot be read ({type(error).__name__}: {error}); give "
+            "what this version of sparse_eval wrote"
+        ) from None
 
 
 def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
@@ -139,12 +135,7 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
             for row, ratios in header["ratios"].items()
         },
         {
-            (one, other, k): ListCounts(
-                *(
-                    arrays[f"lists.{number}.{field.name}"].astype(np.int64)
-                    for field in fields(ListCounts)
-                )
-            )
+            (one, other, k): ListCounts(*_of_lists(arrays, f"lists.{number}", ListCounts))
             for number, (one, other, k) in enumerate(header["lists"])
         },
         None if header["retrieval"] is None else Retrieval(**header["retrieval"]),
@@ -153,17 +144,17 @@ def _read_part(arrays: Mapping[str, AnyArray]) -> Part:
         _read_counts(SeenCounts, header.get("seen")),
         _read_counts(CandidateCounts, header.get("candidates")),
         {
-            row: ListSums(
-                *(
-                    arrays[f"list_sums.{row}.{field.name}"].astype(np.int64)
-                    for field in fields(ListSums)
-                )
-            )
+            row: ListSums(*_of_lists(arrays, f"list_sums.{row}", ListSums))
             for row in header.get("list_sums", [])
         },
         _read_counts(FirstRanks, header.get("first_ranks")),
     )
     return Part(totals, values)
+
+
+def _of_lists(arrays: Mapping[str, AnyArray], place: str, kind: type) -> Iterator[Integers]:
+    """Yield the fields of `ListCounts` or `ListSums`, at a place in the archive."""
+    return (arrays[f"{place}.{field.name}"].astype(np.int64) for field in fields(kind))
 
 
 def _write_moments(moments: Moments) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,23 +15,11 @@ if TYPE_CHECKING:
 
     from ..core.types import Integers, Labels
     from ..metrics import Metric
-    from ..metrics.request import Request
+    from .runs import Runs
     from .scores import Scores
 
 #: Users that an error message names.
 _MAX_NAMED_USERS = 3
-
-
-class HasMetrics(Protocol):
-    """What was evaluated by some metrics."""
-
-    @property
-    def names(self) -> list[str]:
-        """The canonical names of the metrics."""
-
-    @property
-    def request(self) -> Request:
-        """What was computed."""
 
 
 class SharedUsers(NamedTuple):
@@ -76,7 +64,7 @@ class SharedUsers(NamedTuple):
 
 
 def shared_metrics(
-    evaluations: Mapping[str, HasMetrics], metrics: str | Iterable[str] | None
+    evaluations: Mapping[str, Scores | Runs], metrics: str | Iterable[str] | None
 ) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and a note about those that not all evaluations have.
 
@@ -93,15 +81,14 @@ def shared_metrics(
             if without:
                 lacking[metric] = without
         chosen = [metric for metric in every if metric not in lacking]
-        if not chosen:
-            theirs = "; ".join(f"{name}: {', '.join(ev.names)}" for name, ev in evaluations.items())
-            raise InvalidDataError(
-                f"the evaluations have no metric in common ({theirs}); evaluate the same metrics"
-            )
     else:
         chosen = list(dict.fromkeys(map(str, _spelt_as_evaluated(evaluations, metrics))))
     if not chosen:
-        raise InvalidDataError("there are no metrics to compare; leave metrics out to compare all")
+        theirs = "; ".join(f"{name}: {', '.join(ev.names)}" for name, ev in evaluations.items())
+        raise InvalidDataError(
+            f"there is no metric to compare ({theirs}); evaluate the same metrics, and leave "
+            "metrics out to compare all"
+        )
     for name, ev in evaluations.items():
         missing = [metric for metric in chosen if metric not in ev.names]
         if missing:
@@ -114,7 +101,7 @@ def shared_metrics(
 
 
 def _spelt_as_evaluated(
-    evaluations: Mapping[str, HasMetrics], metrics: str | Iterable[str]
+    evaluations: Mapping[str, Scores | Runs], metrics: str | Iterable[str]
 ) -> Iterator[str | Metric]:
     """Yield the names as the evaluations print them, where they have them."""
     evaluated = {name for ev in evaluations.values() for name in ev.names}
@@ -139,24 +126,14 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
             ("no_relevant", first.no_relevant, ev.no_relevant),
             ("without_list", first.request.without_list, ev.request.without_list),
             ("seen", first.request.seen, ev.request.seen),
+            ("candidates.corrected()", first.request.corrected, ev.request.corrected),
+            ("candidates", *(one.candidates and one.candidates.kind for one in (first, ev))),
         ):
             if a != b:
                 raise InvalidDataError(
                     f"{first_name} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
                     "both alike"
                 )
-        a, b = (one.request.corrected or "not corrected" for one in (first, ev))
-        if a != b:
-            raise InvalidDataError(
-                f"{first_name} is {a} and {name} {b}, as candidates.corrected() says; "
-                "evaluate both alike"
-            )
-        a, b = (one.candidates.kind if one.candidates else "all items" for one in (first, ev))
-        if a != b:
-            raise InvalidDataError(
-                f"{first_name} ranks {a} and {name} {b}, so that their numbers do not compare; "
-                "evaluate both among the same candidates"
-            )
 
 
 def check_propensities(evaluations: Mapping[str, Scores], metrics: Iterable[str]) -> None:

@@ -95,25 +95,9 @@ class MergeKey(NamedTuple):
             if ours != theirs:
                 a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (ours, theirs))
                 raise InvalidDataError(
-                    f"evaluations with different {_DESCRIPTIONS[name]} cannot be merged: {a} and "
-                    f"{b}; evaluate all blocks alike"
+                    f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
+                    "all blocks alike"
                 )
-
-
-_DESCRIPTIONS = {
-    "metrics": "metrics",
-    "convention": "conventions",
-    "no_relevant": "no_relevant",
-    "n_items": "numbers of items",
-    "items": "labels of items",
-    "largest_gain": "largest gains",
-    "side_data": "train, item_groups, item_vectors or propensity",
-    "version": "versions of sparse_eval",
-    "corrected": "corrections",
-    "seen": "seen",
-    "propensities": "propensities",
-    "without_list": "without_list",
-}
 
 
 class Span(NamedTuple):
@@ -191,15 +175,13 @@ class UserValues:
 
     def equals(self, other: UserValues) -> bool:
         """Return whether both hold the same values of the same users, in any order."""
-        ours, theirs = UserValues.concatenate([self]), UserValues.concatenate([other])
-        return all(
-            np.array_equal(
-                getattr(ours, field.name),
-                getattr(theirs, field.name),
-                equal_nan=field.name == "columns",
-            )
-            for field in fields(self)
-        )
+        return _same_arrays(UserValues.concatenate([self]), UserValues.concatenate([other]))
+
+
+def _same_arrays(one: object, other: object) -> bool:
+    """Return whether all arrays of two instances of a dataclass are equal, NaN included."""
+    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +202,7 @@ class ListCounts:
 
     def equals(self, other: ListCounts) -> bool:
         """Return whether all counts are the same."""
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
+        return _same_arrays(self, other)
 
     def merge(self, other: ListCounts) -> ListCounts:
         """Return the counts of the lists of both."""
@@ -251,7 +230,7 @@ class ListSums:
 
     def equals(self, other: ListSums) -> bool:
         """Return whether all sums are the same."""
-        return np.array_equal(self.n_users, other.n_users) and np.array_equal(self.sums, other.sums)
+        return _same_arrays(self, other)
 
     def merge(self, other: ListSums) -> ListSums:
         """Return the sums over the users of both."""
@@ -312,15 +291,14 @@ class Totals:
         """Return the totals of the users of both, which must be different users."""
         self.key.check(other.key)
         ours, theirs = self.retrieval, other.retrieval
-        if (ours and ours.via) != (theirs and theirs.via):
+        ways = [
+            (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
+            for one in (self, other)
+        ]
+        if ways[0] != ways[1]:
             raise InvalidDataError(
-                f"the lists were made in different ways, {ours and ours.via} and "
-                f"{theirs and theirs.via}; evaluate all blocks alike"
-            )
-        if (self.candidates is None) != (other.candidates is None):
-            raise InvalidDataError(
-                "the lists are of given candidates in one block, and of all items in another; "
-                "evaluate all blocks alike"
+                "the lists were made in different ways, or of different candidates: "
+                f"{ways[0]} and {ways[1]}; evaluate all blocks alike"
             )
         return Totals(
             self.key,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.arguments import check_whole
-from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
 from .evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Tracker", "mlflow", "wandb"]
 
@@ -68,17 +69,12 @@ class Tracker:
         Raises
         ------
         InvalidDataError
-            If `values` are something else, or two different metrics get the same name.
+            If two different metrics get the same name.
         """
-        if isinstance(values, Evaluation):
-            values = values.mean()
-        if not isinstance(values, Mapping):
-            raise InvalidDataError(
-                f"values is {describe(values)}; expected an Evaluation, or metrics by name"
-            )
+        by_name = values.mean() if isinstance(values, Evaluation) else values
         if step is not None:
             step = check_whole("step", step, 0)
-        self._send({self._renamed(name): float(value) for name, value in values.items()}, step)
+        self._send({self._renamed(name): float(value) for name, value in by_name.items()}, step)
 
     def _renamed(self, name: str) -> str:
         renamed = self._prefix + re.sub(r"\W", "_", name.replace("@", "_at_").replace(")", ""))

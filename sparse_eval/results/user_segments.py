@@ -85,10 +85,6 @@ def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segment
     named: dict[str, Any] = {}
     names: list[str | None] = []
     for value in values:
-        if not pd.api.types.is_scalar(value):
-            raise InvalidDataError(
-                f"column {title!r} of by has {value!r}; expected text or a number for each user"
-            )
         name = None if pd.isna(value) or not str(value).strip() else _name(value)
         names.append(name)
         if name is not None:

@@ -19,27 +19,16 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics.aligned import Aligned
-    from ..metrics.request import Request
     from .block import BlockResult
     from .curves import PrecisionRecall
     from .item_names import ItemNames
-    from .numbers import SavedNumber
-    from .totals import Part
 
 
 class Views(Scores):
     """The numbers of an evaluation, and what its lists show where they were kept."""
 
-    def __init__(
-        self,
-        request: Request,
-        block: BlockResult | None = None,
-        parts: tuple[Part, ...] | None = None,
-        saved: dict[int, SavedNumber] | None = None,
-        relist: Callable[[Hashable], Aligned] | None = None,
-    ) -> None:
-        super().__init__(request, block, parts, saved)
-        self._relist = relist
+    #: Makes the list of a user again, where it was not kept.
+    _relist: Callable[[Hashable], Aligned] | None = None
 
     @property
     def rankings(self) -> Rankings:

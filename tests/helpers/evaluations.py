@@ -108,18 +108,14 @@ TEXT = [*(f"ü{number % 7}{number}" for number in range(N_USERS - 1)), "NA"]
 
 #: Evaluations that can be saved, by name.
 KINDS: dict[str, Callable[[], se.Evaluation]] = {
-    "in memory, row numbers": in_memory,
     "in memory, numbers in no order": lambda: in_memory(shuffled()),
     "in memory, text in no order": lambda: in_memory(TEXT[::-1]),
-    "in memory, users without relevant items count 0": lambda: in_memory(no_relevant="zero"),
-    "in memory, another convention": lambda: some(
+    "another convention": lambda: some(
         convention="lenskit", metrics=["ndcg@3", "mrr@2", "coverage@2"]
     ),
-    "in memory, without the values of the users": lambda: in_memory(TEXT, keep="totals"),
-    "blocks": in_blocks,
     "blocks without the values of the users": lambda: in_blocks(keep="totals"),
-    "merged": merged,
-    "merged without the values of the users": lambda: merged(keep="totals"),
+    "within a budget": lambda: in_memory(memory=1 << 24),
+    "merged text": lambda: merged(labels="text"),
     "model with baselines": of_model,
     "model without the values of the users": lambda: of_model(keep="totals"),
 }

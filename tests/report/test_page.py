@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.report.number_format import format_number, format_numbers, format_share
+from sparse_eval.report.number_format import format_number, format_numbers
 from sparse_eval.report.subgroups import subgroup_differences
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
@@ -69,10 +69,12 @@ def models() -> dict[str, se.Evaluation]:
 
 
 def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
-    path = se.write_report(models, tmp_path / "r.html", ["ndcg@10", "recall@10"])
+    others_first = {name: models[name] for name in ("poor", "fair", "good")}
+    path = se.write_report(others_first, tmp_path / "r.html", ["ndcg@10", "recall@10"])
     assert path == tmp_path / "r.html"
     assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
     text = read(path).text
+    assert "metric good poor fair random lists" in text
     row = se.compare(models, "ndcg@10").table.iloc[0]
     assert "good has the best ndcg@10 of 3 models" in text
     assert "is better than every other model." in text
@@ -84,7 +86,6 @@ def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_pat
     ) in text
     shares = [f"{100 * row[name] / row['n_users']:.0f} %" for name in ("wins", "ties", "losses")]
     assert "better for {} of 231 users, equal for {}, worse for {}.".format(*shares) in text
-    assert "mrr@10" not in text  # not requested
 
 
 def test_insignificant_difference_comes_with_the_detectable_one(
@@ -110,7 +111,6 @@ def test_report_of_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -
     assert f"good reaches ndcg@5 {format_number(row['mean'])} (95 % interval" in reader.text
     assert f"{row['lift']:,.3g} times as good as random lists" in reader.text
     assert reader.text.startswith("<One>")
-    assert "Comparison" not in reader.text
 
 
 def test_page_has_every_section_and_number(
@@ -146,23 +146,13 @@ def test_page_has_every_section_and_number(
     for row in example["listed"]:
         if row["gain"] and row["rank"] <= 5:
             assert f"{row['item']} relevant {format_number(row['contribution'])}" in reader.text
+    # What the metrics say, once each.
+    for name in ("recall", "coverage"):
+        assert reader.text.count(REGISTRY[name].plain) == 1
     # How to reproduce it.
     content = models["good"].record.content
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
         assert expected in reader.text
-
-
-def test_main_metric_is_corrected_separately(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
-    two = {name: models[name] for name in ("good", "fair")}
-    answers = []
-    for metrics in ("ndcg@10", ["ndcg@10", "mrr@10", "recall@5"]):
-        page = se.write_report(two, tmp_path / "r.html", metrics)
-        _, _, answer = read(page).text.partition("good is better than fair")
-        answers.append(answer.partition(" But ")[0].partition(" All metrics")[0])
-    assert answers[0] == answers[1]
-    assert answers[0].startswith(": ndcg@10")
 
 
 def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
@@ -181,40 +171,18 @@ def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
     assert "By hit_rate@5, b is better than a." in reader.text
     # Only values that no other is significantly better than have a star.
     assert reader.text.count("best:") == 3
-    same = {"a": models["a"], "again": models["a"]}
-    text = read(se.write_report(same, tmp_path / "r.html")).text
-    assert text.count("best:") == 6
-    assert "are equal" in text
-
-
-def test_baselines_are_shown_beside_the_models(tmp_path: Path) -> None:
-    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
-    holdout = se.split.random(clicks, seed=1)
-    model = se.train_als(holdout.train, factors=1, iterations=1, alpha=0.01)
-    ev = se.evaluate_model(model, *parts(holdout), "ndcg@10", baselines=True)
-    reader = read(se.write_report({"als": ev}, tmp_path / "r.html"))
-    popular = ev.summary()["popularity"].iloc[0]
-    assert popular > ev["ndcg@10"]
-    assert (
-        f"The baseline “popularity” reaches ndcg@10 {format_number(popular)}: als is no better."
-        in reader.text
-    )
 
 
 def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
     # a is evaluated on easy users only; b is better on these, and poor on all others.
-    n, easy = 300, np.arange(300) < 100
-    held_out = np.tile(np.arange(6) == 5, (n, 1))
-    ids = np.tile(np.arange(5), (n, 1))
-    first, second = ids.copy(), ids.copy()
-    first[easy, 0] = 5
-    second[easy, 1] = 5
-    one = csr_matrix((held_out & easy[:, None]).astype(float))
-    both = csr_matrix(held_out.astype(float))
-    models = {
-        "a": se.evaluate(se.Rankings.from_topk(second), one, "mrr@5"),
-        "b": se.evaluate(se.Rankings.from_topk(first), both, "mrr@5"),
-    }
+    easy = np.arange(300) < 100
+    held_out = np.tile(np.arange(6) == 5, (300, 1))
+    models = {}
+    for name, rank, users in (("a", 1, easy), ("b", 0, ~easy | easy)):
+        ids = np.tile(np.arange(5), (300, 1))
+        ids[easy, rank] = 5
+        truth = csr_matrix((held_out & users[:, None]).astype(float))
+        models[name] = se.evaluate(se.Rankings.from_topk(ids), truth, "mrr@5")
     assert models["a"]["mrr@5"] > models["b"]["mrr@5"]
     text = read(se.write_report(models, tmp_path / "r.html")).text
     assert "compared on the 100 users that all have; left out: 200 of the 300 of b" in text
@@ -223,85 +191,24 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
     assert text.count("best:") == 1
 
 
-def test_values_that_differ_by_rounding_have_no_effect_size(tmp_path: Path) -> None:
-    # Precision is 0.1 for all; the mean of that may differ in its last digit.
-    held_out = csr_matrix(np.tile(np.arange(20) == 3, (3, 1)).astype(float))
-    hit = se.evaluate(se.Rankings.from_topk([np.arange(10)] * 3), held_out, "precision@10")
-    none = se.evaluate(se.Rankings.from_topk([np.arange(10, 20)] * 3), held_out, "precision@10")
-    assert "0.1000" in read(se.write_report({"a": hit, "b": none}, tmp_path / "r.html")).text
-    effect = se.compare({"a": hit, "b": none}).table["effect_size"][0]
-    assert np.isnan(effect)
-
-
-def test_refuses_two_evaluations_of_the_same_name(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
-    for function in (lambda m: se.write_report(m, tmp_path / "r.html"), se.compare):
-        with raises(InvalidDataError):
-            function({1: models["good"], "1": models["fair"]})
-
-
-def test_ranks_metrics_for_which_lower_is_better(tmp_path: Path) -> None:
-    held_out = csr_matrix(np.tile(np.arange(6) == 5, (40, 1)).astype(float))
-    low, high = np.tile([5, 0, 1], (40, 1)), np.tile([0, 1, 5], (40, 1))
-    models = {
-        name: se.evaluate(se.Rankings.from_topk(ids), held_out, "mean_rank")
-        for name, ids in (("high", high), ("low", low))
-    }
-    text = read(se.write_report(models, tmp_path / "r.html")).text
-    assert "low is better than high" in text
-    assert "better for 100 % of 40 users" in text
-    assert "the lower a curve, the better" in text
-
-
-def parts(holdout: Any) -> tuple[Any, Any]:
-    return holdout.train, holdout.validation
-
-
-@pytest.mark.parametrize("by", ["seen", "relevant"])
-def test_subgroups_have_wins_and_losses(
-    models: dict[str, se.Evaluation], tmp_path: Path, by: Any
-) -> None:
+def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     good, fair = (models[name] for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
     tables = good.record.table, fair.record.table
     both = tables[0].assign(difference=tables[0]["ndcg@5"] - tables[1]["ndcg@5"]).dropna()
-    rows = subgroup_differences(good, fair, "ndcg@5", by)
-    assert sum(row.n_users for row in rows) == len(both)
-    for row in rows:
+    bands = {by: subgroup_differences(good, fair, "ndcg@5", by) for by in ("seen", "relevant")}  # type: ignore[arg-type]
+    for by, row in ((by, row) for by, rows in bands.items() for row in rows):
         low, _, high = row.group.replace("cold", "0").removesuffix(" items").partition("–")
         inside = both[both[by].between(int(low), int(high or low))]["difference"]
         assert row.difference == pytest.approx(inside.mean())
         assert row.n_users == len(inside)
         assert (row.wins, row.losses) == ((inside > 0).sum(), (inside < 0).sum())
+        interval = "no interval"
         if row.n_users >= 10:
             test = stats.ttest_1samp(inside, 0)
             assert row.interval[:2] == pytest.approx(tuple(test.confidence_interval(0.95)))
-        interval = " to ".join(format_numbers(row.interval.low, row.interval.high))
-        if row.n_users < 10:
-            interval = "no interval"
-        shares = [format_share(count, row.n_users) for count in (row.wins, row.ties)]
-        assert (
-            f"{row.group} {row.n_users} {format_number(row.difference)}{interval} "
-            f"{shares[0]} {shares[1]}"
-        ) in text
-
-
-def test_names_subgroups_for_which_the_best_model_is_worse(tmp_path: Path) -> None:
-    # a is better for all users but those with the most training items.
-    seen = np.arange(400) // 100 + 1
-    train = csr_matrix(np.arange(100) < seen[:, None], dtype=float)
-    held_out = csr_matrix(np.tile(np.arange(101) == 100, (400, 1)), dtype=float)
-    many = seen == 4
-    first, third = np.array([100, 98, 99]), np.array([98, 99, 100])
-    noise = np.random.default_rng(0).random(400) < 0.1
-    lists = [np.where((good != noise)[:, None], first, third) for good in (~many, many)]
-    a, b = (
-        se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr@3", train=train) for ids in lists
-    )
-    text = read(se.write_report({"a": a, "b": b}, tmp_path / "r.html")).text
-    assert "a is better than b" in text
-    assert "But a is worse than b for users with 4 training items." in text
+            interval = " to ".join(format_numbers(row.interval.low, row.interval.high))
+        assert f"{row.group} {row.n_users} {format_number(row.difference)}{interval} " in text
 
 
 def test_page_is_self_contained_and_reproducible(
@@ -324,20 +231,14 @@ def test_page_is_self_contained_and_reproducible(
     assert not re.findall(r"url\((?!#)", page)
     assert "@import" not in page
     assert path.stat().st_size < 2_000_000
+    # Odd labels stay text.
+    assert "<script>alert(1)</script> is better than" in reader.text
+    assert "two lines" in reader.text
+    assert "49" not in re.findall(r"User (\S+)", reader.text)  # no template was run
     # The same bytes, whatever matplotlib settings the process has.
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red"}):
         again = se.write_report(reporting.three(odd=True), tmp_path / "again.html")
     assert again.read_bytes() == path.read_bytes()
-
-
-def test_odd_labels_stay_text(tmp_path: Path) -> None:
-    path = se.write_report(reporting.three(odd=True), tmp_path / "r.html")
-    text = read(path).text
-    assert "<script>alert(1)</script> is better than" in text
-    assert "\"quoted\" & 'single'" in text
-    assert "two lines" in text
-    assert "49" not in re.findall(r"User (\S+)", text)  # no template was run
-    assert "\N{REPLACEMENT CHARACTER}" not in text
 
 
 def test_evaluations_of_ranks_have_fewer_charts(tmp_path: Path) -> None:
@@ -348,27 +249,15 @@ def test_evaluations_of_ranks_have_fewer_charts(tmp_path: Path) -> None:
     assert text.count("Only the ranks of relevant items were computed") == len(shown) > 0
 
 
-def test_no_bands_of_activity_without_training_data(tmp_path: Path) -> None:
-    def evaluate(seed: int) -> se.Evaluation:
-        ids = np.random.default_rng(seed).permuted(np.tile(np.arange(30), (40, 1)), axis=1)
-        held_out = csr_matrix(np.random.default_rng(0).random((40, 30)) < 0.1, dtype=float)
-        return se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr")
-
-    text = read(se.write_report({"a": evaluate(1), "b": evaluate(2)}, tmp_path / "r.html")).text
-    assert "by relevant items of the user" in text
-    assert "training items of the user" not in text
-    assert "user activity" not in text
-
-
-def test_loaded_evaluations_make_the_same_page(
+def test_a_loaded_evaluation_makes_the_same_page(
     models: dict[str, se.Evaluation], tmp_path: Path
 ) -> None:
-    saved = {name: se.Evaluation.load(ev.save(tmp_path / name)) for name, ev in models.items()}
-    pages = [
-        se.write_report(evaluations, tmp_path / "r.html").read_text(encoding="utf-8")
-        for evaluations in (models, saved)
-    ]
-    assert pages[0] == pages[1]
+    good = models["good"]
+    loaded = se.Evaluation.load(good.save(tmp_path / "good"))
+    one, other = (
+        se.write_report({"a": ev}, tmp_path / "r.html").read_bytes() for ev in (good, loaded)
+    )
+    assert one == other
 
 
 def test_refuses_unusable_evaluations_and_folders(
@@ -376,57 +265,44 @@ def test_refuses_unusable_evaluations_and_folders(
 ) -> None:
     out = tmp_path / "r.html"
     one = se.evaluate(se.Rankings.from_topk([[1]]), csr_matrix([[0, 1]]), "ndcg@5")
-    refused: list[tuple[Any, dict[str, Any], type[Exception]]] = [
-        ({}, {}, InvalidDataError),
-        (models, {"metrics": []}, InvalidDataError),
-        (models, {"metrics": "map@3"}, InvalidDataError),
-        (
-            models | {"other": one},
-            {"metrics": "ndcg@5", "how": "same"},
-            InvalidDataError,
-        ),
-        (models | {"other": one}, {"metrics": "map@3"}, InvalidDataError),
-        ({"a": one, "b": one}, {}, InvalidDataError),
+    refused: list[tuple[Any, dict[str, Any]]] = [
+        ({}, {}),
+        (models, {"metrics": []}),
+        (models, {"metrics": "map@3"}),
+        (models | {"other": one}, {"metrics": "ndcg@5", "how": "same"}),
+        ({1: models["good"], "1": models["fair"]}, {}),
+        (models, {"item_names": {"other": "x"}}),
+        (models, {"by": {"x": "y"}}),
     ]
-    for evaluations, options, error in refused:
-        with raises(error):
+    for evaluations, options in refused:
+        with raises(InvalidDataError):
             se.write_report(evaluations, out, **options)
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
     with raises(OutputError):
         se.write_report({"one": one}, tmp_path / "file" / "r.html")
-    assert se.write_report({"one": one}, tmp_path / "new" / "folder" / "r.html").exists()
-    assert "defined for" not in read(se.write_report({"one": one}, out)).text
 
 
 def test_metric_that_is_undefined_for_all_users(tmp_path: Path) -> None:
     lists = se.Rankings.from_topk([[0], [1]])
     ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), "auc", train=csr_matrix([[0, 1], [1, 0]]))
     assert np.isnan(ev["auc"])
-    for evaluations in ({"a": ev}, {"a": ev, "b": ev}):
-        text = read(se.write_report(evaluations, tmp_path / "r.html")).text
-        assert "auc is not defined for any user." in text
+    text = read(se.write_report({"a": ev, "b": ev}, tmp_path / "r.html")).text
+    assert "auc is not defined for any user." in text
 
 
-def test_display_in_notebooks(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
     ev = models["good"]
-    row = ev.summary().loc["ndcg@5"]
-    for shown in (ev, se.Evaluation.load(ev.save(tmp_path / "good"))):
-        reader = Reader(shown._repr_html_())
-        assert reader.open == []
-        for expected in (f"{row['mean']:.5f}", f"{row['ci_low']:.5f}", "231 users", "coverage@10"):
-            assert expected in reader.text
+    reader = Reader(ev._repr_html_())
+    assert reader.open == []
+    assert f"{ev['ndcg@5']:.5f}" in reader.text
     compared = se.compare(reporting.three(odd=True))
     reader = Reader(compared._repr_html_())
     assert "<script>alert(1)</script>" in reader.text
     assert "script" not in {tag for tag, _ in reader.elements}
     assert "Holm's correction over 21 differences" in reader.text
-    short = se.compare(models, "ndcg@5")
-    assert repr(short).splitlines()[0].startswith("<Comparison of good, fair, poor: 231 users")
-    assert "not significant" in repr(short)
-    assert len(repr(short).splitlines()) == 6
+    assert "not significant" in repr(se.compare(models, "ndcg@5"))
     many = {f"model {number}": ev for number in range(5)}
-    assert "… and 40 more rows" in repr(se.compare(many))
     assert "… and 40 more rows" in se.compare(many)._repr_html_()
 
 
@@ -441,11 +317,9 @@ NAMES = pd.DataFrame(
 
 def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
     models = reporting.three(odd=True)
-    plain = read(se.write_report(models, tmp_path / "a.html", "ndcg@10"))
     page = se.write_report(models, tmp_path / "b.html", "ndcg@10", item_names=NAMES)
     reader = read(page)
-    tags = [{tag for tag, _ in one.elements} for one in (plain, reader)]
-    assert not tags[1] & {"script", "b"} - tags[0]
+    assert "script" not in {tag for tag, _ in reader.elements}
     title = dict(zip(NAMES["item"], NAMES["title"], strict=True))
     listed, missed = set(), set()
     for ev in models.values():
@@ -454,48 +328,20 @@ def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
             missed |= {row["item"] for row in example["missed"]}
     for item in listed | missed:
         assert title.get(item, "") in reader.text
-        assert title.get(item, "Title") not in plain.text or item == reporting.ODD[1]
     assert "<b>bold</b>" not in page.read_text(encoding="utf-8")
-    years = dict(zip(NAMES["item"], NAMES["year"], strict=True))
-    dated = {item for item, year in years.items() if year == year and len(item) < 5}
-    some = min(item for item in missed & dated if item.strip())
-    year = years[some]
-    assert f"{some} ({title[some]}, {year}" in reader.text
-    nameless = (listed | missed) - set(title)
-    assert nameless
-    with raises(InvalidDataError):
-        se.write_report(models, tmp_path / "c.html", item_names={"other": "x"})
-    assert not (tmp_path / "c.html").exists()
-
-
-def test_numbers_of_items_match_names_that_were_read_as_text(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
-    for names in ({item: f"film {item}" for item in range(60)}, {"7": "film 7", "8": "film 8"}):
-        text = read(se.write_report(models, tmp_path / "r.html", item_names=names)).text
-        assert "film 7" in text
-
-
-def test_a_page_says_who_is_cold(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    train = csr_matrix(np.arange(60)[:, None] < np.full((1, 200), 50))
-    ids = rng.permuted(np.tile(np.arange(200), (60, 1)), axis=1)[:, :25]
-    gains = csr_matrix((np.ones(60), (np.arange(60), ids[:, 17])), shape=(60, 200))
-    lists = se.Rankings.from_topk(ids, shape=(60, 200))
-    ev = se.evaluate(lists, gains, "mrr@20", train=train)
-    text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
-    assert "60 users are included in the means, 0 are left out, 10 have no training data." in text
+    years = NAMES.dropna().set_index("item")["year"]
+    some = min(item for item in missed & set(years.index) if item.strip() and len(item) < 5)
+    assert f"{some} ({title[some]}, {years[some]}" in reader.text
 
 
 @pytest.mark.filterwarnings("error:too few users")  # the page has a note, so nothing warns
-@pytest.mark.parametrize(("n_hits", "noted"), [(9, True), (10, False)])
-def test_a_page_notes_means_of_few_users(n_hits: int, noted: bool, tmp_path: Path) -> None:
+def test_a_page_notes_means_of_few_users(tmp_path: Path) -> None:
     ids = np.tile([1, 2], (50, 1))
-    ids[:n_hits, 1] = 0
+    ids[:9, 1] = 0
     held_out = csr_matrix(np.tile([1.0, 0, 0], (50, 1)))
     ev = se.evaluate(se.Rankings.from_topk(ids), held_out, "hit_rate@2")
     text = read(se.write_report({"als": ev}, tmp_path / "r.html")).text
-    assert ("als: too few users for the intervals of hit_rate@2" in text) == noted
+    assert "als: too few users for the intervals of hit_rate@2" in text
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
@@ -503,24 +349,12 @@ def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=60, n_items=200, n_interactions=900, seed=0)
     holdout = se.split.leave_k_out(clicks, seed=0)
     candidates = se.sample_negatives(holdout, n=9)
-    callback = se.EvaluationCallback(holdout, "ndcg@5", candidates=candidates)
-    model = se.train_als(holdout.train, factors=2, iterations=2, callback=callback)
+    model = se.baselines.random(holdout, seed=1)
     ev = se.evaluate_model(model, holdout, "ndcg@5", candidates=candidates, baselines=True)
-    page = read(se.write_report({"als": ev}, tmp_path / "r.html", curves={"als": callback.history}))
-    assert "ndcg@5 (1+9)" in page.text
+    page = read(se.write_report({"random": ev}, tmp_path / "r.html"))
     assert "The baseline “popularity” reaches ndcg@5 (1+9)" in page.text
-    assert "Learning curve: als" in page.text
+    assert "random is no better" in page.text
     assert "can rank models in another order" in page.text
-
-
-def test_best_model_is_in_the_first_column(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
-    reversed_models = {name: models[name] for name in ("poor", "fair", "good")}
-    first = read(se.write_report(models, tmp_path / "a.html", "ndcg@5"))
-    second = read(se.write_report(reversed_models, tmp_path / "b.html", "ndcg@5"))
-    assert "metric good poor fair random lists" in first.text
-    assert first.text == second.text
 
 
 def test_many_models_are_rows_and_few_are_drawn(
@@ -539,69 +373,38 @@ def test_many_models_are_rows_and_few_are_drawn(
     assert text.count("231 users are included in the means") == 1
 
 
-def test_says_in_plain_words_what_the_metrics_say(
-    models: dict[str, se.Evaluation], tmp_path: Path
-) -> None:
-    metrics = ["ndcg@10", "recall@5", "recall@10", "coverage@10"]
-    text = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", metrics)).text
-    for name in ("ndcg", "recall", "coverage"):
-        assert REGISTRY[name].plain in text
-    assert text.count(REGISTRY["recall"].plain) == 1
-    assert f"ndcg says: {REGISTRY['ndcg'].plain}" in text
-
-
-def test_says_where_lower_is_better(tmp_path: Path) -> None:
+def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
     holdout = se.split.random(clicks, seed=1)
-    metrics = ["gini@10", "popularity@10"]
+    models = {
+        "pop": se.baselines.popularity(holdout),
+        "ease": se.baselines.ease(holdout, regularization=9),
+    }
+    metrics = ["popularity@10", "gini@10"]
     evs = {
-        name: se.evaluate_model(model, *parts(holdout), metrics)
-        for name, model in (
-            ("knn", se.baselines.item_knn(holdout, neighbors=5)),
-            ("ease", se.baselines.ease(holdout, regularization=9)),
-        )
+        name: se.evaluate_model(model, holdout, metrics, baselines=True)
+        for name, model in models.items()
     }
     text = read(se.write_report(evs, tmp_path / "r.html")).text
-    assert "gini@10lower is better" in text
-    assert "Lower is better." in text
-    assert "difference of gini@10lower is better" in text
+    assert "metric ease pop random lists" in text
+    assert "pop has the values of the baseline “popularity”" in text
+    for expected in (
+        "ease is better than",
+        "the lower a curve, the better",
+        "gini@10lower is better",
+        "Lower is better.",
+        "difference of popularity@10lower is better",
+    ):
+        assert expected in text
     # Random lists have the best gini, so that "0.3 times as good" would mislead.
-    alone = read(se.write_report({"knn": evs["knn"]}, tmp_path / "r.html")).text
-    assert evs["knn"].summary()["lift"].iloc[0] > 0
+    alone = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html", "gini@10")).text
+    assert "metric ease popularitybaseline random lists" in alone
+    popular = format_number(evs["pop"]["gini@10"])
+    assert f"The baseline “popularity” reaches gini@10 {popular}" in alone
     assert "times as good" not in alone
 
 
-def test_baseline_that_is_one_of_the_models_has_no_column(tmp_path: Path) -> None:
-    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
-    holdout = se.split.random(clicks, seed=1)
-    evs = {
-        name: se.evaluate_model(model, *parts(holdout), "ndcg@10", baselines=True)
-        for name, model in (
-            ("pop", se.baselines.popularity(holdout)),
-            ("ease", se.baselines.ease(holdout, regularization=9)),
-        )
-    }
-    text = read(se.write_report(evs, tmp_path / "r.html")).text
-    assert "metric pop ease random lists" in text
-    assert "pop has the values of the baseline “popularity”" in text
-    assert "The baseline “popularity” reaches" not in text
-    # A model without one of the baseline's metrics is no baseline.
-    fewer = se.evaluate_model(se.baselines.popularity(holdout), *parts(holdout), "ndcg@10")
-    more = ["ndcg@10", "recall@10"]
-    ease = se.evaluate_model(
-        se.baselines.ease(holdout, regularization=9), *parts(holdout), more, baselines=True
-    )
-    text = read(se.write_report({"pop": fewer, "ease": ease}, tmp_path / "r.html")).text
-    assert "popularitybaseline" in text
-    text = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html")).text
-    assert "metric ease popularitybaseline random lists" in text
-
-
-def test_segments_have_tests_and_charts(tmp_path: Path) -> None:
-    models = {
-        name: reporting.evaluate(seed, skill)
-        for seed, (name, skill) in enumerate((("good", 0.7), ("fair", 0.3), ("poor", 0.28)))
-    }
+def test_segments_have_tests_and_charts(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     by = pd.DataFrame(
         {"plan": ["free", "paid"] * 120, "<b>city</b>": ["Rome"] * 100 + [None] * 140}
     )
@@ -617,32 +420,26 @@ def test_segments_have_tests_and_charts(tmp_path: Path) -> None:
     row = rows[(rows["segment"] == "paid") & (rows["b"] == "fair")].iloc[0]
     assert f"paid {row['n_users']} {format_number(row['difference'])}" in reader.text
     one = {"good": models["good"]}
-    alone = read(se.write_report(one, tmp_path / "r.html", "ndcg@10", by=by)).text
-    assert "ndcg@10 by plan" in alone
-    assert f"{without} of 231 users have none" in alone
-    assert "Who wins" not in alone
     overall = read(se.write_report(one, tmp_path / "r.html", "coverage@10", by=by)).text
     assert "coverage@10 is about all users together, and not shown by segment" in overall
-    with raises(InvalidDataError):
-        se.write_report(models, tmp_path / "r.html", by={"x": "y"})
 
 
-def test_names_segments_in_which_the_best_model_is_worse(tmp_path: Path) -> None:
-    held_out = csr_matrix(np.tile(np.arange(6) == 5, (400, 1)), dtype=float)
-    first, third = np.array([5, 0, 1]), np.array([0, 1, 5])
-    paid = np.arange(400) < 100
+def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path: Path) -> None:
+    # a is better for all users but those with the most training items.
+    seen = np.arange(400) // 100 + 1
+    train = csr_matrix(np.arange(100) < seen[:, None], dtype=float)
+    held_out = csr_matrix(np.tile(np.arange(101) == 100, (400, 1)), dtype=float)
+    many = seen == 4
+    first, third = np.array([100, 98, 99]), np.array([98, 99, 100])
     noise = np.random.default_rng(0).random(400) < 0.1
+    lists = [np.where((good != noise)[:, None], first, third) for good in (~many, many)]
     a, b = (
-        se.evaluate(
-            se.Rankings.from_topk(np.where((good != noise)[:, None], first, third)),
-            held_out,
-            "mrr@3",
-        )
-        for good in (~paid, paid)
+        se.evaluate(se.Rankings.from_topk(ids), held_out, "mrr@3", train=train) for ids in lists
     )
-    plans = pd.Series(np.where(paid, "paid", "free"), name="plan")
+    plans = pd.Series(np.where(many, "paid", "free"), name="plan")
     text = read(se.write_report({"a": a, "b": b}, tmp_path / "r.html", by=plans)).text
     assert "a is better than b" in text
+    assert "But a is worse than b for users with 4 training items." in text
     assert "But a is worse than b for users of plan paid." in text
 
 

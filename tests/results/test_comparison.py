@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,24 +51,6 @@ def row(comparison: se.Comparison, metric: str, a: str, b: str) -> Any:
     return table[(table["metric"] == metric) & (table["a"] == a) & (table["b"] == b)].iloc[0]
 
 
-def test_compares_every_pair_by_every_metric(three: dict[str, se.Evaluation]) -> None:
-    compared = se.compare(three)
-    pairs = [("poor", "fair"), ("poor", "good"), ("fair", "good")]
-    assert list(
-        zip(compared.table["metric"], compared.table["a"], compared.table["b"], strict=True)
-    ) == [(name, *pair) for name in three["poor"].names for pair in pairs]
-    assert compared.names == ("poor", "fair", "good")
-    assert compared.n_users == three["poor"].n_users
-    for name in three["poor"].names:
-        for a, b in pairs:
-            one = row(compared, name, a, b)
-            assert one["mean_a"] == pytest.approx(three[a][name], rel=1e-14)
-            assert one["mean_b"] == pytest.approx(three[b][name], rel=1e-14)
-            assert one["difference"] == pytest.approx(three[a][name] - three[b][name])
-    assert row(compared, "ndcg@10", "poor", "good")["better"] == "good"
-    assert row(compared, "mean_rank", "poor", "good")["better"] == "good"  # lower is better
-
-
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
 def test_p_values_equal_those_of_scipy(three: dict[str, se.Evaluation], test: Any) -> None:
     compared = se.compare(three, test=test, correction="none")
@@ -98,22 +77,6 @@ def test_wilcoxon_of_few_users_equals_scipy(differences: Array) -> None:
     assert p == (stats.wilcoxon(differences).pvalue if differences.any() else 1)
 
 
-@pytest.mark.parametrize("n", [9, 11, 13])
-@pytest.mark.parametrize("values", [[0, 0.5], [-1, 0.5, 1], [-1, -0.5, 0, 0.5, 1]])
-def test_wilcoxon_of_few_users_takes_no_time(
-    n: int, values: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    differences = np.random.default_rng(n).choice(values, n)
-    monkeypatch.delattr(stats, "wilcoxon")  # which calls a Python function for all 2^n signs
-    p, _ = p_value(differences, np.zeros(n), "wilcoxon", 0.95)
-    kept = differences[differences != 0]
-    signs = np.array(list(itertools.product((False, True), repeat=len(kept))))
-    sums = signs @ stats.rankdata(np.abs(kept))
-    observed = sums[(signs == (kept > 0)).all(axis=1)]
-    less, greater = (sums <= observed).mean(), (sums >= observed).mean()
-    assert p == min(2 * min(less, greater), 1)
-
-
 @pytest.mark.parametrize("n", [2, 5, 13])
 def test_permutation_test_of_few_users_is_exact(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -122,7 +85,7 @@ def test_permutation_test_of_few_users_is_exact(n: int) -> None:
     assert p_value(a, b, "permutation", 0.95)[0] == expected
 
 
-@pytest.mark.parametrize(("n", "shift"), [(14, 0.1), (100, 0.05), (101, 0.0), (3000, 0.01)])
+@pytest.mark.parametrize(("n", "shift"), [(14, 0.1), (101, 0.0)])
 def test_permutation_test_of_many_users_is_within_monte_carlo_error(n: int, shift: float) -> None:
     rng = np.random.default_rng(n)
     a = rng.random(n) + shift
@@ -133,7 +96,6 @@ def test_permutation_test_of_many_users_is_within_monte_carlo_error(n: int, shif
             vectorized=True, batch=100, rng=np.random.default_rng(1),
         ).pvalue  # fmt: skip
     p = p_value(a, b, "permutation", 0.95)[0]
-    assert p == p_value(a, b, "permutation", 0.95)[0]
     error = math.sqrt(max(expected * (1 - expected), 1e-4) / PERMUTATIONS)
     assert p == pytest.approx(expected, abs=8 * error)  # both are drawn, and two-sided
 
@@ -157,7 +119,7 @@ def agrees(row: Any, level: float = 0.95) -> bool:
     ),
     st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]),
 )
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_an_interval_of_differences_agrees_with_the_t_test(pair: Array, level: float) -> None:
     a, b = pair
     found = compare_values(a, b, "t", level)
@@ -179,45 +141,18 @@ def test_a_pooled_interval_agrees_with_its_test(
     assert agrees(row | {"ci_low": interval.low, "ci_high": interval.high})
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -0.7])
-@pytest.mark.parametrize("n", [1, 2, 3, 20, 199, 200])
-def test_equal_differences_agree_with_the_t_test(n: int, value: float) -> None:
-    found = compare_values(np.full(n, value), np.zeros(n), "t", 0.95)
-    assert agrees(found)
-    if n > 1:
-        assert found["ci_low"] == found["ci_high"] == pytest.approx(found["difference"])
-        assert found["p"] == pytest.approx(float(value == 0), abs=1e-12)
-
-
-@pytest.mark.parametrize("n", [2, 8, 20, 150, 250])
-def test_intervals_agree_with_p_values_wherever_models_are_compared(n: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("n", [2, 8, 150])
+def test_intervals_agree_with_p_values_wherever_models_are_compared(n: int) -> None:
     rng = np.random.default_rng(n)
-    for repetition in range(2):
-        held_out = rng.random((n, N_ITEMS)) < rng.beta(1, 30, (n, 1))
-        held_out[np.arange(n), rng.integers(N_ITEMS, size=n)] = True
-        models = {
-            name: make(100 * repetition + number, rng.uniform(0, 0.3), held_out, names=NAMES)
-            for number, name in enumerate("ab")
-        }
-        halves = [slice(n // 2), slice(n // 2, n)]
-        for name, ev in models.items():
-            ev.save(tmp_path / f"{repetition}" / name)
-        saved = {name: se.Evaluation.load(tmp_path / f"{repetition}" / name) for name in models}
-        plans = {user: ("free", "paid")[user % 2] for user in range(n)}
-        merged = {}
-        for name, seed in (("a", 1), ("b", 2)):
-            parts = [
-                make(seed, 0.1, held_out[rows], names=NAMES, of={"users": list(range(n))[rows]})
-                for rows in halves
-            ]
-            merged[name] = parts[0].merge(parts[1])
-        for evaluations, by in ((models, None), (saved, None), (models, plans), (merged, None)):
-            for level in (0.9, 0.95):
-                compared = se.compare(evaluations, correction="none", level=level, by=by)
-                rows = compared.to_dict()["differences"]
-                assert {row["interval"] for row in rows} <= {"t", "jackknife", "none"}
-                for row in compared.table.to_dict("records"):
-                    assert agrees(row, level), row
+    held_out = rng.random((n, N_ITEMS)) < rng.beta(1, 30, (n, 1))
+    held_out[np.arange(n), rng.integers(N_ITEMS, size=n)] = True
+    models = {name: make(ord(name), rng.uniform(0, 0.3), held_out) for name in "ab"}
+    plans = {user: ("free", "paid")[user % 2] for user in range(n)}
+    for by in (None, plans):
+        for level in (0.9, 0.95):
+            compared = se.compare(models, correction="none", level=level, by=by)
+            for row in compared.table.to_dict("records"):
+                assert agrees(row, level), row
 
 
 def test_no_model_is_better_if_ranks_and_means_disagree() -> None:
@@ -247,10 +182,6 @@ def test_ranks_are_summed_without_users_of_equal_values() -> None:
     assert favours == 1
 
 
-def test_what_is_significant_has_no_rounding_error() -> None:
-    assert [significance(level) for level in (0.95, 0.99, 0.9)] == [0.05, 0.01, 0.1]
-
-
 @pytest.mark.parametrize(("level", "favoured"), [(0.95, -1), (0.9, 1)])
 def test_ranks_decide_whom_they_favour_at_every_level(level: float, favoured: int) -> None:
     # By ranks a is better, and by the mean b, because of one user.
@@ -276,18 +207,7 @@ def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluati
     assert power == pytest.approx(0.8, abs=0.01)
     ranks = row(se.compare(three), "mean_rank", "fair", "good")
     assert ranks["wins"] < ranks["losses"]  # a has the higher ranks
-
-
-def test_metrics_of_all_users_together_are_compared_by_replicates(
-    three: dict[str, se.Evaluation],
-) -> None:
-    one = row(se.compare(three, correction="none"), "recall(average=micro)@5", "poor", "good")
-    replicates = [three[name].replicates("recall(average=micro)@5") for name in ("poor", "good")]
-    error = (replicates[0] - replicates[1]).std(ddof=1)
-    assert one["interval"] == "jackknife"
-    assert one["ci_high"] - one["ci_low"] == pytest.approx(2 * stats.t.ppf(0.975, 19) * error)
-    assert one["p"] == pytest.approx(2 * stats.t.sf(abs(one["difference"]) / error, 19))
-    assert one["better"] == "good"
+    assert ranks["better"] == "good"
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1)))
@@ -305,18 +225,22 @@ def test_corrections_follow_their_definitions(p: Array) -> None:
     for name in ("holm", "bh", "none"):
         corrected = correct(np.array([math.nan, 0.04, math.nan]), name)
         np.testing.assert_array_equal(corrected, [math.nan, 0.04, math.nan])
-        assert np.isnan(correct(np.array([math.nan]), name)).all()
 
 
-def test_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -> None:
+def test_compares_and_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -> None:
     chosen = se.compare(three, ["ndcg@10", "recall@5", "ndcg@10"]).table
     assert chosen["metric"].tolist() == ["ndcg@10"] * 3 + ["recall@5"] * 3
     whole = se.compare(three).table
     expected = whole[whole["metric"].isin(["ndcg@10", "recall@5"])]
     assert chosen["p"].tolist() == expected["p"].tolist()
     assert (chosen["p_corrected"].to_numpy() <= expected["p_corrected"].to_numpy()).all()
-    fewer = three | {"poor": make(1, names=["ndcg@10"])}
-    assert len(se.compare(fewer, "ndcg@10").table) == 3
+    other = three | {"other": make(4, names=["recall@5", "map@3", "ndcg@10"])}
+    compared = se.compare(other)
+    assert compared.table["metric"].unique().tolist() == ["ndcg@10", "recall@5"]
+    (note,) = compared.notes
+    assert note.startswith("metrics left out: mean_rank (not in other), coverage@5 (not in other)")
+    assert note.endswith("map@3 (not in poor, fair, good)")
+    assert se.compare(other, "ndcg@10").notes == ()  # as asked for
     for metrics in ([], "map@3"):
         with raises(InvalidDataError):
             se.compare(three, metrics)
@@ -326,30 +250,9 @@ def test_corrects_for_the_chosen_metrics_only(three: dict[str, se.Evaluation]) -
 def test_identical_models_have_no_difference(test: Any) -> None:
     compared = se.compare({"a": make(1), "b": make(1)}, test=test)
     assert compared.table["p"].tolist() == [1.0] * len(NAMES)
-    assert compared.table["difference"].tolist() == [0.0] * len(NAMES)
     assert compared.table["better"].tolist() == [""] * len(NAMES)
-    assert row(compared, "ndcg@10", "a", "b")["ci_low"] == 0.0
+    assert (compared.table[["difference", "ci_low", "ci_high"]] == 0.0).all(axis=None)
     assert row(compared, "ndcg@10", "a", "b")["effect_size"] == 0.0
-
-
-def test_users_are_matched_by_label() -> None:
-    held_out = np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.08
-    reverse = np.arange(N_USERS)[::-1]
-    labels = [f"u{number}" for number in range(N_USERS)]
-    lists = np.argsort(-np.random.default_rng(1).random(held_out.shape), axis=1)[:, :20]
-
-    def evaluation(order: Array) -> se.Evaluation:
-        users = [labels[user] for user in order]
-        relevance = se.Relevance.from_csr(csr_matrix(held_out[order].astype(float)), users=users)
-        rankings = se.Rankings.from_topk(lists[order])
-        return se.evaluate(rankings, relevance, ["ndcg@10", "mrr@10", "recall(average=micro)@10"])
-
-    compared = evaluation(np.arange(N_USERS)).compare(evaluation(reverse))
-    assert compared.table["ties"].tolist()[:2] == [compared.n_users] * 2
-    # The groups of the jackknife are made of labels, so they are the same users in both.
-    micro = compared.table.iloc[2]
-    assert (micro["difference"], micro["interval"]) == (0.0, "jackknife")
-    assert (micro["ci_low"], micro["ci_high"], micro["p"]) == (0.0, 0.0, 1.0)
 
 
 def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
@@ -367,7 +270,6 @@ def test_refusals_name_the_difference(three: dict[str, se.Evaluation]) -> None:
     refused: list[Any] = [
         {"fair": fair},
         [fair, fair],
-        {"fair": fair, "b": make(2, names=["map@3"])},
         {"fair": fair, "b": make(2, convention="ranx")},
         {"fair": fair, "b": make(2, names=zero)},
         {"fair": fair, "b": make(2, held_out=other)},
@@ -396,10 +298,6 @@ def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> No
     assert compared.notes[0].startswith(said)
     assert "coverage@5, recall(average=micro)@5: not compared" in compared.notes[1]
     assert said in repr(compared)
-    assert said in compared._repr_html_()
-    assert compared.to_dict()["notes"] == list(compared.notes)
-    assert set(compared.table["left_out_a"]) == {three["poor"].n_users - part.n_users}
-    assert set(compared.table["left_out_b"]) == {0}
     one = row(compared, "ndcg@10", "poor", "part")
     assert one["mean_b"] == pytest.approx(part["ndcg@10"])
     users = np.flatnonzero(fewer.any(axis=1))
@@ -408,20 +306,7 @@ def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> No
     overall = row(compared, "coverage@5", "poor", "part")
     assert math.isnan(overall["p"])
     assert math.isnan(overall["mean_a"])
-    assert overall["n_users"] == part.n_users
     assert "nan" not in repr(compared)
-
-
-def test_compares_the_metrics_that_all_have(three: dict[str, se.Evaluation]) -> None:
-    other = make(4, names=["recall@5", "map@3", "ndcg@10"])
-    compared = se.compare(three | {"other": other})
-    assert compared.table["metric"].unique().tolist() == ["ndcg@10", "recall@5"]
-    (note,) = compared.notes
-    assert note.startswith("metrics left out: mean_rank (not in other), coverage@5 (not in other)")
-    assert note.endswith("map@3 (not in poor, fair, good)")
-    assert not any(compared.left_out.values())
-    assert se.compare(three, "ndcg@10").notes == ()
-    assert se.compare(three | {"other": other}, "ndcg@10").notes == ()  # as asked for
 
 
 def test_users_of_other_labels_have_the_same_relevant_items() -> None:
@@ -434,54 +319,9 @@ def test_users_of_other_labels_have_the_same_relevant_items() -> None:
     )
     compared = one.compare(two, "ndcg@10")
     both = sorted(set(one.users[one.counted]) & set(two.users[two.counted]))
-    assert compared.n_users == len(both)
     a, b = (ev.per_user.loc[both, "ndcg@10"].to_numpy() for ev in (one, two))
     assert compared.table["p"][0] == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
-    assert compared.left_out == {
-        "this": one.n_users - len(both),
-        "other": two.n_users - len(both),
-    }
+    assert compared.left_out == {"this": one.n_users - len(both), "other": two.n_users - len(both)}
     # Rows without labels are matched by number, where other items are relevant.
     with raises(InvalidDataError):
         make(1, held_out=held_out[shift[0]]).compare(make(2, held_out=held_out[shift[1]]))
-
-
-def test_fingerprints_depend_on_labels_and_gains() -> None:
-    gains = csr_matrix([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])
-    lists = se.Rankings.from_topk([[0, 1], [2, 1]])
-
-    def prints(matrix: Any, **labels: Any) -> list[int]:
-        relevance = se.Relevance.from_csr(matrix, **labels)
-        return se.evaluate(lists, relevance, "mrr@2").fingerprints.tolist()
-
-    plain = prints(gains)
-    assert len(set(plain)) == 2
-    assert prints(gains.tocsc().tocsr()) == plain
-    assert prints(csr_matrix([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0]]))[1] != plain[1]
-    assert prints(csr_matrix([[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]]))[0] != plain[0]
-    named = prints(gains, items=["x", "y", "z"])
-    reversed_items = prints(gains[:, [2, 1, 0]], items=["z", "y", "x"])
-    assert named == reversed_items
-
-
-def test_metrics_may_have_other_names() -> None:
-    ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix(np.eye(2)), "mrr@2")
-    found = se.compare({"a": ev, "b": ev}, ["RR@2"])
-    assert found.table["metric"].tolist() == ["mrr@2"]
-
-
-@pytest.mark.parametrize("kind", ["int64", "str"])
-def test_tables_in_blocks_are_compared_with_those_in_memory(tmp_path: Path, kind: str) -> None:
-    pytest.importorskip("pyarrow")
-    rng = np.random.default_rng(0)
-    users = np.repeat(np.arange(30), 4)
-    items = np.concatenate([rng.choice(40, 4, replace=False) + 100 for _ in range(60)])
-    recs = pd.DataFrame({"user": users, "item": items[:120], "rank": np.tile(range(1, 5), 30)})
-    truth = pd.DataFrame({"user": users, "item": items[120:]})
-    paths = []
-    for name, frame in (("recs", recs), ("truth", truth)):
-        frame[["user", "item"]] = frame[["user", "item"]].astype(kind)
-        paths.append(tmp_path / f"{name}.parquet")
-        frame.to_parquet(paths[-1])
-    there, here = se.evaluate(*paths, "ndcg@4"), se.evaluate(recs, truth, "ndcg@4")
-    assert se.compare({"there": there, "here": here}).table["difference"].tolist() == [0]

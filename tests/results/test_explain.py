@@ -6,7 +6,6 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -36,7 +35,6 @@ FILMS = pd.DataFrame(
 def test_every_column_of_a_table_is_beside_its_item() -> None:
     ev = labelled()
     plain = ev.explain("u")
-    before = FILMS.copy()
     with_items = FILMS.rename_axis("item").reset_index()
     for table in (FILMS, with_items, FILMS.iloc[::-1], pa.Table.from_pandas(with_items)):
         found = ev.explain("u", item_names=table)
@@ -47,7 +45,6 @@ def test_every_column_of_a_table_is_beside_its_item() -> None:
         assert found["title"][3] == "Clue"  # relevant, and not listed
         assert found["year"].tolist()[0] == 1979
         pd.testing.assert_frame_equal(found[list(plain)], plain)
-    pd.testing.assert_frame_equal(before, FILMS)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +52,6 @@ def test_every_column_of_a_table_is_beside_its_item() -> None:
     [
         {"a": "Alien", "d": "Clue"},
         pd.Series({"a": "Alien", "d": "Clue"}),
-        pd.Series({"a": "Alien", "d": "Clue"}, name="name"),
     ],
 )
 def test_names_alone_are_a_column(names: Any) -> None:
@@ -63,27 +59,21 @@ def test_names_alone_are_a_column(names: Any) -> None:
     assert found["name"].fillna("").tolist() == ["Alien", "", "", "Clue"]
 
 
-def test_numbers_stay_whole_beside_missing_ones() -> None:
-    found = labelled().explain("u", item_names={"a": 1979, "b": None, "d": 1985})
-    assert [str(year) for year in found["name"].dropna()] == ["1979", "1985"]
-
-
-@pytest.mark.parametrize("name", ["films.csv", "films.tsv.gz", "films.parquet"])
-def test_names_may_be_in_a_file(name: str, tmp_path: Path) -> None:
+def test_names_may_be_in_a_file(tmp_path: Path) -> None:
     table = FILMS.rename_axis("item").reset_index()
-    if name.endswith("parquet"):
-        table.to_parquet(tmp_path / name)
-    else:
-        table.to_csv(tmp_path / name, index=False, sep="," if "csv" in name else "\t")
+    table.to_parquet(tmp_path / "films.parquet")
+    table.to_csv(tmp_path / "films.tsv.gz", index=False, sep="\t")
     expected = labelled().explain("u", item_names=FILMS)
-    for path in (tmp_path / name, str(tmp_path / name)):
+    for path in (tmp_path / "films.parquet", str(tmp_path / "films.tsv.gz")):
         found = labelled().explain("u", item_names=path)
         pd.testing.assert_frame_equal(found.astype(str), expected.astype(str))
 
 
 def test_columns_are_named_by_number() -> None:
-    ev = se.evaluate(se.Rankings.from_topk([[2, 0]]), csr_matrix([[0, 1, 1]]), "mrr@2")
-    assert ev.explain(0, item_names={0: "x", 1: "y", 2: "z"})["name"].tolist() == ["z", "x", "y"]
+    ev = se.evaluate(se.Rankings.from_topk([[0, 2]]), csr_matrix([[0, 1, 3, 2]]), "mrr@2")
+    found = ev.explain(0, item_names={0: "w", 1: 1979, 2: "y", 3: "z"})
+    assert found["name"].tolist() == ["w", "y", "z", 1979]  # missed ones by their gains
+    assert found["contribution"].tolist() == pytest.approx([0, 1.89279, 0, 0], 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -103,20 +93,12 @@ def test_refuses_names_that_do_not_fit(names: Any) -> None:
         labelled().explain("u", item_names=names)
 
 
-@pytest.mark.parametrize("users", [None, TEXT])
-def test_a_list_that_was_not_kept_is_made_again(users: Any, tmp_path: Path) -> None:
-    kept, without = in_memory(users), in_memory(users, keep="totals")
-    for row in (0, 7, 299):
-        user = row if users is None else users[row]
-        pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
-    names = {item: f"item {item}" for item in range(100)}
-    user = 3 if users is None else users[3]
-    pd.testing.assert_frame_equal(
-        without.explain(user, item_names=names), kept.explain(user, item_names=names)
-    )
-    for unknown in (300, -1, "nobody"):
-        with raises(InvalidDataError):
-            without.explain(unknown)
+def test_a_list_that_was_not_kept_is_made_again(tmp_path: Path) -> None:
+    kept, without = in_memory(TEXT), in_memory(TEXT, keep="totals")
+    user = TEXT[7]
+    pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
+    with raises(InvalidDataError):
+        without.explain("nobody")
     # Not elsewhere, where the matrices are not.
     for other in (
         pickle.loads(pickle.dumps(without)),  # noqa: S301 - our own
@@ -134,21 +116,3 @@ def test_the_list_of_a_model_is_made_again() -> None:
         pd.testing.assert_frame_equal(without.explain(user), kept.explain(user))
     popular = without.baselines["popularity"].explain(kept.users[5])
     pd.testing.assert_frame_equal(popular, kept.baselines["popularity"].explain(kept.users[5]))
-
-
-def test_whoever_makes_an_evaluation_may_say_how_to_make_a_list_again() -> None:
-    ev = in_memory()
-    assert ev._block is not None
-    asked: list[Any] = []
-
-    def relist(user: Any) -> Any:
-        asked.append(user)
-        lists = se.Rankings.from_topk([[4, 2]], shape=(1, 100))
-        one = np.zeros((1, 100))
-        one[0, 2] = 3
-        return se.evaluate(lists, csr_matrix(one), "mrr@2")._block.aligned
-
-    again = se.Evaluation(ev.request, parts=[ev._block.part(per_user=True)], relist=relist)
-    assert asked == []
-    assert again.explain("anybody")["item"].tolist() == [4, 2]
-    assert asked == ["anybody"]

@@ -21,8 +21,6 @@ LABELS: dict[str, list[Any]] = {
         *(f"u{n}" for n in range(100)),
         *((n, "x") for n in range(100)),
     ],
-    "tuples": [("shop", n) for n in range(N_USERS)],
-    "floats": [n + 0.5 for n in range(N_USERS)],
     "large": [2**63 + n for n in range(N_USERS)],
 }
 
@@ -34,20 +32,12 @@ def test_numbers_are_those_of_row_numbers(labels: list[Any]) -> None:
     columns = ["mean", "std", "n_users", "n_skipped"]
     one, other = named.summary(), expected.summary()
     pd.testing.assert_frame_equal(one[columns], other[columns], check_exact=True)
-    exact = other["random_se"] == 0
-    pd.testing.assert_frame_equal(
-        one.loc[exact, ["random"]], other.loc[exact, ["random"]], check_exact=True
-    )
     assert (one["random"].notna() == other["random"].notna()).all()
     assert (one["interval"] == other["interval"]).all()
-    assert one.loc["coverage@3", "interval"] == "jackknife"
-    assert one.loc["coverage@3", "ci_low"] < one.loc["coverage@3", "ci_high"]
     assert named.users is not None
     assert named.users.tolist() == labels
     assert named.explain(labels[7])["rank"].notna().any()
-    assert not named.by([1, 2] * (N_USERS // 2)).empty
     assert named.record.table is not None
-    assert "nan" not in repr(named)
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
@@ -61,21 +51,23 @@ def test_two_models_are_compared(labels: list[Any]) -> None:
         se.Relevance.from_csr(gains[order], users=[labels[row] for row in order]),
         ["ndcg@3", "coverage@3"],
     )
-    table = one.compare(other, ["ndcg@3", "coverage@3"]).table.set_index("metric")
+    table = one.compare(other, ["ndcg@3", "coverage@3"]).table
     assert table["difference"].tolist() == [0.0, 0.0]
-    assert table.loc["coverage@3", "interval"] == "jackknife"
-    assert table.loc["coverage@3", "p"] == 1.0
+    assert table["interval"].tolist() == ["t", "jackknife"]
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_they_are_neither_merged_nor_saved(labels: list[Any], tmp_path: Path) -> None:
     ev = some(N_USERS, labels=labels)
     ev.summary()
-    for call in (lambda: ev.merge(some(first=1000)), lambda: some(first=1000).merge(ev), ev.merge):
+    for call in (
+        lambda: ev.merge(some(first=1000)),
+        lambda: some(first=1000).merge(ev),
+        ev.merge,
+        lambda: ev.save(tmp_path / "a"),
+    ):
         with raises(InvalidDataError):
             call()
-    with raises(InvalidDataError):
-        ev.save(tmp_path / "a")
     assert not list(tmp_path.iterdir())
     ev.to_csv(tmp_path / "a.csv")
     assert len(pd.read_csv(tmp_path / "a.csv")) == N_USERS

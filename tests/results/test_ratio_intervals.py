@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import propensity_oracle as plain
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -49,20 +48,11 @@ def population() -> Population:
     return Population(lists, csr_matrix(relevant * 1.0), propensity)
 
 
-@pytest.fixture(scope="module")
-def samples(population: Population) -> list[dict[str, se.Evaluation]]:
+def test_intervals_hold_as_often_as_they_say(population: Population) -> None:
+    truth = population.evaluate("better").mean()
     rng = np.random.default_rng(1)
     draws = [rng.choice(N_POPULATION, N_SAMPLE, replace=False) for _ in range(N_SAMPLES)]
-    return [
-        {model: population.evaluate(model, users) for model in population.lists} for users in draws
-    ]
-
-
-def test_intervals_hold_as_often_as_they_say(
-    population: Population, samples: list[dict[str, se.Evaluation]]
-) -> None:
-    truth = population.evaluate("better").mean()
-    summaries = [sample["better"].summary() for sample in samples]
+    summaries = [population.evaluate("better", users).summary() for users in draws]
     for name in METRICS:
         rows = [summary.loc[name] for summary in summaries]
         assert {row["interval"] for row in rows} == {"jackknife"}
@@ -70,24 +60,7 @@ def test_intervals_hold_as_often_as_they_say(
         assert abs(held - 0.95) < 3 * ERROR, name
 
 
-def test_intervals_of_differences_hold_as_often_as_they_say(
-    population: Population, samples: list[dict[str, se.Evaluation]]
-) -> None:
-    a, b = (population.evaluate(model).mean() for model in ("better", "other"))
-    tables = [sample["better"].compare(sample["other"], METRICS).table for sample in samples]
-    for number, name in enumerate(METRICS):
-        rows = [table.iloc[number] for table in tables]
-        held = np.mean([row["ci_low"] <= a[name] - b[name] <= row["ci_high"] for row in rows])
-        assert abs(held - 0.95) < 3 * ERROR, name
-        # Paired: shorter than of two samples of other users.
-        widths = np.mean([row["ci_high"] - row["ci_low"] for row in rows])
-        errors = [
-            [sample[model].replicates(name).std(ddof=1) for model in population.lists]
-            for sample in samples
-        ]
-        assert widths < 2 * 2.09 * np.sqrt(np.square(errors).sum(axis=1)).mean()
-
-
+@pytest.mark.long
 def test_tests_of_equal_models_find_a_difference_as_rarely_as_they_say(
     population: Population,
 ) -> None:
@@ -102,36 +75,3 @@ def test_tests_of_equal_models_find_a_difference_as_rarely_as_they_say(
         evs = {model: drawn.evaluate(model) for model in lists}
         p.append(se.compare(evs, METRICS[0]).table["p"][0])
     assert abs(np.mean(np.array(p) < 0.05) - 0.05) < 3 * ERROR
-
-
-def test_errors_are_those_of_a_bootstrap(
-    population: Population, samples: list[dict[str, se.Evaluation]]
-) -> None:
-    rng = np.random.default_rng(1)
-    found, expected = [], []
-    for sample in samples[:25]:
-        users = rng.choice(N_POPULATION, N_SAMPLE, replace=False)
-        rows = population.lists["better"][users].tolist()
-        fractions = np.array(
-            [
-                plain.fraction(
-                    "psp",
-                    (
-                        {item: rank for rank, item in enumerate(row, 1)},
-                        dict.fromkeys(population.gains[user].indices.tolist(), 1.0),
-                    ),
-                    5,
-                    population.propensity.tolist(),
-                )
-                for row, user in zip(rows, users, strict=True)
-            ]
-        )
-        above, below = fractions.sum(axis=0)
-        assert sample["better"][METRICS[0]] == pytest.approx(above / below, rel=1e-12)
-        drawn = fractions[np.random.default_rng(3).integers(N_SAMPLE, size=(500, N_SAMPLE))]
-        above, below = drawn.sum(axis=1).T
-        expected.append(float(np.std(above / below, ddof=1)))
-        found.append(float(sample["better"].replicates(METRICS[0]).std(ddof=1)))
-    assert np.sqrt(np.square(found).mean()) == pytest.approx(
-        np.sqrt(np.square(expected).mean()), rel=0.15
-    )

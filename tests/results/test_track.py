@@ -39,8 +39,7 @@ def every_name() -> list[str]:
         ]
         pairs = [",".join(pair) for pair in itertools.combinations(choices, 2)]
         options = ["", *(f"({given})" for given in (*choices, *pairs))]
-        cuts = ["", "@1", "@10"]
-        among = ["", " (1+99)", " (11+9)", " (judged)"]
+        cuts, among = ["", "@1", "@10"], ["", " (1+99)", " (11+9)", " (judged)"]
         names += [
             definition.name + given + cut + of
             for given, cut, of in itertools.product(options, cuts, among)
@@ -68,16 +67,13 @@ def test_two_metrics_of_one_name_are_refused() -> None:
         tracker({"ndcg_at_10": 1.0}, 3)
 
 
-@pytest.mark.parametrize("prefix", ["/", "a", "a//", "a b/", "../", 3, None])
+@pytest.mark.parametrize("prefix", ["a", "a b/", "../", None])
 def test_refuses_prefixes_that_trackers_refuse(prefix: Any) -> None:
     with raises(InvalidDataError):
         Tracker(print, prefix=prefix)
 
 
-@pytest.mark.parametrize("values", [0.5, [("ndcg@10", 0.5)], "ndcg@10"])
-def test_refuses_what_is_not_metrics_by_name(values: Any) -> None:
-    with raises(InvalidDataError):
-        Tracker(print)(values, 1)
+def test_refuses_negative_steps() -> None:
     with raises(InvalidDataError, argument="step"):
         Tracker(print)({"loss": 1.0}, -1)
 
@@ -159,8 +155,7 @@ def test_wandb(holdout: se.Holdout, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.summary == {"ndcg_at_10": ev["ndcg@10"]}
 
 
-@pytest.mark.parametrize("name", ["mlflow", "wandb"])
-def test_says_what_is_not_installed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setitem(sys.modules, name, None)
+def test_says_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
     with raises(MissingExtraError):
-        getattr(se.track, name)()
+        se.track.wandb()
