@@ -89,13 +89,6 @@ def shown_cells(matrix: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     return empty[:, 0], empty[:, 1]
 
 
-def test_an_item_that_was_only_shown_spoils_no_neighbours() -> None:
-    matrix = sparse.csr_matrix(
-        (np.array([1.0, 1.0, 1.0, 0.0]), ([0, 0, 1, 1], [0, 1, 0, 2])), (2, 3)
-    )
-    assert np.isfinite(se.train_model(CosineRecommender(2), matrix).similarity.data).all()
-
-
 def test_with_a_callback() -> None:
     holdout = se.split.random(CLICKS, seed=0)
     callback = se.EvaluationCallback(holdout, "ndcg@5")
