@@ -283,7 +283,6 @@ class Stub:
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda n: None,
         lambda n: (np.zeros((n, 5), np.int32), np.zeros((n, 1))),
         lambda n: (np.zeros((n + 9, 5), np.int32), np.zeros((n + 9, 5))),
         lambda n: (np.full((n, 5), 0.5), np.zeros((n, 5))),

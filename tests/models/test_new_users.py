@@ -229,12 +229,6 @@ def test_refuses_what_does_not_fit(holdout, als):
         se.evaluate_model(model, numbered, "ndcg@10")
 
 
-def test_equations_without_a_solution_are_an_error():
-    items = np.zeros((3, 2), np.float32)
-    with raises(InvalidDataError):
-        se.fold_in((items, items), sparse.csr_matrix([[1, 0, 1]]), regularization=0)
-
-
 @settings(max_examples=20)
 @given(st.integers(1, 40), st.integers(1, 3))
 def test_a_user_has_the_same_bits_beside_any_others(first, num_threads):

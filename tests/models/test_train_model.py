@@ -105,8 +105,6 @@ def test_refuses_what_cannot_be_trained() -> None:
         se.train_model(CosineRecommender, CLICKS_TRAIN)
     with raises(UnsupportedModelError):
         se.train_model({"factors": 3}, CLICKS_TRAIN)
-    with raises(InvalidDataError):
-        se.train_model(MODELS["als"](), CLICKS_TRAIN, callback=print)  # type: ignore[arg-type]
     negative = sparse.csr_matrix([[1.0, -1.0], [1.0, 1.0]])
     with raises(InvalidDataError):
         se.train_model(MODELS["tfidf"](), negative)

@@ -83,7 +83,6 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
         ({"patience": 0}, InvalidDataError),
         ({"metrics": ["ndcg@5", "map@5"], "monitor": "ndcg@10"}, InvalidMetricError),
         ({"monitor": "recall@{5,10}"}, InvalidMetricError),
-        ({"log": "mlflow"}, InvalidDataError),
     ],
 )  # fmt: skip
 def test_refuses_options(holdout: Any, options: dict[str, Any], error: type[Exception]) -> None:

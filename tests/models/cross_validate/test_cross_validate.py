@@ -159,8 +159,6 @@ def test_refuses_what_is_no_cross_validation() -> None:
         {"models": {}},
         {"models": {"a": {"factor": 3}}},
         {"models": {"a": {"factors": [2, 3]}}},
-        {"models": {"a": lambda: None}},
-        {"models": {"a": se.train_als}},
         {"models": {1: {}, "1": {}}},
         {"seeds": 0},
         {"seeds": [1, 1]},

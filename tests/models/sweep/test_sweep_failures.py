@@ -171,7 +171,6 @@ def test_a_checkpoint_that_is_completed_while_it_fails_is_read_again(
         ({"validation": "NOTHING"}, InvalidDataError),
         ({"num_threads": 0}, InvalidDataError),
         ({"out": "NOWHERE"}, OutputError),
-        ({"out": "sweep.csv"}, InvalidDataError),
         ({"save": True, "out": None}, InvalidDataError),
     ],
 )
