@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
 from ..core.labelled import labels_of
-from ..core.mistaken import is_frame
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
@@ -93,8 +92,9 @@ def as_model(model: Any) -> Model:
     if isinstance(model, Recommender):
         own = model.model if isinstance(model.model, tuple) else as_model(model.model)
         if isinstance(own, tuple | ItemItemModel | Scorer):
-            kind = "factors alone" if isinstance(own, tuple) else "a matrix or function"
-            raise UnsupportedModelError(f"{kind} cannot recommend; leave Recommender out")
+            raise UnsupportedModelError(
+                "factors, matrices and functions cannot recommend; leave Recommender out"
+            )
         return Recommender(own) if has_factors(own) else own
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
@@ -106,8 +106,8 @@ def as_model(model: Any) -> Model:
         raise UnsupportedModelError(
             f"a {type(model).__name__} cannot recommend; expected a model of implicit, the path of "
             "a checkpoint, a pair of factors, an item-item matrix, scores of users × items, or a "
-            "function that takes rows of users and returns their scores of all items"
-            + ("; se.Scorer(frame) makes a model of such scores" if is_frame(model) else "")
+            "function that takes rows of users and returns their scores of all items; "
+            "se.Scorer(frame) makes a model of a frame of scores"
         )
     if hasattr(model, "item_factors"):
         if model.item_factors is None or model.user_factors is None:
@@ -117,10 +117,8 @@ def as_model(model: Any) -> Model:
         check_similarity(model.similarity)
     else:
         raise UnsupportedModelError(
-            f"the {type(model).__name__} has no similarities; fit it first"
-            if hasattr(model, "similarity")
-            else f"a {type(model).__name__} has neither factors nor similarities; expected an "
-            "ALS, BPR, LMF or item-item neighbour model of implicit"
+            f"the {type(model).__name__} has neither factors nor similarities; fit it first, or "
+            "give an ALS, BPR, LMF or item-item neighbour model of implicit"
         )
     checked: ImplicitModel = model
     return checked
@@ -200,9 +198,7 @@ def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel | 
             checkpoint.item_weights, checkpoint.item_ids, may_be_scores=checkpoint.may_be_scores
         )
     if checkpoint.scores is not None:
-        scorer = Scorer(checkpoint.scores, users=checkpoint.user_ids, items=checkpoint.item_ids)
-        scorer.path = checkpoint.path
-        return scorer
+        return Scorer(checkpoint.scores, users=checkpoint.user_ids, items=checkpoint.item_ids)
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
 

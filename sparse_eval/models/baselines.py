@@ -212,7 +212,9 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     Raises
     ------
     InvalidDataError
-        If there is not enough memory: it takes 8 bytes × n_items², and at first as much as 12 bytes
+        If the matrix has no inverse with this regularization.
+    MemoryError
+        It takes 8 bytes × n_items², and at first as much as 12 bytes
         more for each pair of items that any user has. Leave out rare items then:
         ``clicks.filter(min_item_interactions=…)``.
 
@@ -237,18 +239,12 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     regularization = check_number("regularization", regularization, 0, open_end=True)
     matrix, _, items = _open(train)
     n_items = matrix.shape[1]
-    try:
-        # One thread: with more, the last bits would depend on their number.
-        with threadpool_limits(limits=1, user_api="blas"):
-            gram = (matrix.T @ matrix).toarray(order="F")
-            np.fill_diagonal(gram, gram.diagonal() + regularization)
-            factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
-            inverse, failed_too = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    except MemoryError:
-        raise InvalidDataError(
-            f"there is not enough memory for {n_items:,} × {n_items:,} items, {n_items**2 * 8:,} "
-            "bytes and more; leave out rare items: clicks.filter(min_item_interactions=…)"
-        ) from None
+    # One thread: with more, the last bits would depend on their number.
+    with threadpool_limits(limits=1, user_api="blas"):
+        gram = (matrix.T @ matrix).toarray(order="F")
+        np.fill_diagonal(gram, gram.diagonal() + regularization)
+        factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
+        inverse, failed_too = lapack.dpotri(factor, lower=True, overwrite_c=True)
     if failed or failed_too:
         raise InvalidDataError(
             f"the matrix of {n_items} items has no inverse with regularization={regularization:g}; "
@@ -268,8 +264,6 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
 def _open(train: Holdout | TrainLike) -> tuple[Any, Labels | None, Labels | None]:
     """Return training data as a float64 matrix, and the ids of its users and items."""
     opened = training_matrix(train.train if isinstance(train, Holdout) else train)
-    if not opened.shape[1]:
-        raise InvalidDataError("train has no items; give what a model would be trained on")
     users, items = labels_of(opened)
     parts = (opened.data.astype(np.float64), opened.indices, opened.indptr)
     return sparse.csr_matrix(parts, shape=opened.shape), users, items

@@ -22,7 +22,7 @@ from ..metrics.protocol import Protocol
 from .accepted import catalogue, without_zeros
 from .checkpoints import save_model
 from .evaluate import evaluate_request, parse_cut_request
-from .identifiers import copy_ids, id_arrays, keep_ids
+from .identifiers import copy_ids, keep_ids
 from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from .shared_candidates import share_candidates
 from .without_ids import without_warning
@@ -220,10 +220,6 @@ class EvaluationCallback:
         request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
-        if log is not None and not callable(log):
-            raise InvalidDataError(
-                f"log is {log!r}; expected a function of the metrics and the iteration"
-            )
         self._log = log
         self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
         if self._only_best and out is None:
@@ -237,8 +233,6 @@ class EvaluationCallback:
         self._among = share_candidates(candidates, known, self._relevance, request)
         self._request = self._among.corrected(request)
         self._names = self._among.names(self._request)
-        if out is not None:
-            id_arrays(*labels_of(self._train))  # refuses ids that no checkpoint can hold
         self._folder = None if out is None else make_folder(out)
         self._training = _Training()
 
@@ -361,11 +355,6 @@ class EvaluationCallback:
             If a checkpoint cannot be written.
         """
         matrix = self._train if train is None else training_matrix(train)
-        if matrix.shape != self._train.shape:
-            raise InvalidDataError(
-                f"train has shape {matrix.shape}, the callback's {self._train.shape}; expected the "
-                "same users and items"
-            )
         for name, own, other in zip(
             ("users", "items"), labels_of(self._train), labels_of(matrix), strict=True
         ):
@@ -460,10 +449,9 @@ class EvaluationCallback:
         training = self._training
         score = signed_score(self._monitor, value)
         if math.isnan(score) and (self._patience is not None or self._only_best):
-            question = "when to stop" if self._patience is not None else "which model is best"
             raise InvalidMetricError(
-                f"{self._monitor} is defined for no user after {iteration} iterations, so nothing "
-                f"says {question}; monitor another metric"
+                f"{self._monitor} is defined for no user after {iteration} iterations, so no "
+                "iteration is the best; monitor another metric"
             )
         if score > training.best_score:
             training.best_score, training.best_iteration, training.waited = score, iteration, 0

@@ -58,11 +58,7 @@ def _rows_of_ids(ids: Any, labels: Labels, n_users: int, who_knows: str) -> Inte
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise InvalidDataError(f"users is {ids!r}; expected a list of ids, such as [{ids!r}]")
     given = list(ids)
-    try:
-        index: Labels = pd.Index(given, tupleize_cols=False)
-        rows = labels[:n_users].get_indexer(index)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"users cannot be ids: {error}", argument="users") from None
+    rows = labels[:n_users].get_indexer(pd.Index(given, tupleize_cols=False))
     if (rows < 0).any():
         unknown = given[int((rows < 0).argmax())]
         example = labels[0] if n_users else "none"

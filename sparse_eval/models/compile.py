@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.types import AnyArray
+    from ..results import Evaluation
 
 
 class CompiledKernels(NamedTuple):
@@ -133,20 +134,20 @@ def _calls() -> Iterator[Callable[[], object]]:
     tied = Rankings.from_scores(scores, k=30, ties="average")
     for relevance in (validation, graded):
         yield partial(
-            _evaluate_and_print, lists, relevance, [*names.values()], train=train,
+            _print_all, evaluate, lists, relevance, [*names.values()], train=train,
             items=ItemData(groups=groups),
         )  # fmt: skip
         for among in (as_candidates(validation), np.arange(30)):
             yield partial(
-                _evaluate_and_print, lists, relevance, ["ndcg@10", "err@10", "serendipity@10"],
+                _print_all, evaluate, lists, relevance, ["ndcg@10", "err@10", "serendipity@10"],
                 train=train, candidates=among,
             )  # fmt: skip
-        yield partial(_evaluate_and_print, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
+        yield partial(_print_all, evaluate, Rankings.from_positions(gapped), relevance, ["ndcg@10"])
         protocol = Protocol("ndcg@10", judged_only=True)
-        yield partial(_evaluate_and_print, lists, relevance, protocol)
+        yield partial(_print_all, evaluate, lists, relevance, protocol)
         yield partial(evaluate, tied, relevance, ["ndcg@10", "auc"])
         yield partial(evaluate, lists, relevance, ["ndcg@10"], convention="mind-notebook")
-        yield partial(_evaluate_and_print, positions, relevance, ["ndcg@10"], memory=1 << 24)
+        yield partial(_print_all, evaluate, positions, relevance, ["ndcg@10"], memory=1 << 24)
     yield partial(Rankings.from_popularity, train, k=10)
     yield partial(repeated_item, lists.indptr, lists.items)
 
@@ -161,7 +162,7 @@ def _calls() -> Iterator[Callable[[], object]]:
         candidates = as_candidates(validation)
         for metrics in (["ndcg@10"], ["ndcg@10", "coverage@10"]):
             yield partial(
-                _evaluate_model_and_print, factors, train, validation, metrics,
+                _print_all, evaluate_model, factors, train, validation, metrics,
                 candidates=candidates,
             )  # fmt: skip
         yield partial(_search_near_centres, *factors, train, validation)
@@ -175,20 +176,12 @@ def _calls() -> Iterator[Callable[[], object]]:
     yield partial(evaluate_model, model, train, validation, ["ndcg@10"])
 
 
-def _evaluate_and_print(*arguments: Any, **options: Any) -> None:
-    evaluation = evaluate(*arguments, **options)
+def _print_all(evaluating: Callable[..., Evaluation], *arguments: Any, **options: Any) -> None:
+    evaluation = evaluating(*arguments, **options)
     str(evaluation)
     for metric in evaluation.metrics:
         with suppress(SparseEvalError):  # some need lists, which were not kept
             evaluation.random(metric)
-
-
-def _evaluate_model_and_print(*arguments: Any, **options: Any) -> None:
-    from .evaluate import evaluate_model
-
-    evaluation = evaluate_model(*arguments, **options)
-    for metric in evaluation.metrics:
-        evaluation.random(metric)
 
 
 def _evaluate_indexed(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..core.arguments import check_whole
 from ..core.bars import tqdm
 from ..core.files import make_folder
-from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..core.printable import printable
 from ..core.progress import display
@@ -18,15 +17,12 @@ from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, SparseEvalError
-from ..inputs.candidates import Candidates
 from ..metrics.protocol import Protocol
 from ..results import Evaluation
-from ..results.candidates import is_sampled
 from ..results.cross_validation import CrossValidation
-from ..results.run_folder import RunFolder, folder_name, runs_of_fold
+from ..results.run_folder import RunFolder, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
 from .evaluate import evaluate_request, parse_cut_request
-from .identifiers import id_arrays
 from .inputs import digest_of, open_held_out, open_train, training_part
 from .shared_candidates import SharedCandidates, candidates_of, share_candidates
 from .trainers import read_trainers
@@ -156,12 +152,9 @@ def cross_validate(
     trainers = read_trainers(models)
     inputs = {"train"} if candidates is None else {"train", "candidates"}
     request = parse_cut_request(Protocol.of(metrics, convention), inputs)
-    _check_not_of_one_split(candidates)
     chosen = _read_seeds(seeds)
     folder = None
     if out is not None:
-        for name in trainers:
-            folder_name(name)  # refuses what could not be saved
         settings = _settings(trainers, request, chosen)
         folder = RunFolder(make_folder(out), settings)
     options: dict[str, Any] = {
@@ -178,7 +171,6 @@ def cross_validate(
             whole = among.corrected(request)
             folds.append(_describe(holdout, among))
             if folder is not None:
-                id_arrays(*labels_of(holdout.train))  # refuses what could not be saved
                 folder.begin(len(folds), folds[-1])
             for run in runs_of_fold(len(folds), trainers, chosen):
                 bar.set_postfix_str(printable(run.name))
@@ -231,17 +223,14 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
             "them, or a function of the interactions that makes them, as se.split.k_fold"
         )
     first = None
-    shape = getattr(interactions, "shape", None)
     for number, holdout in enumerate(made, start=1):
         if not isinstance(holdout, Holdout):
             raise InvalidDataError(f"splits: number {number} is {describe(holdout)}, no Holdout")
         first = first or holdout
-        for what, size in (("interactions", shape), ("the first", first.train.shape)):
-            if size is not None and tuple(size) != holdout.train.shape:
-                raise InvalidDataError(
-                    f"splits: number {number} has shape {holdout.train.shape}, {what} "
-                    f"{tuple(size)}; expected splits of the same users and items"
-                )
+        if holdout.train.shape != first.train.shape:
+            raise InvalidDataError(
+                f"splits: number {number} has shape {holdout.train.shape}, not {first.train.shape}"
+            )
         for axis in ("users", "items"):
             ours, firsts = getattr(holdout, axis), getattr(first, axis)
             if (ours is None) != (firsts is None) or (ours is not None and not ours.equals(firsts)):
@@ -249,18 +238,9 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
                     f"splits: number {number} has other {axis} than the first, or in another "
                     "order; expected splits of the same users and items"
                 )
-        _check_parts(holdout, number)
+        if not (holdout.train.data > 0).any():
+            raise InvalidDataError(f"splits: number {number} has nothing in its train part")
         yield holdout
-
-
-def _check_not_of_one_split(candidates: Any) -> None:
-    """Raise if candidates are known to be sampled beside the held-out items of a split."""
-    if isinstance(candidates, Candidates) and is_sampled(candidates.kind):
-        raise InvalidDataError(
-            f"candidates are sampled ({candidates.kind}) beside what one split holds out; give a "
-            "function that samples those of each, as "
-            "candidates=lambda holdout: se.sample_negatives(holdout, n=99)"
-        )
 
 
 def _share(given: Any, holdout: Holdout, request: Request, number: int) -> SharedCandidates:
@@ -278,27 +258,14 @@ def _share(given: Any, holdout: Holdout, request: Request, number: int) -> Share
 
 def _describe(holdout: Holdout, among: SharedCandidates) -> Fold:
     """Return what is remembered of a split."""
-    cut = None if holdout.cut is None else time_text(holdout.cut)
     return Fold(
         digest_of(training_part(holdout)),
         digest_of(holdout.validation),
         holdout.train.nnz,
         holdout.validation.nnz,
-        cut,
+        None if holdout.cut is None else time_text(holdout.cut),
         among.digest,
     )
-
-
-def _check_parts(holdout: Holdout, number: int) -> None:
-    """Raise `InvalidDataError` if a split is of no use."""
-    cut = None if holdout.cut is None else time_text(holdout.cut)
-    for part in ("train", "validation"):
-        if not (getattr(holdout, part).data > 0).any():
-            where = "" if cut is None else f", cut at {cut},"
-            raise InvalidDataError(
-                f"splits: number {number}{where} has nothing in its {part} part; leave it out, or "
-                "choose others"
-            )
 
 
 def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:

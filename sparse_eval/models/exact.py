@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 
 from ..core.threads import thread_count
-from ..errors import InvalidCheckpointError, InvalidDataError
+from ..errors import InvalidDataError
 from ..retrieval.scores import (
     CELLS_OF_THREAD,
     FunctionScores,
@@ -51,20 +51,23 @@ def numbered_as(model: Any, train: Any) -> Any:
     Raises
     ------
     InvalidDataError
-        If `train` does not show them, a matrix of scores has a different shape, or a square matrix
-        could be item-item weights or scores.
+        If `train` does not show them, or a square matrix could be item-item weights or scores.
     """
     shape = None if train is None else train.shape
     by_id = getattr(train, "encoded", False)  # rows and columns mean nothing
     if isinstance(model, ItemItemModel):
         if model.may_be_scores and not by_id and shape == model.weights.shape:
-            raise InvalidDataError(either_matrix(*shape))
+            n_users, n_items = shape
+            raise InvalidDataError(
+                f"the matrix has shape {shape}, and there are {n_users} users and {n_items} items, "
+                "so it could be scores of users × items or item-item weights; give "
+                "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of one of them from "
+                "se.save_model"
+            )
         return model
     if not isinstance(model, Scorer):
         return model
     if model.n_users is not None and model.n_items is not None:
-        if model.matrix is not None and shape is not None and not by_id:
-            _check_scores(model, shape)
         return model
     if shape is None:
         raise InvalidDataError(
@@ -76,32 +79,6 @@ def numbered_as(model: Any, train: Any) -> Any:
     numbered.n_users = n_users if model.n_users is None else model.n_users
     numbered.n_items = n_items if model.n_items is None else model.n_items
     return numbered
-
-
-def either_matrix(n_users: int, n_items: int) -> str:
-    """Return the error about a square matrix, if there are as many users as items."""
-    return (
-        f"the matrix has shape {(n_items, n_items)}, and there are {n_users} users and {n_items} "
-        "items, so it could be scores of users × items or item-item weights; give "
-        "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of one of them from "
-        "se.save_model"
-    )
-
-
-def _check_scores(model: Scorer, expected: tuple[int, int]) -> None:
-    """Raise if users or items have no ids and their numbers differ from `expected`."""
-    shape = (model.n_users, model.n_items)
-    ids = (model.user_ids, model.item_ids)
-    sizes = zip(shape, expected, ids, strict=True)
-    if any(size != other and labels is None for size, other, labels in sizes):
-        n_users, n_items = expected
-        message = (
-            f"the matrix has shape {shape}; expected a square of item-item weights, or scores of "
-            f"{n_users} users × {n_items} items, as train has"
-        )
-        if model.path is None:
-            raise InvalidDataError(message)
-        raise InvalidCheckpointError(f"is no model: {message}", model.path)
 
 
 def take_users(model: Any, user_rows: Integers | None) -> Any:

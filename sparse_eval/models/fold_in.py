@@ -83,8 +83,10 @@ def fold_in(
     UnsupportedModelError
         If the model has no factors, or is not of ALS and no `regularization` is given.
     InvalidDataError
-        If `seen` has other items than the model and there are no ids, an option is out of its
-        range, or the equations cannot be solved.
+        If `seen` has other items than the model and there are no ids, or an option is out of its
+        range.
+    ValueError
+        If the equations cannot be solved, as without regularization.
 
     See Also
     --------
@@ -119,14 +121,14 @@ def fold_in(
     """
     n_threads = thread_count(num_threads)
     opened = as_model(open_model(model))
-    given = open_train(_part(seen))
+    part: Any = seen.fold_in if isinstance(seen, Holdout) else seen
+    if part is None:
+        raise InvalidDataError(
+            "the holdout has no users to fold in: all are in train; split with se.split.users"
+        )
+    given = open_train(part)
     if isinstance(opened, Scorer):
         raise UnsupportedModelError(_ASK_FUNCTION)
-    if isinstance(opened, Recommender):
-        raise UnsupportedModelError(
-            "fold_in returns factors, which cannot recommend; give the model without Recommender, "
-            "or evaluate se.Recommender(model) on the Holdout, which folds its users in"
-        )
     if not has_factors(opened):
         raise UnsupportedModelError(
             f"a {type(opened).__name__} has no factors of users: it recommends from what they have "
@@ -171,7 +173,8 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
         check_shape(opened, given.shape, "users")
     is_new = np.diff(given.indptr) > 0
     own = opened.user_factors
-    if _is_alike_for_all(own):
+    # The one factor of every user is the same, as of popularity.
+    if own.shape[1] == 1 and len(own) and own[0, 0] != 0 and (own == own[0, 0]).all():
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
         with without_warning():  # it is given when the model is matched with all data
@@ -186,24 +189,6 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     some.user_factors = factors
     keep_ids(some, union, items)
     return some
-
-
-def _is_alike_for_all(user_factors: AnyArray) -> bool:
-    """Return whether the one factor of every user is the same, as of popularity."""
-    if user_factors.shape[1] != 1 or not len(user_factors):
-        return False
-    return bool(user_factors[0, 0] != 0 and (user_factors == user_factors[0, 0]).all())
-
-
-def _part(seen: Any) -> Any:
-    """Return what is folded in."""
-    if not isinstance(seen, Holdout):
-        return seen
-    if seen.fold_in is None:
-        raise InvalidDataError(
-            "the holdout has no users to fold in: all are in train; split with se.split.users"
-        )
-    return seen.fold_in
 
 
 def _solver(
@@ -228,10 +213,9 @@ def _solver(
         alpha = check_number("alpha", alpha, 0, open_end=True)
     if None in own_values:
         if regularization is None:
-            what = "a pair of factors" if isinstance(model, Factors) else type(model).__name__
             raise UnsupportedModelError(
-                f"{what if own is None else 'a checkpoint that ALS did not save'} does not say how "
-                "the factors of new users are found; choose a regularization: folded = "
+                "only a model of ALS, or a checkpoint that it saved, says how the factors of new "
+                "users are found; choose a regularization: folded = "
                 "se.fold_in(model, holdout, regularization=0.01), and give folded as the model, "
                 "with train=holdout.seen and holdout.validation"
             )
@@ -262,11 +246,6 @@ def _solve(solver: Any, matrix: CSRMatrix, n_threads: int) -> AnyArray:
             rows.indices, rows.indptr = (
                 part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr)
             )
-            try:
-                with np.errstate(under="ignore"):  # of the factors' products with each other
-                    factors[first:last] = solver.recalculate_user(np.arange(first, last), rows)
-            except ValueError as error:
-                raise InvalidDataError(
-                    f"the factors of new users cannot be found ({error}); raise the regularization"
-                ) from None
+            with np.errstate(under="ignore"):  # of the factors' products with each other
+                factors[first:last] = solver.recalculate_user(np.arange(first, last), rows)
     return factors

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: it loads one.
 USER_IDS, ITEM_IDS = "user_ids", "item_ids"
 
+#: Attributes of a model without factors that have a row for each item.
+_OF_ITEMS = ("similarity", "weights")
+
 
 def ids_of(
     model: object, users: Any = None, items: Any = None
@@ -36,17 +39,13 @@ def ids_of(
 def _checked(model: object, ids: Any, name: str) -> Labels | None:
     if ids is None:
         return None
-    try:
-        ids = ids if hasattr(ids, "__len__") else list(ids)
-    except TypeError:
-        raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them") from None
-    side = "user_factors" if name == USER_IDS else "item_factors"
-    factors = getattr(model, side, None)
-    for matrix in ("similarity", "weights") if name == ITEM_IDS and factors is None else ():
-        factors = getattr(model, matrix, None) if factors is None else factors
-    n = getattr(model, "n_users" if name == USER_IDS else "n_items", None)  # of a `Scorer`
-    if factors is not None:
-        n = factors.shape[0]
+    ids = ids if hasattr(ids, "__len__") else list(ids)
+    of_users = name == USER_IDS
+    side = "user_factors" if of_users else "item_factors"
+    given = (getattr(model, one, None) for one in (side, *(() if of_users else _OF_ITEMS)))
+    matrix = next((one for one in given if one is not None), None)
+    n = getattr(model, "n_users" if of_users else "n_items", None)  # of a `Scorer`
+    n = n if matrix is None else matrix.shape[0]
     n = len(ids) if n is None else n
     if len(ids) != n:
         raise InvalidDataError(

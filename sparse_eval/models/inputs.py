@@ -79,23 +79,19 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
 
     Of a split by users `train` is `NewUsers`.
     """
-    if not isinstance(train, Holdout):
-        if metrics is None:
-            raise InvalidMetricError(
-                "no metrics are given; expected train, validation and metrics, or a Holdout and "
-                "metrics"
-            )
-        return train, validation, metrics
-    if metrics is not None:
-        if validation is not None:
+    if isinstance(train, Holdout):
+        if validation is not None and metrics is not None:
             raise InvalidDataError(
                 "a Holdout has a validation part of its own; give the Holdout and the metrics, or "
                 "its parts: holdout.train, validation, metrics"
             )
-        validation = metrics
-    if validation is None:
-        raise InvalidMetricError("no metrics are given; expected a Holdout and metrics")
-    return training_part(train), train.validation, validation
+        metrics = validation if metrics is None else metrics
+        train, validation = training_part(train), train.validation
+    if metrics is None:
+        raise InvalidMetricError(
+            "no metrics are given; expected train, validation and metrics, or a Holdout and metrics"
+        )
+    return train, validation, metrics
 
 
 def open_train(train: Any, name: str = "the train matrix") -> CSRMatrix | Relevance:

@@ -136,7 +136,7 @@ def match_sides(
         order = np.concatenate((first, rest))
         matrix = _take_rows(matrix, order)
         if candidates is not None and candidates.users is None:
-            candidates = _take_candidates(candidates, order)
+            candidates = candidates.padded(int(order.max(initial=-1)) + 1).take(order)
         assert users.places is not None  # noqa: S101 - it is of those in `first`
         ordered = None if users.labels is None else users.labels[order]
         users = _Axis(np.searchsorted(first, users.places), ordered, len(first))
@@ -151,7 +151,9 @@ def match_sides(
     if model is not None:
         warn_without_ids(model, train, relevance)
     if first is not None and users.labels is None:
-        moved = replace(moved, users=_row_labels(first))
+        import pandas as pd
+
+        moved = replace(moved, users=pd.Index(first))
     return Sides(
         matrix,
         moved,
@@ -198,12 +200,6 @@ def _choose(users: _Axis, relevance: Relevance, chosen: Integers) -> tuple[_Axis
     shape = (len(rows), relevance.shape[1])
     taken = replace(relevance, shape=shape, indptr=indptr, items=items, gains=gains, users=None)
     return users._replace(places=places[rows]), taken
-
-
-def _row_labels(rows: Integers) -> Labels:
-    import pandas as pd
-
-    return pd.Index(rows)
 
 
 def add_sides(sides: Sides) -> CSRMatrix:
@@ -304,11 +300,6 @@ def _check_numbering(candidates: Candidates, trained: list[_Axis], name: str) ->
                 f"candidates number {axis}, and the model and {name} have ids in different orders, "
                 "so nothing says which is which; give candidates with ids"
             )
-
-
-def _take_candidates(candidates: Candidates, rows: Integers) -> Candidates:
-    """Return the candidates of rows; those behind the end have none."""
-    return candidates.padded(int(rows.max(initial=-1)) + 1).take(rows)
 
 
 def _move_relevance(relevance: Relevance, users: _Axis, items: _Axis) -> Relevance:

@@ -126,9 +126,7 @@ def sample_negatives(
     <Candidates: 1+99, 20000 of 200 users × 1000 items>
     """
     n = check_whole("n", n, 1)
-    seed = check_whole("seed", seed, 0)
-    if seed >= _MOST_SEEDS:
-        raise InvalidDataError(f"seed is {seed}; expected less than 2^32", argument="seed")
+    seed = check_whole("seed", seed, 0, _MOST_SEEDS - 1)
     check_choice("by", by, ("uniform", "popularity"))
     names = name_of("train", train), name_of("validation", validation)
     if isinstance(train, Holdout):
@@ -145,7 +143,10 @@ def sample_negatives(
     relevance = sides.relevance
     n_users = max(sides.train.shape[0], relevance.shape[0])
     n_items = max(sides.train.shape[1], relevance.shape[1])
-    held_out = _binary(relevance.indptr, relevance.items[:], relevance.gains > 0, n_items)
+    is_relevant = (np.asarray(relevance.gains) > 0).astype(np.int8)
+    parts = (is_relevant, relevance.items, relevance.indptr)
+    held_out = sparse.csr_matrix(parts, shape=(relevance.shape[0], n_items), copy=True)
+    held_out.eliminate_zeros()
     users = np.flatnonzero(relevance.n_relevant)
     order = np.argsort(_hashes(sides.items, n_items), kind="stable")
     drawn = _Draw(order, _hashes(sides.users, n_users), n, seed, by)
@@ -232,10 +233,9 @@ class _Draw(NamedTuple):
             return
         at = int(n_left.argmin())
         user = users[at] if labels is None else labels[users[at]]
-        which = "items" if self.by == "uniform" else "items with training users"
         warn(
-            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} {which} left "
-            f"that they have neither seen nor held out, such as {user!r} with {n_left[at]}; all of "
+            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} items left "
+            f"to draw, neither seen nor held out, such as {user!r} with {n_left[at]}; all of "
             "these are their negatives, among which their held-out items are easier to find"
         )
 
@@ -404,8 +404,6 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
                 negatives.append(rest)
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except UnicodeDecodeError:
-        raise InvalidFileError("is no text in UTF-8", path) from None
     if not users:
         raise InvalidFileError("holds no line", path)
     return users, items, negatives
@@ -440,15 +438,6 @@ def _numbered(
         raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
     places[unknown] = len(labels) + np.arange(unknown.sum())
     return places[codes], labels.append(index[unknown])
-
-
-def _binary(indptr: Integers, items: Any, kept: Any, n_items: int) -> CSRMatrix:
-    """Return kept entries of a CSR as a matrix."""
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
-    chosen = items[kept]
-    parts = (np.ones(len(chosen), np.int8), chosen, before[indptr])
-    matrix: CSRMatrix = sparse.csr_matrix(parts, shape=(len(indptr) - 1, n_items))
-    return matrix
 
 
 def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int) -> CSRMatrix:

@@ -19,7 +19,6 @@ from .accepted import catalogue
 from .exact import is_exact, open_ranker
 from .matching import within
 from .recommend import recommend_lists
-from .recommender import Recommender
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
@@ -70,17 +69,10 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool = Fal
     if among or request.judged_only:
         raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
     if request.of_whole_rankings:
-        metric = request.of_whole_rankings[0]
-        if isinstance(model, Recommender):
-            raise UnsupportedModelError(
-                f"{metric} has no cut-off, and the lists of a Recommender have one; give the model "
-                "without Recommender, or ask for metrics with a cut-off, such as 'ndcg@10'"
-            )
         raise UnsupportedModelError(
-            f"{metric} has no cut-off, and a {type(model).__name__} has no factors to rank the "
-            "whole catalogue by; ask for metrics with a cut-off, such as 'ndcg@10', or score "
-            "all items: ranks = se.Rankings.from_scores(scores, seen=train), then "
-            f"se.evaluate(ranks, validation, '{metric}', train=train)"
+            f"{request.of_whole_rankings[0]} has no cut-off, and the lists that a "
+            f"{type(model).__name__} recommends have one; ask for metrics with a cut-off, such as "
+            "'ndcg@10', or give scores of all items, or a model with factors without Recommender"
         )
     return "recommend"
 

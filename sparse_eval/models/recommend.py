@@ -106,10 +106,7 @@ def _recommend(
         users, train[users], N=n_requested, filter_already_liked_items=seen == "exclude"
     )
     excluded = excluded_items(train, seen)
-    try:
-        ids, scores = (np.asarray(part) for part in returned)
-    except (TypeError, ValueError):
-        ids, scores = np.empty(0, np.int32), np.empty(0)
+    ids, scores = (np.asarray(part) for part in returned)
     if (
         ids.shape != scores.shape
         or ids.shape[:1] != users.shape

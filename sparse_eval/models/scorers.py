@@ -19,7 +19,6 @@ from ..retrieval.scores import check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
-    from pathlib import Path
 
     import pandas as pd
 
@@ -188,8 +187,6 @@ class Scorer:
             self.n_items = len(self.item_ids)
         #: What the function calls each user, if not the number of the row.
         self.rows: Integers | None = None
-        #: The file of the scores, if there is one.
-        self.path: Path | None = None
 
     @property
     def matrix(self) -> AnyArray | None:
@@ -257,7 +254,5 @@ def check_scores(given: Any) -> AnyArray:
 def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Labels | None:
     if ids is None:
         return None
-    if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
-        raise InvalidDataError(f"{name} is {ids!r}; expected the id of each of them", argument=name)
     labels: Any = ids if hasattr(ids, "__len__") else list(ids)
     return axis_labels(labels, len(labels) if n is None else n, name)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..core.arguments import check_number, check_whole
-from ..core.mistaken import describe
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from optuna.distributions import BaseDistribution
 
 #: The defaults of the parameters, in the order of the columns.
@@ -47,10 +48,6 @@ def read_number(name: str, value: object) -> float:
 
 def read_space(space: Mapping[str, Searched]) -> dict[str, BaseDistribution]:
     """Return what to try of each parameter, or raise `InvalidDataError` that names it."""
-    if not isinstance(space, Mapping):
-        raise InvalidDataError(
-            f"space is {describe(space)}; expected values by parameter, as {{'factors': [32, 64]}}"
-        )
     for name in space:
         if name not in PARAMETERS:
             raise InvalidDataError(f"space has {name!r}; expected {', '.join(PARAMETERS)}")
@@ -83,10 +80,6 @@ def read_distribution(name: str, searched: Searched) -> BaseDistribution:
             )
         return kind(low=ends[0], high=ends[1], log=True)
     if isinstance(searched, BaseDistribution) and not isinstance(searched, CategoricalDistribution):
-        if not isinstance(searched, kind):
-            raise InvalidDataError(f"{name}: expected a {kind.__name__}, found {searched!r}")
-        for end in (searched.low, searched.high):
-            read_number(name, end)
         return searched
     given: Any = searched
     if isinstance(searched, CategoricalDistribution):
@@ -95,13 +88,7 @@ def read_distribution(name: str, searched: Searched) -> BaseDistribution:
         given = searched.split(",")
     elif not isinstance(searched, Iterable):
         given = [searched]
-    values = [read_number(name, value) for value in given]
-    if not values:
-        raise InvalidDataError(f"{name}: expected at least one value, found none", argument=name)
-    for i, value in enumerate(values):
-        if value in values[:i]:
-            raise InvalidDataError(f"{name}: {value} is there twice; expected different values")
-    return CategoricalDistribution(values)
+    return CategoricalDistribution([*dict.fromkeys(read_number(name, value) for value in given)])
 
 
 def read_grid(

@@ -121,7 +121,7 @@ class RankingLoader:
             users = np.array(whole[task.first : task.last])
             release(whole)
         model = with_users(model, users)
-        train, relevance, side_data = _load_rows(task, self.side_data, count_items(model))
+        train, relevance, side_data = _load_rows(task, self.side_data)
         rankings, retrieval = rank(
             model,
             train,
@@ -169,7 +169,7 @@ class PopularityLoader:
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
         with _in_block(task.first):
-            train, relevance, side_data = _load_rows(task, self.side_data, len(self.order))
+            train, relevance, side_data = _load_rows(task, self.side_data)
         train = excluded_items(train, self.seen)
         hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
         among = candidates_among(relevance, side_data.candidates, judged_only=self.judged_only)
@@ -188,9 +188,7 @@ def _in_block(first: int) -> Iterator[None]:
         raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
 
 
-def _load_rows(
-    task: UserRows, shared: SideData, n_items: int
-) -> tuple[CSRMatrix, Relevance, SideData]:
+def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, SideData]:
     """Return the training rows, the held-out items and the side data of the users of a task."""
     train, held = (
         _rows_of_reference(side, task.first, task.last) if isinstance(side, FileReference) else side
@@ -198,14 +196,6 @@ def _load_rows(
     )
     train = training_matrix(train)
     relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
-    matched = relevance.items_index is not None  # they may have items behind the model's
-    for name, side in (("train", train), ("validation", relevance)):
-        too_few = name == "train" and side.shape[1] < n_items
-        if too_few or (side.shape[1] > n_items and not matched):
-            raise InvalidDataError(
-                f"{name} has {side.shape[1]} items, the model {n_items}; give the matrices that "
-                "the model was trained on"
-            )
     if task.candidates is not None:
         shared = replace(shared, candidates=None)
     side_data = shared.of_users(task.first, task.last)
@@ -346,7 +336,8 @@ class ModelSource(_UserSource):
         opened = numbered_as(opened, train)
         n_items = count_items(opened)
         n_known = train.shape[0]
-        matched = not chosen.is_everyone or _have_ids(train, validation)
+        labels = *labels_of(train), *labels_of(validation)
+        matched = not chosen.is_everyone or any(axis is not None for axis in labels)
         n_unknown, gain = (0, 0), None
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
@@ -372,8 +363,6 @@ class ModelSource(_UserSource):
             warn_without_ids(opened, train, validation)
             check_shape(opened, train.shape)
         way = choose_way(opened, request, among="candidates" in inputs)
-        if way == "recommend":
-            raise UnsupportedModelError(_NEED_EXACT)
         if for_workers:
             self.references = {
                 name: FileReference.of(side, is_model=name == "users")
@@ -468,8 +457,3 @@ def _sliceable(side: Any, name: str) -> Relevance | CSRMatrix:
     """Open training data or held-out items, so that their rows can be sliced."""
     opened = open_side(open_truth(side))
     return opened if isinstance(opened, Relevance) else sliceable_csr(opened, name)
-
-
-def _have_ids(*sides: Any) -> bool:
-    """Return whether data have ids, so that they are to be matched with the model."""
-    return any(axis is not None for side in sides for axis in labels_of(side))

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.arguments import check_flag, check_whole
+from ..core.arguments import check_flag
 from ..core.bars import tqdm
 from ..core.files import as_path, make_folder
 from ..core.formatting import plain
@@ -22,6 +21,7 @@ from ..core.locks import locked_folder
 from ..core.printable import printable
 from ..core.progress import display
 from ..core.removed import removed
+from ..core.threads import thread_count
 from ..core.versions import installed_version
 from ..errors import (
     InvalidCheckpointError,
@@ -42,7 +42,8 @@ from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of
 from .without_ids import lacks_ids, warn_of_checkpoints, without_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
     import pandas as pd
 
@@ -185,8 +186,6 @@ def sweep(
     parts, held_out, requested = split_arguments(train, validation, metrics)
     if check_flag("save", save) and out is None:
         raise InvalidDataError("save=True saves evaluations in a folder; name it with out=")
-    if out is not None and as_path(out).suffix == ".csv":
-        raise InvalidDataError(f"out is {str(out)!r}; expected a folder, for table.csv in it")
     files = list_checkpoints(paths)
     if client is not None:
         if type(client).__module__.startswith("pyspark."):
@@ -197,10 +196,28 @@ def sweep(
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
     )
-    with ExitStack() as held:
-        job, table = prepare(
-            files, parts, held_out, request, out, save, candidates, monitored, num_threads, held
-        )
+    known = open_train(parts.seen if isinstance(parts, NewUsers) else parts)
+    matrix = parts if isinstance(parts, NewUsers) else known
+    relevance = open_held_out(held_out)
+    names = name_of("train", parts), name_of("validation", held_out)
+    # Refuses what fits to no checkpoint.
+    among = share_candidates(candidates, known, relevance, request, names)
+    request = among.corrected(request)
+    thread_count(num_threads)  # refuses a wrong number
+    origin = {
+        "train": digest_of(matrix),
+        "validation": digest_of(relevance),
+        **({} if among.digest is None else {"candidates": among.digest}),
+        "convention": request.rules,
+        "seen": request.seen,
+        "sparse_eval": installed_version(),
+    }
+    columns = among.names(request)
+    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, origin, save)
+    folder = None if out is None else make_folder(out)
+    with nullcontext() if folder is None else locked_folder(folder):
+        table = Table(folder, save, columns, monitored, origin)
+        table.save(files)  # an error in writing is raised now, and not after the first hour
         tasks = ((path.absolute(), path) for path in files)
         with (
             tqdm(total=len(files), desc="score", unit=" checkpoints", **display(progress)) as bar,
@@ -216,51 +233,12 @@ def sweep(
     return table.frame(files)
 
 
-def prepare(
-    files: Sequence[Path],
-    train: TrainLike,
-    validation: TrainLike,
-    request: Request,
-    out: PathLike | None,
-    save: bool,
-    candidates: CandidatesLike | None,
-    monitor: Metric,
-    num_threads: int | None,
-    held: ExitStack,
-) -> tuple[Job, Table]:
-    """Validate the data of a sweep, lock its folder, and load the results of an earlier one."""
-    known = open_train(train.seen if isinstance(train, NewUsers) else train)
-    matrix = train if isinstance(train, NewUsers) else known
-    relevance = open_held_out(validation)
-    names = name_of("train", train), name_of("validation", validation)
-    # Refuses what fits to no checkpoint.
-    among = share_candidates(candidates, known, relevance, request, names)
-    request = among.corrected(request)
-    if num_threads is not None:
-        check_whole("num_threads", num_threads, 1)
-    origin = {
-        "train": digest_of(matrix),
-        "validation": digest_of(relevance),
-        **({} if among.digest is None else {"candidates": among.digest}),
-        "convention": request.rules,
-        "seen": request.seen,
-        "sparse_eval": installed_version(),
-    }
-    columns = among.names(request)
-    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, origin, save)
-    folder = None if out is None else make_folder(out)
-    if folder is not None:
-        held.enter_context(locked_folder(folder))
-    table = Table(folder, save, columns, monitor, origin)
-    table.save(files)  # an error in writing is raised now, and not after the first hour
-    return job, table
-
-
 def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     """Return the files that `sweep` scores, each once, or raise as it does if there are none."""
     files: dict[Path, None] = {}
-    for path in _as_paths(paths):
-        members = _in_folder(path) if _is_folder(path) else [path]
+    given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
+    for path in map(as_path, given):
+        members = _in_folder(path) if path.is_dir() else [path]
         if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
             members = [path]
         if not members:
@@ -375,23 +353,6 @@ def _state(path: Path) -> _State | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _as_paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
-    given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
-    for path in given:
-        if not isinstance(path, str | Path):
-            raise InvalidDataError(
-                f"{path!r} is a {type(path).__name__}; expected the path of a checkpoint or folder"
-            )
-    return [as_path(path) for path in given]
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a name that is too long: what is wrong is told as of any checkpoint
-        return False
 
 
 def _in_folder(folder: Path) -> list[Path]:

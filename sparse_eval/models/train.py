@@ -200,7 +200,10 @@ def train_model(
                 else:
                     callback.fit(model, matrix, progress=progress)
         except ModelFitError as error:
-            raise SparseEvalError(f"the training diverged ({error}); {_remedy(model)}") from error
+            raise SparseEvalError(
+                f"the training diverged ({error}); lower alpha or the learning rate, or raise the "
+                "regularization"
+            ) from error
         if hasattr(model, "item_factors"):
             check_factors(model.user_factors, model.item_factors)
         elif getattr(model, "similarity", None) is not None:
@@ -226,9 +229,3 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
         return
     with tqdm(total=model.iterations, desc="train", unit=" iterations", **display(progress)) as bar:
         model.fit(weights, show_progress=False, callback=lambda *_: bar.update())
-
-
-def _remedy(model: object) -> str:
-    if hasattr(model, "learning_rate"):
-        return "lower the learning rate or raise the regularization"
-    return "lower alpha or raise the regularization"

@@ -19,7 +19,6 @@ from .train import train_als
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
-    from .accepted import ModelLike
 
 #: What a caller gives for one model.
 TrainerLike: TypeAlias = "Mapping[str, float] | Callable[[CSRMatrix, int], Any]"
@@ -44,14 +43,11 @@ class Trainer(NamedTuple):
     given: Any
     identity: dict[str, JSONValue]
 
-    def train(self, train: CSRMatrix, seed: int) -> ModelLike:
-        """Return a model that was trained on a matrix."""
-        model: ModelLike
+    def train(self, train: CSRMatrix, seed: int) -> Any:
+        """Return a model that was trained on a matrix, as `evaluate_model` takes it."""
         if isinstance(self.given, Mapping):
-            model = train_als(train, **self.given, seed=seed, progress=False)
-        else:
-            model = self.given(train, seed)
-        return model
+            return train_als(train, **self.given, seed=seed, progress=False)
+        return self.given(train, seed)
 
 
 def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
@@ -72,38 +68,17 @@ def _read(name: str, given: object) -> Trainer:
         return _parameters(name, given)
     if not callable(given):
         raise InvalidDataError(f"models: {name} is {describe(given)}; {_EXPECTED}")
-    try:
-        parameters = inspect.signature(given).parameters
-    except (TypeError, ValueError):  # of some functions written in C
-        raise InvalidDataError(
-            f"models: the arguments of {name} cannot be read; {_EXPECTED}", argument="models"
-        ) from None
-    needed = [
-        one.name
-        for one in parameters.values()
-        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(needed) != 2:
-        raise InvalidDataError(
-            f"models: {name} is a function of ({', '.join(needed)}); {_EXPECTED}", argument="models"
-        )
     return Trainer(given, {"function": _name(given), "code": _digest(given)})
 
 
 def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
     unknown = [key for key in given if key not in PARAMETERS]
     if unknown:
-        hint = "; say with seeds= which to use" if unknown == ["seed"] else ""
         raise InvalidDataError(
             f"models: {name} has {unknown[0]!r}; expected parameters of train_als, "
-            f"{', '.join(PARAMETERS)}{hint}"
+            f"{', '.join(PARAMETERS)} (seeds= says with which seeds)"
         )
-    parameters: dict[str, JSONValue] = {}
-    for key, value in given.items():
-        try:
-            parameters[key] = read_number(key, value)
-        except InvalidDataError as error:
-            raise InvalidDataError(f"models: {name}: {error}", argument="models") from None
+    parameters: dict[str, JSONValue] = {key: read_number(key, one) for key, one in given.items()}
     return Trainer(parameters, {"train_als": parameters})
 
 

@@ -245,8 +245,8 @@ class Search:
         seed: int = 0,
     ) -> None:
         try:
-            from optuna.pruners import BasePruner, MedianPruner
-            from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler
+            from optuna.pruners import MedianPruner
+            from optuna.samplers import BaseSampler
         except ImportError:
             raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
         self.protocol = Protocol.of(metrics)
@@ -254,11 +254,7 @@ class Search:
         self.patience = None if patience is None else check_whole("patience", patience, 1)
         self.seed = check_whole("seed", seed, 0)
         self.pruner = MedianPruner(n_warmup_steps=_WARM_UP) if pruner is None else pruner
-        if not isinstance(self.pruner, BasePruner):
-            raise InvalidDataError(f"pruner is {pruner!r}; expected a pruner of Optuna")
         self.sampler = sampler
-        if isinstance(sampler, BruteForceSampler | GridSampler):
-            raise InvalidDataError("sampler is a grid; lists of values are one without a sampler")
         if not isinstance(sampler, BaseSampler | None):
             check_choice("sampler", sampler, ("tpe", "random"))
         self.space = read_space(space)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from ..core.labelled import labels_of
 from ..core.warning import warn
 from .accepted import catalogue
-from .checkpoints import Factors
 from .identifiers import ids_of
-from .scorers import ItemItemModel, Scorer
+from .scorers import Scorer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,11 +31,11 @@ def without_warning() -> Iterator[None]:
         _is_silent.reset(token)
 
 
-#: How to add ids to a checkpoint of implicit.
-_SAVE = (
+#: How to add ids to a model.
+_REMEDY = (
     "train it with se.train_als or se.train_model and save it with se.save_model in place of "
-    "model.save, or add its ids with se.save_model(model, path, users=…, items=…), where a matrix "
-    "is se.Scorer(matrix) or se.Scorer(item_item=matrix)"
+    "model.save, or give the ids as users=… and items=… to se.save_model, se.factor_model or "
+    "se.Scorer"
 )
 
 
@@ -46,20 +45,20 @@ def warn_without_ids(model: Model, *data: object, of_users: bool = True) -> None
     If `of_users` is False, only the ids of items matter.
     """
     if not _is_silent.get() and lacks_ids(model, *data, of_users=of_users):
-        _warn("the model", _remedy(model))
+        _warn("the model")
 
 
 def warn_of_checkpoints(paths: Sequence[Path]) -> None:
     """Warn of checkpoints without ids, if there are any."""
     if paths:
         others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-        _warn(f"{paths[0]}{others}", _SAVE)
+        _warn(f"{paths[0]}{others}")
 
 
-def _warn(name: str, remedy: str) -> None:
+def _warn(name: str) -> None:
     warn(
         f"{name} has no ids, and the data have: users and items are matched by row and column "
-        f"number, and metrics are wrong if it was trained on them in another order; {remedy}"
+        f"number, and metrics are wrong if it was trained on them in another order; {_REMEDY}"
     )
 
 
@@ -77,17 +76,3 @@ def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
         known is None and numbered and any(given[axis] is not None for given in labels)
         for axis, (known, numbered) in enumerate(((users, numbers_users), (items, True)))
     )
-
-
-def _remedy(model: Model) -> str:
-    """Return the advice on giving ids to a model."""
-    if isinstance(model, Factors):
-        return (
-            "give them as se.factor_model(user_factors, item_factors, users=…, items=…), or a file "
-            "from se.save_model"
-        )
-    if isinstance(model, ItemItemModel):
-        return "give them as se.Scorer(item_item=matrix, items=…), or a file from se.save_model"
-    if isinstance(model, Scorer):
-        return "give them as se.Scorer(matrix, users=…, items=…), or a file from se.save_model"
-    return _SAVE

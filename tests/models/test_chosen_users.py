@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,6 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 
 N_USERS, N_ITEMS = 90, 50
-ROWS = [41, 3, 77, 20, 60, 61, 62, 3]  # in any order; a user may be named twice
-METRICS = ["ndcg@5", "recall@5", "novelty@5"]
 
 
 def make_case(seed: int = 0) -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
@@ -27,52 +23,6 @@ def make_case(seed: int = 0) -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]
     held = ~seen & (rng.random((N_USERS, N_ITEMS)) < 0.1)
     held[20] = False  # a user without held-out items
     return factors, sparse.csr_matrix(seen * 1.0), sparse.csr_matrix(held * 1.0)
-
-
-def cut_in_blocks(patch: pytest.MonkeyPatch) -> dict[str, Any]:
-    patch.setattr("sparse_eval.models.source.users_within", lambda *_, **__: 3)
-    return {"memory": 10**9}
-
-
-def pools(kind: str) -> Any:
-    rng = np.random.default_rng(7)
-    mask = rng.random((N_USERS, N_ITEMS)) < 0.4
-    return {"csr": sparse.csr_matrix(mask * 1.0), "for all": np.arange(0, N_ITEMS, 2)}.get(kind)
-
-
-@pytest.mark.filterwarnings("ignore:.*(are no candidates|no held-out item is in its user)")
-@pytest.mark.parametrize("way", ["whole", "blocks", "executor"])
-@pytest.mark.parametrize("candidates", ["none", "csr", "for all"])
-@pytest.mark.parametrize("filter_seen", [True, False])
-def test_values_are_those_of_the_whole(candidates: str, filter_seen: bool, way: str) -> None:
-    factors, train, validation = make_case()
-    options: dict[str, Any] = {"candidates": pools(candidates), "baselines": True}
-    metrics = se.Protocol(METRICS if filter_seen else METRICS[:2], filter_seen=filter_seen)
-    whole = se.evaluate_model(factors, train, validation, metrics, **options)
-    rows = sorted(set(ROWS))
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        if way != "whole":
-            options |= cut_in_blocks(patch) if way == "blocks" else {"client": pool}
-        some = se.evaluate_model(factors, train, validation, metrics, users=ROWS, **options)
-    assert some.users.tolist() == rows
-    for ours, theirs in (
-        (some, whole),
-        (some.baselines["popularity"], whole.baselines["popularity"]),
-    ):
-        assert ours.columns.tobytes() == theirs.columns[:, rows].tobytes()
-
-
-@pytest.mark.parametrize("metrics", [["auc", "mean_rank"], ["ndcg@5"]])
-def test_users_by_id(metrics: list[str]) -> None:
-    clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
-    holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=8)
-    whole = se.evaluate_model(model, holdout, metrics)
-    wanted = ["U7", "U1", "U150"]
-    some = se.evaluate_model(model, holdout, metrics, users=wanted)
-    assert sorted(some.users) == sorted(wanted)
-    where = whole.users.get_indexer(some.users)
-    assert some.columns.tobytes() == whole.columns[:, where].tobytes()
 
 
 def test_validation_of_other_users_than_the_model() -> None:
@@ -110,22 +60,6 @@ def test_items_that_only_other_users_hold_out(filter_seen: bool) -> None:
             assert some.per_user.equals(whole.per_user.loc[["u0"]])
 
 
-def test_function_and_item_item_models_from_files(tmp_path: Path) -> None:
-    factors, train, validation = make_case()
-    weights = np.random.default_rng(1).normal(size=(N_ITEMS, N_ITEMS))
-    np.save(tmp_path / "weights.npy", weights)
-    sparse.save_npz(tmp_path / "train.npz", train)
-    scores = factors[0] @ factors[1].T
-    rows = sorted(set(ROWS))
-    for model in (tmp_path / "weights.npy", lambda users: scores[users]):
-        whole = se.evaluate_model(model, tmp_path / "train.npz", validation, "ndcg@5")
-        for options in ({}, {"memory": 10**9}):
-            some = se.evaluate_model(
-                model, tmp_path / "train.npz", validation, "ndcg@5", users=ROWS, **options
-            )
-            assert some.columns.tobytes() == whole.columns[:, rows].tobytes()
-
-
 @pytest.mark.parametrize("users", [["U1"], [0, N_USERS], [-1], [20], [], [0.5]])
 @pytest.mark.parametrize("memory", [None, 10**9])
 def test_refuses_users_that_are_not_there(users: Any, memory: int | None) -> None:
@@ -134,9 +68,8 @@ def test_refuses_users_that_are_not_there(users: Any, memory: int | None) -> Non
 
 
 def test_refuses_unknown_ids() -> None:
-    clicks = se.datasets.synthetic(n_users=50, n_items=30, seed=0)
-    holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=4)
+    holdout = se.split.random(se.datasets.synthetic(n_users=50, n_items=30, seed=0), seed=0)
+    model = se.baselines.popularity(holdout)
     with raises(InvalidDataError, user="nobody"):
         se.evaluate_model(model, holdout, "ndcg@5", users=["U1", "nobody"])
     with raises(InvalidDataError):

@@ -15,11 +15,8 @@ from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.core.hashing import hash_labels
-from sparse_eval.core.random import uniforms
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.candidates import Candidates
-from sparse_eval.models.negatives import _Draw
 
 NCF = Path(__file__).parents[3] / "shared" / "published" / "ncf_ml1m"
 
@@ -176,18 +173,6 @@ def test_says_what_they_are_wherever_they_are_shown() -> None:
     assert se.sample_negatives(several, n=5).kind == "n+5"
 
 
-@FEW
-def test_own_samples_are_told() -> None:
-    clicks = se.datasets.synthetic(n_users=200, n_items=900, seed=0)
-    holdout = se.split.leave_k_out(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    given = se.sample_negatives(holdout, n=9)
-    with warns():
-        ev = se.evaluate_model(model, holdout, "hit_rate@10", candidates=given)
-    assert ev.candidates is not None
-    assert ev.candidates.kind == "1+9"
-
-
 def test_refuses_what_cannot_be_drawn() -> None:
     holdout = se.split.leave_k_out(se.datasets.synthetic(n_users=20, n_items=30, seed=0))
     with raises(InvalidDataError, argument="by"):
@@ -234,13 +219,6 @@ def test_reads_several_lines_of_a_user(tmp_path: Path) -> None:
     path = write(tmp_path, "( ann , x )\ta\n(new,a)\tb\tc\n(ann,c)\tx\n")
     _, candidates = se.read_negatives(path, pd.DataFrame({"user": ["ann"], "item": ["x"]}))
     assert named(candidates) == {"ann": {"x", "a", "c"}, "new": {"a", "b", "c"}}
-
-
-def test_rounds_and_random_lists_have_numbers_of_their_own() -> None:
-    users, sizes = np.arange(3), np.full(3, 2)
-    draw = _Draw(np.arange(4), hash_labels(users), 2, 0, "popularity")
-    numbers = [draw._numbers(users, 2, part).ravel() for part in (1, 2, 3)]
-    assert len(np.unique([*numbers, uniforms(draw.keys, sizes, 0)])) == 24
 
 
 @pytest.mark.parametrize(

@@ -86,12 +86,6 @@ def test_lists_are_those_of_implicit(holdout, als):
     assert se.evaluate_model(als, holdout, METRICS).mean() == expected.mean()
 
 
-def test_users_who_were_trained_on_keep_their_factors(holdout, als):
-    users = holdout.users[np.diff(holdout.train.indptr) > 0]
-    ours, expected = (se.recommend(als, part, 5, users=users) for part in (holdout, holdout.train))
-    assert ours.equals(expected)
-
-
 def test_users_of_one_factor_that_is_zero_are_folded_in(holdout, als):
     model = type(als)(factors=1, regularization=0.3)
     model.user_factors = np.zeros((150, 1), np.float32)
@@ -108,28 +102,35 @@ def test_every_way_has_the_same_bits(holdout, als, tmp_path):
     assert whole.n_users == np.count_nonzero(np.diff(holdout.validation.indptr))
     assert whole.n_cold == 0
     path = se.save_model(als, tmp_path / "als.npz")
-    als.save(tmp_path / "without_ids.npz")
     with ThreadPoolExecutor(2) as pool:
         others = [
             se.evaluate_model(als, holdout, METRICS, memory=200_000_000),
             se.evaluate_model(als, holdout, METRICS, client=pool, keep="totals"),
-            se.evaluate_model(als, holdout, METRICS, num_threads=1),
             se.evaluate_model(se.Recommender(als), holdout, METRICS),
             se.evaluate_model(path, holdout, METRICS),
-            se.evaluate_model(path, holdout, METRICS, client=pool),
-            se.evaluate_model(tmp_path / "without_ids.npz", holdout, METRICS),
             se.evaluate_model(se.fold_in(als, holdout), holdout.seen, holdout.validation, METRICS),
         ]
     for ev in others:
         assert ev.mean() == whole.mean()
     table = se.sweep([path], holdout, METRICS)
     assert {name: table[name][0] for name in whole.names} == whole.mean()
-    with threadpool_limits(2):
-        assert se.evaluate_model(als, holdout, METRICS, num_threads=2).mean() == whole.mean()
     assert np.array_equal(als.user_factors, before[0])
     assert np.array_equal(als.item_factors, before[1])
     assert vars(als).keys() == before[2].keys()
     assert als._YtY is before[2]["_YtY"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("filter_seen", [True, False])
+def test_candidates_of_users_who_are_folded_in(holdout, als, filter_seen):
+    options = {"candidates": se.sample_negatives(holdout, n=5), "baselines": True}
+    protocol = se.Protocol(["auc", "ndcg@3"], filter_seen=filter_seen)
+    folded = se.fold_in(als, holdout)
+    ev = se.evaluate_model(folded, holdout.seen, holdout.validation, protocol, **options)
+    for more in ({}, {"memory": 200_000_000}, {"keep": "totals"}):
+        found = se.evaluate_model(als, holdout, protocol, **options, **more)
+        assert found.mean() == ev.mean()
+        assert found.baselines["popularity"].mean() == ev.baselines["popularity"].mean()
 
 
 def test_a_sweep_of_users_is_another_than_one_of_their_pairs(holdout, als, tmp_path):
@@ -147,20 +148,6 @@ def test_training_is_evaluated_on_users_who_are_folded_in(holdout, als):
     assert np.array_equal(model.user_factors, als.user_factors)
     expected = se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]
     assert callback.history["ndcg@10"].iloc[-1] == expected
-
-
-def test_tuning_tests_on_users_whom_no_trial_has_seen(holdout, tmp_path):
-    space = {"factors": [4, 8], "iterations": 3}
-    result = se.tune(holdout, "ndcg@10", space=space, out=tmp_path / "search")
-    last = holdout.for_test()
-    model = se.train_als(last.train, **result.best)
-    ev = se.evaluate_model(model, last, "ndcg@10")
-    assert ev.n_users == 15
-    assert result.test["ndcg@10"] == ev["ndcg@10"]
-    again = se.tune(holdout, "ndcg@10", space=space, out=tmp_path / "search")
-    assert again.test.to_dict() == result.test.to_dict()
-    with raises(se.SparseEvalError):
-        se.tune(holdout.seen, holdout.validation, "ndcg@10", space=space, out=tmp_path / "search")
 
 
 def test_users_whom_the_model_has_no_row_for_are_matched_by_id(holdout, als):
@@ -231,8 +218,6 @@ def test_refuses_what_does_not_fit(holdout, als):
         se.fold_in(als, holdout, regularization=-1)
     with raises(InvalidDataError, argument="alpha"):
         se.fold_in(als, holdout, alpha=0)
-    with raises(InvalidDataError, argument="num_threads"):
-        se.fold_in(als, holdout, num_threads=0)
     clicks = se.datasets.synthetic(n_users=150, n_items=90, n_interactions=2500, seed=3)
     with raises(InvalidDataError):
         se.fold_in(als, se.split.random(clicks))
@@ -242,12 +227,6 @@ def test_refuses_what_does_not_fit(holdout, als):
     model.user_factors, model.item_factors = als.user_factors[1:], als.item_factors
     with raises(InvalidDataError):
         se.evaluate_model(model, numbered, "ndcg@10")
-
-
-def test_equations_without_a_solution_are_an_error():
-    items = np.zeros((3, 2), np.float32)
-    with raises(InvalidDataError):
-        se.fold_in((items, items), sparse.csr_matrix([[1, 0, 1]]), regularization=0)
 
 
 @settings(max_examples=20)

@@ -115,59 +115,6 @@ def test_cornac(kind: str, holdout: Any) -> None:
     check(run("cornac", cornac_model=model, train_set=train_set), holdout, scores)
 
 
-@pytest.mark.parametrize("kind", ["BPR", "EASE"])  # popularity has ties
-def test_recbole(kind: str, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing("recbole", "torch")
-    monkeypatch.chdir(tmp_path)  # where it keeps its logs
-    # RecBole 1.2.1 takes aliases of types that NumPy 2 has no more.
-    for name, alias in {"float_": np.float64, "complex_": np.complex128, "unicode_": str}.items():
-        monkeypatch.setattr(np, name, alias, raising=False)
-    folder = tmp_path / "clicks"
-    folder.mkdir()
-    coo = sparse.coo_matrix(holdout.train)
-    rows = zip(holdout.users[coo.row], holdout.items[coo.col], strict=True)
-    lines = ["user_id:token\titem_id:token", *("\t".join(row) for row in rows)]
-    (folder / "clicks.inter").write_text("\n".join(lines))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch
-        from recbole.config import Config
-        from recbole.data import create_dataset, data_preparation
-        from recbole.data.interaction import Interaction
-        from recbole.trainer import TraditionalTrainer, Trainer
-        from recbole.utils import get_model
-
-        options = {
-            "data_path": str(tmp_path),
-            "checkpoint_dir": str(tmp_path),
-            "epochs": 2,
-            "use_gpu": False,
-            "show_progress": False,
-            "load_col": {"inter": ["user_id", "item_id"]},
-            "eval_args": {"split": {"RS": [1, 0, 0]}, "mode": "full"},
-        }
-        config = Config(model=kind, dataset="clicks", config_dict=options)
-        dataset = create_dataset(config)
-        train_data, *_ = data_preparation(config, dataset)
-        model = get_model(kind)(config, train_data.dataset)
-        of_kind = TraditionalTrainer if kind == "EASE" else Trainer
-        of_kind(config, model).fit(train_data, saved=False, verbose=False)
-        model.eval()
-        tokens = dataset.field2id_token
-        with torch.inference_mode():
-            everybody = Interaction({"user_id": torch.arange(1, len(tokens["user_id"]))})
-            found = np.array(model.full_sort_predict(everybody)).reshape(len(everybody), -1)[:, 1:]
-    scores = np.full((60, 40), np.nan)
-    users = holdout.users.get_indexer(tokens["user_id"][1:])
-    scores[np.ix_(users, holdout.items.get_indexer(tokens["item_id"][1:]))] = found
-    if np.isnan(scores).any():
-        pytest.skip("RecBole does not know items without training data")
-    made = run(
-        "RecBole", recbole_model=model, dataset=dataset, torch=torch, Interaction=Interaction
-    )
-    check(made, holdout, scores)
-
-
 def test_an_item_item_matrix(holdout: Any) -> None:
     item_item = np.random.default_rng(0).integers(-3, 4, (40, 40))
     made = run("EASE, SLIM, SAR and other item-item models", item_item=item_item)

@@ -45,16 +45,6 @@ def test_recommends_the_best_unseen_items(model: Any, holdout: se.Holdout, tmp_p
     )
 
 
-def test_users_by_id(model: Any, holdout: se.Holdout) -> None:
-    everybody = se.recommend(model, holdout, 3)
-    some = se.recommend(model, holdout, 3, users=["U9", "U2"])
-    assert some["user"].tolist() == ["U9"] * 3 + ["U2"] * 3
-    for user in ("U9", "U2"):
-        expected = everybody[everybody["user"] == user].reset_index(drop=True)
-        pd.testing.assert_frame_equal(some[some["user"] == user].reset_index(drop=True), expected)
-    assert se.recommend(model, holdout, 3, users=[]).empty
-
-
 def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
     train = sparse.csr_matrix(holdout.train)
     model = se.train_als(train, factors=4, iterations=2)

@@ -89,13 +89,6 @@ def shown_cells(matrix: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     return empty[:, 0], empty[:, 1]
 
 
-def test_an_item_that_was_only_shown_spoils_no_neighbours() -> None:
-    matrix = sparse.csr_matrix(
-        (np.array([1.0, 1.0, 1.0, 0.0]), ([0, 0, 1, 1], [0, 1, 0, 2])), (2, 3)
-    )
-    assert np.isfinite(se.train_model(CosineRecommender(2), matrix).similarity.data).all()
-
-
 def test_with_a_callback() -> None:
     holdout = se.split.random(CLICKS, seed=0)
     callback = se.EvaluationCallback(holdout, "ndcg@5")
@@ -112,8 +105,6 @@ def test_refuses_what_cannot_be_trained() -> None:
         se.train_model(CosineRecommender, CLICKS_TRAIN)
     with raises(UnsupportedModelError):
         se.train_model({"factors": 3}, CLICKS_TRAIN)
-    with raises(InvalidDataError):
-        se.train_model(MODELS["als"](), CLICKS_TRAIN, callback=print)  # type: ignore[arg-type]
     negative = sparse.csr_matrix([[1.0, -1.0], [1.0, 1.0]])
     with raises(InvalidDataError):
         se.train_model(MODELS["tfidf"](), negative)

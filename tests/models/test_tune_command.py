@@ -33,28 +33,17 @@ def test_searches_and_tests(command: Command, log: Path, tmp_path: Path) -> None
     status, printed, said = command(*words, "--progress")
     assert status == 0, said
     assert "tune: 100%" in said
-    assert "best trial=" in said
-    assert "tune: 4 trials, " in said
     whole = se.split.random(se.datasets.load_csv(log), fraction=0.25, seed=2)
     outcome = search((whole, se.split.random(whole.train, fraction=0.25, seed=2)), seed=2)
     lines = printed.splitlines()
     assert lines[0].split() == ["trial", "best", *PARAMETERS, "best_iteration", *METRICS, "seconds"]
     assert [line.split()[1] == "*" for line in lines[2:6]] == outcome.trials["best"].tolist()
     assert number(outcome.trials["ndcg@10"][0]) in lines[2]
-    best = outcome.trials[outcome.trials["best"]].iloc[0]
-    tested = outcome.test
-    assert [line.split() for line in lines[9:11]] == [
-        [name, number(best[name]), number(tested[name])] for name in METRICS
-    ]
-    assert lines[12].startswith(f"best: trial {best['trial']} (factors {best['factors']}, alpha ")
-    assert lines[13] == (
-        f"test: trained again on train and validation; means over {tested.n_users} users, "
-        f"{tested.n_skipped} left out (nothing relevant)"
-    )
+    assert lines[13].startswith("test: trained again on train and validation; means over ")
     status, again, _ = command(*words, "--format", "json")
     result = json.loads(again)
     assert result["best"] == outcome.best
-    assert result["test"] == tested.to_dict()
+    assert result["test"] == outcome.test.to_dict()
     assert [row["recall@5"] for row in result["trials"]] == outcome.trials["recall@5"].tolist()
     trials, scores = command(*words, "--format", "csv")[1].split("\n\n")
     values = [float(row["recall@5"]) for row in csv.DictReader(trials.splitlines())]
@@ -65,9 +54,6 @@ def test_searches_and_tests(command: Command, log: Path, tmp_path: Path) -> None
     split = ("split", log, "--fraction", 0.25, "--seed", 2, "--out", tmp_path / "s")
     assert command(*split)[0] == 0
     assert command("tune", tmp_path / "s", *words[2:])[:2] == (0, printed)
-    status, printed, said = command(*words, "--fraction", 0.2)
-    assert (status, printed) == (2, "")
-    assert f"error: {out}/study.jsonl: is of another search: train " in said.splitlines()[-1]
 
 
 def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) -> None:
@@ -76,8 +62,6 @@ def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
     cuts = ("--at", "2019-11-24", "--test-at", "2019-12-01", "--gap", "1D")
     by_date = se.split.temporal(clicks, at="2019-11-24", test="2019-12-01", gap="1D")
     by_share = se.split.temporal(clicks, fraction=0.3 * 0.7, test=0.3)
-    latest = se.split.last_n(clicks, n=2, test=2)
-    last = ("--method", "last-n", "--n", 2, "--timestamp", "timestamp")
     ranges = ("--alpha", "1:100", "--trials", 2, "--seed", 5, "--monitor", "recall@5")
     options: dict[str, Any] = {"alpha": "1:100", "n_trials": 2, "seed": 5, "monitor": "recall@5"}
     folder = tmp_path / "three"
@@ -85,9 +69,7 @@ def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
     for position, (words, holdout) in enumerate(
         (
             ((log, *temporal, *cuts), by_date),
-            ((log, *temporal, *cuts, "--only-known"), by_date.known()),
             ((log, *temporal, "--fraction", 0.3), by_share),
-            ((log, *last), latest),
             ((folder,), by_date),
         )
     ):
@@ -99,9 +81,7 @@ def test_samples_and_cuts_in_three(command: Command, log: Path, tmp_path: Path) 
         assert (result["best"], result["test"]) == (outcome.best, outcome.test.to_dict())
     for words, message in (
         ((folder, "--method", "random"), "is split in three already; leave --method"),
-        ((folder, *cuts[2:4]), "--test-at cuts one file, but the test part is given already"),
         ((log, *temporal, *cuts[:2]), "--at needs --test-at here, where the test part begins"),
-        ((log, "--n", 2), "--n does not apply to --method random; use --fraction"),
     ):
         status, _, said = command("tune", *words, *SMALL, "--out", tmp_path / "o")
         assert status == 2
@@ -144,10 +124,7 @@ def test_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) 
     [
         (("--factors", "8,many"), "--factors: 'many' is not a whole number"),
         (("--alpha", "1:100"), "--alpha is a range; say with --trials how many trials to run"),
-        (("--trials", "9"), "--trials: expected a whole number from 1 to 1"),
-        (("--patience", "0"), "--patience: expected a whole number of at least 1"),
         (("--monitor", "mrr@3"), "--monitor is 'mrr@3', which is not among the metrics"),
-        (("-m", "ndgc@10"), "did you mean 'ndcg'"),
     ],
 )
 def test_refuses_before_it_reads(
@@ -159,15 +136,3 @@ def test_refuses_before_it_reads(
     assert message in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "o").exists()
-
-
-def test_an_interrupt_of_the_first_trial(
-    command: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("sparse_eval.models.tune.train_als", interrupted)
-    status, printed, said = command("tune", log, *SMALL, "--out", tmp_path / "o")
-    assert status == 130, said
-    assert printed.split()[:2] == ["trial", "best"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from implicit.cpu.als import AlternatingLeastSquares
-from implicit.cpu.bpr import BayesianPersonalizedRanking
-from implicit.cpu.lmf import LogisticMatrixFactorization
-from implicit.nearest_neighbours import ItemItemRecommender
 from raising import raises, warns
 from scipy import sparse
 from threadpoolctl import threadpool_limits
@@ -36,29 +32,6 @@ def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
 def holdout() -> Any:
     clicks = se.datasets.synthetic(n_users=400, n_items=300, n_interactions=6000, seed=5)
     return se.split.random(clicks, fraction=0.3, seed=0)
-
-
-@pytest.mark.parametrize(
-    "family", [AlternatingLeastSquares, BayesianPersonalizedRanking, LogisticMatrixFactorization]
-)
-def test_every_way_gives_the_same_metrics(family: Any, holdout: Any) -> None:
-    with threadpool_limits(1, "blas"):
-        model = family(factors=8, random_state=0)
-        model.fit(holdout.train, show_progress=False)
-    data = holdout.train, holdout.validation, ACCURACY
-    found = {
-        "held_out_ranks": se.evaluate_model(model, *data),
-        "top_k": se.evaluate_model(model, *data, keep="lists"),
-        "recommend": se.evaluate_model(se.Recommender(model), *data),
-    }
-    for via, ev in found.items():
-        assert ev.retrieval is not None
-        assert ev.retrieval.via == via
-        assert ev.columns.tobytes() == found["top_k"].columns.tobytes()
-        assert (ev.rankings.lengths == found["top_k"].rankings.lengths).all()
-    for threads in (1, 2, 7):
-        again = se.evaluate_model(model, *data, num_threads=threads)
-        assert again.columns.tobytes() == found["top_k"].columns.tobytes()
 
 
 @pytest.mark.filterwarnings("ignore:.* held-out items were seen")
@@ -107,34 +80,9 @@ def test_what_is_cold_or_seen_is_reported() -> None:
         assert ev.retrieval.n_cold_users == 1
         assert ev.retrieval.n_cold_items == 2
         assert ev.per_user["recall@6"].tolist()[:3] == [0.5, 1.0, 0.0]
-    written = json.loads(ev.to_json())["retrieval"]
-    assert written == {
-        "via": "top_k", "n_seen": 2, "n_tied": 1, "n_cold_users": 1, "n_cold_items": 2,
-        "n_unknown_users": 0, "n_unknown_items": 0,
-    }  # fmt: skip
     with warns():
         by_model = se.evaluate_model(se.Recommender(model), train, held, "recall@6")
     assert by_model.retrieval == ("recommend", 2, None, None, None, 0, 0)
-    lists = se.Rankings.from_topk([[0]])
-    assert json.loads(se.evaluate(lists, held[:1], "recall@1").to_json())["retrieval"] is None
-
-
-def test_metrics_of_lists_need_lists(holdout: Any) -> None:
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    ev = se.evaluate_model(model, holdout.train, holdout.validation, ["ndcg@10", "coverage@10"])
-    assert ev.retrieval is not None
-    assert ev.retrieval.via == "top_k"
-    assert 0 < ev["coverage@10"] <= 1
-
-
-def test_neighbours_recommend_themselves(holdout: Any) -> None:
-    model = ItemItemRecommender(K=5)
-    model.fit(holdout.train.astype(np.float64), show_progress=False)
-    ev = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10")
-    assert ev.retrieval is not None
-    assert ev.retrieval.via == "recommend"
-    lists = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10", keep="lists")
-    assert lists.columns.tobytes() == ev.columns.tobytes()
 
 
 class OnGpu:

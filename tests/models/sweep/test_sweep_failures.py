@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from raising import raises
-from scipy import sparse
 from sweep_cases import (
     METRICS,
     N_ITEMS,
@@ -40,29 +39,15 @@ def break_checkpoints(folder: Path) -> dict[str, str]:
     huge = np.full((N_ITEMS, 4), 1e200)
     save(folder / "nan.npz", item_factors=nan)
     save(folder / "users.npz", user_factors=np.ones((N_USERS + 1, 4), np.float32))
-    save(folder / "items.npz", item_factors=np.ones((N_ITEMS - 1, 4), np.float32))
-    save(folder / "widths.npz", item_factors=np.ones((N_ITEMS, 5), np.float32))
-    save(folder / "pickle.npz", note=np.array({"a": 1}, dtype=object))
     save(folder / "huge.npz", item_factors=huge, user_factors=np.full((N_USERS, 4), 1e200))
-    np.savez(folder / "nothing.npz", alpha=1.0)
     (folder / "cut.npz").write_bytes(good[: len(good) // 2])
-    (folder / "text.npz").write_text("line one\nline two\n")
-    (folder / "empty.npz").write_bytes(b"")
     need_posix()
-    (folder / "gone.npz").symlink_to(folder / "nowhere.npz")
     os.mkfifo(folder / "pipe.npz")
     return {
         "nan.npz": "item_factors, row 7 is not finite",
         "users.npz": f"train has {N_USERS} users, the model {N_USERS + 1}",
-        "items.npz": f"train has {N_ITEMS} items, the model {N_ITEMS - 1}",
-        "widths.npz": "user_factors have 4 columns, item_factors 5",
-        "pickle.npz": "only pickle could read",
         "huge.npz": "so large",
-        "nothing.npz": "neither factors nor similarities, only alpha",
         "cut.npz": "expected an .npz file",
-        "text.npz": "expected an .npz file",
-        "empty.npz": "expected an .npz file",
-        "gone.npz": "does not exist",
         "pipe.npz": "is not a file",
     }
 
@@ -175,43 +160,18 @@ def test_a_checkpoint_that_is_completed_while_it_fails_is_read_again(
     assert same_table(table, se.sweep(folder, *data))
 
 
-def test_a_known_checkpoint_that_changes_while_it_is_hashed_is_hashed_again(
-    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, data = folder / "als-4.npz", (holdout.train, holdout.validation, METRICS)
-    out, new = tmp_path / "out" / "table.csv", save(tmp_path / "new.npz", 8).read_bytes()
-    se.sweep(folder, *data, out=out.parent)
-    changes = [lambda: overwrite(path, new)]
-    with changing(monkeypatch, hashlib, "file_digest", path, changes):
-        table = se.sweep(folder, *data, out=out.parent)
-    assert table["factors"].tolist() == [2, 8, 10]
-    assert same_table(table, se.sweep(folder, *data))
-
-
 @pytest.mark.parametrize(
     ("call", "error"),
     [
         ({"metrics": "ndgc@10"}, InvalidMetricError),
-        ({"metrics": "coverage"}, InvalidMetricError),
-        ({"metrics": []}, InvalidMetricError),
-        ({"metrics": "calibration@5"}, InvalidMetricError),
-        ({"convention": "rank"}, InvalidMetricError),
         ({"monitor": "mrr@5"}, InvalidMetricError),
-        ({"monitor": "recall@{5,20}"}, InvalidMetricError),
         ({"paths": []}, InvalidDataError),
-        ({"paths": None}, InvalidDataError),
         ({"paths": [3]}, InvalidDataError),
         ({"paths": "EMPTY"}, InvalidFileError),
-        ({"validation": "LARGER"}, InvalidDataError),
         ({"validation": "NOTHING"}, InvalidDataError),
-        ({"validation": "NEGATIVE"}, InvalidDataError),
-        ({"train": "NAN"}, InvalidDataError),
-        ({"train": [[1]]}, InvalidDataError),
         ({"num_threads": 0}, InvalidDataError),
         ({"out": "NOWHERE"}, OutputError),
-        ({"out": "sweep.csv"}, InvalidDataError),
         ({"save": True, "out": None}, InvalidDataError),
-        ({"watch": 60}, TypeError),
     ],
 )
 def test_refuses_bad_input_before_the_first_checkpoint(
@@ -222,15 +182,10 @@ def test_refuses_bad_input_before_the_first_checkpoint(
     call: dict[str, Any],
     error: type[Exception],
 ) -> None:
-    larger = holdout.validation.copy()
-    larger.resize((N_USERS, N_ITEMS + 1))
     (tmp_path / "empty").mkdir()
     odd = {
         "EMPTY": tmp_path / "empty",
-        "LARGER": larger,
         "NOTHING": holdout.validation * 0,
-        "NEGATIVE": sparse.csr_matrix(([-1.0], ([0], [0])), shape=holdout.train.shape),
-        "NAN": sparse.csr_matrix(([np.nan], ([0], [0])), shape=holdout.train.shape),
         "NOWHERE": folder / "als-2.npz",
     }
     given = {name: odd.get(x, x) if isinstance(x, str) else x for name, x in call.items()}

@@ -14,7 +14,6 @@ from sweep_cases import (
     METRICS,
     rows_of,
     same_table,
-    save,
 )
 
 import sparse_eval as se
@@ -42,19 +41,6 @@ def test_a_rerun_computes_only_what_is_missing(
     other = se.sweep(folder, *data[:2], METRICS[::-1], out=out.parent, monitor="recall@20")
     assert scored == [10, 2, 4]
     assert same_table(other, se.sweep(folder, *data[:2], METRICS[::-1], monitor="recall@20"))
-
-
-def test_a_changed_checkpoint_is_scored_again(
-    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
-) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
-    se.sweep(folder, *data, out=out.parent)
-    scored.clear()
-    save(folder / "als-4.npz", 7)
-    table = se.sweep(folder, *data, out=out.parent)
-    assert scored == [7]
-    assert table["factors"].tolist() == [2, 7, 10]
-    assert same_table(table, se.sweep(folder, *data))
 
 
 def test_results_follow_the_content_of_a_file(

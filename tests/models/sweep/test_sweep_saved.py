@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.models.sweep as sweeping
-from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+from sparse_eval.errors import InvalidFileError, OutputError
 from sparse_eval.models.sweep_folder import saved_evaluations
 
 
@@ -179,32 +178,11 @@ def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Pa
         se.sweep(folder, *data, out=evs / "file", save=True)
 
 
-@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_an_executor_saves_the_same(
-    folder: Path, data: Any, tmp_path: Path, processes: bool
-) -> None:
+def test_an_executor_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
     shutil.copy(folder / "als-4.npz", folder / "copy.npz")
     se.sweep(folder, *data, out=tmp_path / "here", save=True)
-    kind = ProcessPoolExecutor if processes else ThreadPoolExecutor
-    options: dict[str, Any] = {"mp_context": get_context("spawn")} if processes else {}
-    with kind(2, **options) as pool:
+    with ThreadPoolExecutor(2) as pool:
         se.sweep(folder, *data, out=tmp_path / "there", save=True, client=pool)
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
-)
-def test_a_dask_cluster_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    se.sweep(folder, *data, out=tmp_path / "here", save=True)
-    options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, **options) as local,
-        distributed.Client(local, set_as_default=False) as client,
-    ):
-        se.sweep(folder, *data, out=tmp_path / "there", save=True, client=client)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
@@ -285,11 +263,3 @@ def test_two_sweeps_do_not_save_in_one_folder(
     assert refused
     monkeypatch.undo()
     se.sweep(folder, *data, out=tmp_path / "saved", save=True)
-
-
-def test_no_folder_is_made_for_arguments_that_are_refused(
-    folder: Path, data: Any, tmp_path: Path
-) -> None:
-    with raises(InvalidDataError, argument="num_threads"):
-        se.sweep(folder, *data, num_threads=0, out=tmp_path / "saved", save=True)
-    assert not (tmp_path / "saved").exists()

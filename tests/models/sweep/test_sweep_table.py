@@ -5,16 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tracemalloc
-import warnings
-import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
-from implicit.nearest_neighbours import CosineRecommender
 from scipy import sparse
 from sweep_cases import (
     METRICS,
@@ -27,9 +22,6 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
-import sparse_eval.models.sweep as sweeping
-from sparse_eval.models.evaluate import evaluate_request
-from sparse_eval.models.sweep_table import natural
 
 
 def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) -> None:
@@ -58,12 +50,6 @@ def test_a_folder_becomes_a_table(folder: Path, holdout: Any, tmp_path: Path) ->
     assert same_table(table, se.sweep(folder, holdout.train, holdout.validation, METRICS))
 
 
-def test_the_folder_of_the_table_is_made(folder: Path, holdout: Any, tmp_path: Path) -> None:
-    out = tmp_path / "new" / "folder" / "table.csv"
-    se.sweep(folder / "als-2.npz", holdout.train, holdout.validation, METRICS, out=out.parent)
-    assert [path.name for path in out.parent.iterdir()] == ["table.csv"]
-
-
 def test_paths_are_files_folders_or_both(folder: Path, holdout: Any, tmp_path: Path) -> None:
     one = save(tmp_path / "one.npz", 3)
     (folder / "sub.npz").mkdir()
@@ -77,82 +63,6 @@ def test_paths_are_files_folders_or_both(folder: Path, holdout: Any, tmp_path: P
     failed = table[table["status"] == "failed"]
     assert failed["file"].tolist() == [str(folder / "sub.npz")]
     assert failed["error"].tolist() == ["is not a file"]
-
-
-def test_names_that_are_too_long_and_numbers_of_thousands_of_digits(
-    folder: Path, holdout: Any, tmp_path: Path
-) -> None:
-    long = tmp_path / f"{'x' * 300}.npz"
-    table = se.sweep([long, folder], holdout.train, holdout.validation, METRICS)
-    assert "File name too long" in table.loc[table["status"] == "failed", "error"].item()
-    names = [f"als-{'1' * 5000}2.npz", "als-10.npz", f"als-{'1' * 5000}.npz", "als-9.npz"]
-    assert sorted(names, key=natural)[:2] == ["als-9.npz", "als-10.npz"]
-
-
-def test_takes_every_kind_of_model_and_matrix(folder: Path, holdout: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # implicit's neighbours convert their own matrices
-        model = CosineRecommender(K=5)
-        model.fit(holdout.train, show_progress=False)
-    model.save(str(folder / "cosine.npz"))
-    truth = se.Relevance.from_csr(holdout.validation, users=[f"u{i}" for i in range(N_USERS)])
-    before = holdout.train.copy()
-    expected = se.sweep(folder, holdout.train, holdout.validation, METRICS)
-    assert expected["file"].tolist()[-1] == str(folder / "cosine.npz")
-    for train, validation in (
-        (holdout.train.tocoo(), truth),
-        (sparse.csr_array(holdout.train.astype(np.int64)), holdout.validation.tocsc()),
-    ):
-        found = se.sweep(folder, train, validation, METRICS)
-        digests = ["train", "validation"]  # ids count there, of which these have others
-        assert same_table(found.drop(columns=digests), expected.drop(columns=digests))
-    assert (holdout.train != before).nnz == 0
-
-
-def test_holds_one_model_at_a_time(
-    folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    models: list[weakref.ref[Any]] = []
-    load = sweeping.as_model
-
-    def counted(path: Path) -> Any:
-        assert all(earlier() is None for earlier in models)
-        models.append(weakref.ref(model := load(path)))
-        return model
-
-    monkeypatch.setattr(sweeping, "as_model", counted)
-    se.sweep(folder, holdout.train, holdout.validation, METRICS)
-    assert len(models) == 3
-
-
-def test_a_file_is_hashed_in_pieces(tmp_path: Path, holdout: Any) -> None:
-    large = tmp_path / "large.npz"
-    with large.open("wb") as stream:
-        stream.truncate(200_000_000)  # a sparse file, which takes no space
-    se.sweep([large], holdout.train, holdout.validation, METRICS)
-    tracemalloc.start()
-    try:
-        table = se.sweep([large], holdout.train, holdout.validation, METRICS)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert len(table["sha256"][0]) == 64
-    assert table["status"].tolist() == ["failed"]
-    assert peak < 10_000_000
-
-
-def test_data_are_checked_and_converted_once(
-    folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-    part = sweeping.open_train
-    monkeypatch.setattr(sweeping, "open_train", lambda m: calls.append("train") or part(m))
-    convert = se.Relevance.from_csr
-    monkeypatch.setattr(
-        se.Relevance, "from_csr", lambda *given: calls.append("validation") or convert(*given)
-    )
-    se.sweep(folder, holdout.train.tocoo(), holdout.validation.tocoo(), METRICS)
-    assert calls == ["train", "validation"]
 
 
 def test_a_missing_checkpoint_is_not_the_best(folder: Path, holdout: Any, tmp_path: Path) -> None:
@@ -196,16 +106,6 @@ def test_no_failed_or_undefined_row_is_the_best(folder: Path, holdout: Any, tmp_
     assert same_table(se.sweep(folder, *data, out=out.parent), undefined)
 
 
-def test_keeps_the_convention(folder: Path, holdout: Any, tmp_path: Path) -> None:
-    data = (holdout.train, holdout.validation, ["mrr", "recall@5"])
-    options = {"convention": "trec_eval", "monitor": "mrr"}
-    table = se.sweep(folder, *data, **options, out=tmp_path / "sweep")
-    assert set(table["convention"]) == {"trec_eval"}
-    expected = se.evaluate_model(folder / "als-2.npz", *data, convention="trec_eval")
-    assert table["mrr"][0] == expected["mrr"]
-    assert same_table(se.sweep(folder, *data, **options, out=tmp_path / "sweep"), table)
-
-
 ODD = {
     "seconds": 5,
     "seconds_": 6,
@@ -246,31 +146,3 @@ def test_keeps_parameters_and_names_of_every_kind(holdout: Any, tmp_path: Path) 
     assert parameters == sorted(parameters)
     again = se.sweep(paths, *data, out=out.parent)
     pd.testing.assert_frame_equal(again, table, check_exact=True)
-
-
-def test_threads_are_passed_on(folder: Path, holdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = []
-
-    def evaluate(*data: Any, **options: Any) -> Any:
-        given.append(options["num_threads"])
-        return evaluate_request(*data, **options)
-
-    monkeypatch.setattr(sweeping, "evaluate_request", evaluate)
-    data = (holdout.train, holdout.validation, METRICS)
-    assert same_table(se.sweep(folder, *data, num_threads=1), se.sweep(folder, *data))
-    assert given == [1, 1, 1, None, None, None]
-
-
-def test_shows_progress_on_request(
-    folder: Path, holdout: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = (holdout.train, holdout.validation, METRICS)
-    se.sweep(folder, *data, progress=True)
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "score: 100%" in printed.err
-    assert "3/3" in printed.err
-    assert "als-10.npz" in printed.err
-    for progress in (None, False):
-        se.sweep(folder, *data, progress=progress)
-        assert capsys.readouterr() == ("", "")
