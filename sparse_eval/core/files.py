@@ -231,6 +231,8 @@ def _cannot_write(target: Path, error: OSError) -> OutputError:
 def make_folder(path: PathLike) -> Path:
     """Return `path` as a folder that exists and can be written to, or raise `OutputError`."""
     folder = as_path(path)
+    if folder.parts[:1] == ("~",) and not Path("~").exists():
+        raise OutputError(f"{shown(folder)}: only shells expand ~; write the path", path=folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

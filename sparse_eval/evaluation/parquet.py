@@ -8,6 +8,7 @@ own, by a hash of the user.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from bisect import bisect_left
 from collections import deque
@@ -455,6 +456,14 @@ class ParquetSource:
                 f"{self.total:,} rows in no order of the users would be dealt out to {n_files:,} "
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
+            )
+        n_bytes = sum(file.stat().st_size for table in self.tables for file in table.files)
+        free = shutil.disk_usage(folder).free
+        if free < 4 * n_bytes:
+            raise OutputError(
+                f"{folder.parent}: {free:,} bytes are free, and dealing out rows that are in no "
+                f"order of the users may take {4 * n_bytes:,}; sort the tables by "
+                f"{self.columns.recs[0]!r}, or name another folder for temporary files in TMPDIR"
             )
         counts = np.zeros(n_files, np.int64)
         paths = []

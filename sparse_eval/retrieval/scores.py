@@ -15,6 +15,7 @@ from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..inputs.npy import release
+from ..inputs.scores import check_exact
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
 from ..kernels.structures import HeldOut, Lists, Seen
 from .ranker import Ranker, Report
@@ -174,6 +175,8 @@ class FunctionScores:
                 raise InvalidDataError(
                     f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
                 )
+            if scores.dtype.kind != "f":
+                check_exact(scores)
             return np.array(scores, np.float64, order="C")
 
 
