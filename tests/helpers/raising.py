@@ -37,6 +37,7 @@ _PLACEHOLDERS = [
     (rf"{re.escape(tempfile.gettempdir())}/(tmp\w+|[\w-]*\w{{8}}\b)", "<tmp>"),
     (re.escape(str(_PROJECT)), "<project>"),
     (r"0x[0-9a-f]{6,}", "0x…"),
+    (r"\bkernels_\w+", "kernels_<digest>"),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
     (r"worker \S+ \(process \d+\)", "worker <host> (process <pid>)"),
     (rf"(?<![\d.]){re.escape(version('sparse_eval'))}(?![\d.])", "<version>"),
