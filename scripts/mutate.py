@@ -4,7 +4,8 @@
 Each mutation replaces a piece of text of the package, in a copy of the repository, and runs the
 tests that should fail. Its result is `caught` if one fails, `survived` if all pass, `timeout` if
 they take too long, `error` if they cannot be run, and `gone` if the text is no longer in the
-package. Tests marked slow or long are left out, and mutated kernels run as Python.
+package. Tests marked slow or long are left out, and mutated kernels run as Python. What survives is
+tried with the stored numbers of tests/net, too, unless it is a kernel.
 Exits with 1 if a mutation that was caught according to the file is not caught any more.
 """
 
@@ -41,7 +42,8 @@ PRELOADED = implicit, np, pd, scipy.stats, typer.testing
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests/mutations.toml"
 COPIED = ("sparse_eval", "tests", "data", "docs", "README.md", "pyproject.toml")
-PYTEST = ("-xq", "--assert=plain", "-pno:cacheprovider", "-m", "not slow and not long")
+PYTEST = ("-xq", "--assert=plain", "-pno:cacheprovider", "-m")
+FAST = "not slow and not long"
 
 
 class Mutation(NamedTuple):
@@ -107,9 +109,11 @@ class Copy:
         status = 70
         try:
             if (by := self.mutation.result.removeprefix("caught by ")) != self.mutation.result:
-                status = pytest.main([*PYTEST, by])  # the test that noticed it last time
+                status = pytest.main([*PYTEST, FAST, by])  # the test that noticed it last time
             if status != 1:
-                status = pytest.main([*PYTEST, *tests])
+                status = pytest.main([*PYTEST, FAST, *tests])
+            if not status and "NUMBA_DISABLE_JIT" not in os.environ:
+                status = pytest.main([*PYTEST, "not long", "tests/net"])
         except BaseException:  # noqa: BLE001 - this process ends here
             traceback.print_exc()
         sys.stdout.flush()
