@@ -183,7 +183,7 @@ def missing_column(name: Hashable, columns: Iterable[Hashable]) -> str:
 
 def column_of(df: pd.DataFrame, name: Hashable) -> Column:
     """Return a column of a frame, or raise if there are none or several of this name."""
-    if name not in df.columns:
+    if not isinstance(name, Hashable) or name not in df.columns:
         raise InvalidDataError(missing_column(name, df.columns))
     n_columns = np.count_nonzero(df.columns == name)
     if n_columns > 1:

@@ -20,7 +20,12 @@ MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)
 
 def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Return the numbers of users and items, or raise `InvalidDataError`."""
-    n_users, n_items = shape
+    try:
+        n_users, n_items = shape
+    except (TypeError, ValueError):
+        raise InvalidDataError(
+            f"shape is {shape!r}; expected (number of users, number of items)"
+        ) from None
     return check_whole("shape[0]", n_users, 0), check_whole("shape[1]", n_items, 0, MAX_ITEMS)
 
 

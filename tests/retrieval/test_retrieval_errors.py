@@ -122,7 +122,6 @@ def test_refuses_factors_whose_scores_could_overflow(
         {"num_threads": 0},
         {"num_threads": 1.5},
         {"num_threads": True},
-        {"progress": "yes"},
     ],
 )  # fmt: skip
 def test_refuses_inputs(plain: Case, of: str, change: dict[str, Any]) -> None:
