@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -325,3 +326,22 @@ def test_users_of_other_labels_have_the_same_relevant_items() -> None:
     # Rows without labels are matched by number, where other items are relevant.
     with raises(InvalidDataError):
         make(1, held_out=held_out[shift[0]]).compare(make(2, held_out=held_out[shift[1]]))
+
+
+def test_a_model_is_better_by_the_corrected_p_value(three: dict[str, se.Evaluation]) -> None:
+    table = se.compare(three).table
+    raised = table[table["p_corrected"] > table["p"]].iloc[0]
+    level = 1 - (raised["p"] + raised["p_corrected"]) / 2
+    again = se.compare(three, level=level)
+    assert row(again, raised["metric"], raised["a"], raised["b"])["better"] == ""
+
+
+def test_values_that_one_side_lacks_are_left_out() -> None:
+    a, b = np.array([1.0, math.nan, 3.0, 2.0]), np.array([0.0, 1.0, math.nan, 0.5])
+    compared = compare_values(a, b, "t", 0.95)
+    assert (compared["difference"], compared["n_users"]) == (1.25, 2)
+
+
+def test_notes_are_escaped_on_a_page(three: dict[str, se.Evaluation]) -> None:
+    noted = replace(se.compare(three), notes=("<b>bold</b>",))
+    assert "<p>note: &lt;b&gt;bold&lt;/b&gt;</p>" in noted._repr_html_()
