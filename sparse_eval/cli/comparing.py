@@ -74,6 +74,12 @@ class SavedResults(NamedTuple):
     left_out: dict[str, str]
 
     @property
+    def first(self) -> Evaluation | CrossValidation:
+        """The first evaluation, or the cross-validation."""
+        results = self.evaluations
+        return next(iter(results.values())) if isinstance(results, dict) else results
+
+    @property
     def n_results(self) -> int:
         """The number of evaluations, or of the models of the cross-validation."""
         results = self.evaluations
@@ -103,9 +109,8 @@ def compare(
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
     metrics = _metrics(metric, saved)
-    first = _first(saved)
-    convention = first.request.convention.name
-    tolerances = parse_tolerances(tolerance, metrics or first.names, convention)
+    convention = saved.first.request.convention.name
+    tolerances = parse_tolerances(tolerance, metrics or saved.first.names, convention)
     compared = compare_evaluations(
         saved.evaluations,
         metrics,
@@ -176,24 +181,16 @@ def report(
     _fail_if_left_out(saved)
 
 
-def _first(saved: SavedResults) -> Evaluation | CrossValidation:
-    results = saved.evaluations
-    return next(iter(results.values())) if isinstance(results, dict) else results
-
-
 def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
     """Return the names of metrics in the results; None for all."""
-    from ..metrics import convention_named, parse_metrics
+    from ..metrics import parse_metrics
 
-    first = _first(saved)
-    convention = first.request.convention.name
-    rules = convention_named(None if convention == "standard" else convention)
+    options = saved.first.request.convention.options
     names: list[str] = []
     for word in words:
-        if word in first.names:  # also if the metric is not registered here
-            names.append(word)
-        else:
-            names += map(str, parse_metrics(word, rules.options))
+        # A metric of the results may not be registered here.
+        known = word in saved.first.names
+        names += [word] if known else map(str, parse_metrics(word, options))
     return names or None
 
 

@@ -76,16 +76,11 @@ class Bound(NamedTuple):
     def fault(self, value: float) -> str:
         """Return what is wrong with a value, or nothing."""
         higher = self.metric.definition.higher_is_better
-        if math.isnan(value):
-            return f"{self.metric} is not defined, and has to be {self._allowed}"
-        if value < self.worst if higher else value > self.worst:
-            return f"{self.metric} is {number(value)}, and has to be {self._allowed}"
-        return ""
-
-    @property
-    def _allowed(self) -> str:
-        least = "least" if self.metric.definition.higher_is_better else "most"
-        return f"at {least} {self.worst:g}"
+        if value >= self.worst if higher else value <= self.worst:
+            return ""
+        found = "not defined" if math.isnan(value) else number(value)
+        least = "least" if higher else "most"
+        return f"{self.metric} is {found}, and has to be at {least} {self.worst:g}"
 
 
 def parse_bounds(
@@ -100,8 +95,11 @@ def parse_bounds(
     bounds = []
     for word in words:
         name, _, text = word.rpartition("=")
-        worst = _number(text)
-        if not name or math.isnan(worst):
+        try:
+            worst = float(text)
+        except ValueError:
+            worst = math.nan
+        if not name or not math.isfinite(worst):
             raise InvalidMetricError(
                 f"{option} is {word!r}; expected a metric and a number, as ndcg@10=0.15"
             )
@@ -152,18 +150,9 @@ def losses(compared: Comparison, tolerances: Mapping[str, float] | None = None) 
     return [
         f"than {row['better']} by {row['metric']}"
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
-        + f" ({number(abs(row['difference']))}, p = "
-        f"{row['p_corrected']:.2g})"
+        + f" ({number(abs(row['difference']))}, p = {row['p_corrected']:.2g})"
         for row in compared.table.to_dict("records")
         if last in (row["a"], row["b"])
         and row["better"] not in ("", last)
         and abs(row["difference"]) > tolerated.get(row["metric"], 0.0)
     ]
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan

@@ -111,6 +111,8 @@ def score(
     With --fail-under the checkpoint, or the best of several, has to be good enough, even if others
     could not be scored.
     """
+    from ..metrics.protocol import Protocol
+
     check_safe_csv(safe_csv, format)
     metric = check_metrics(metric, convention)
     bounds = parse_bounds(fail_under, metric, convention)
@@ -131,12 +133,10 @@ def score(
     recording = Recording.begin(history, prometheus)
     holdout = _load_holdout(split, train, validation, loading)
     among = load_candidates(candidates, loading)
+    protocol = Protocol(
+        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
+    )
     if several:
-        from ..metrics.protocol import Protocol
-
-        protocol = Protocol(
-            metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
-        )
         options: dict[str, Any] = {"monitor": monitor, "candidates": among}
         options |= {"progress": progress, "safe_csv": safe_csv}
         table = _sweep(paths, holdout, protocol, out, format, scheduler, recording, **options)
@@ -147,18 +147,8 @@ def score(
         if n_failed > max_failed:
             raise typer.Exit(1)
     else:
-        ev = score_model(
-            paths[0],
-            holdout,
-            metric,
-            progress,
-            convention,
-            out is not None,
-            scheduler,
-            candidates=among,
-            allow_seen=allow_seen,
-            judged_only=judged_only,
-        )
+        lists = out is not None
+        ev = score_model(paths[0], holdout, protocol, progress, lists, scheduler, among)
         about = _about(paths[0])
         print_evaluation(command, ev, format, out, checkpoint=about)
         name = escaped(paths[0].stem)
@@ -304,15 +294,11 @@ def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str
 def score_model(
     model: Any,
     holdout: Holdout,
-    metric: list[str],
+    protocol: Protocol,
     progress: bool | None,
-    convention: str | None = None,
-    lists: bool = False,
+    lists: bool,
     scheduler: str | None = None,
-    *,
     candidates: Any = None,
-    allow_seen: bool = False,
-    judged_only: bool = False,
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
@@ -320,14 +306,10 @@ def score_model(
     keep whole lists where ranks would do, up to the largest cut-off.
     """
     from ..inputs.relevance import Relevance
-    from ..metrics.protocol import Protocol
     from ..models.evaluate import evaluate_request, parse_cut_request
     from ..models.inputs import training_part
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    protocol = Protocol(
-        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
-    )
     inputs = {} if candidates is None else {"candidates": candidates}
     request = parse_cut_request(protocol, {"train", *inputs})
     with step("recommend and score") as note, warnings_in_a_line():
@@ -365,7 +347,7 @@ def _about(checkpoint: Path) -> dict[str, JSONValue]:
     with checkpoint.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     parameters = read_checkpoint(checkpoint).parameters
-    about: dict[str, JSONValue] = {name: plain(value) for name, value in parameters.items()}
+    about = {name: plain(value) for name, value in parameters.items()}
     return about | {"file": str(checkpoint), "sha256": digest}
 
 
