@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv
 from .echo import echo
-from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
+from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_bounds
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
@@ -110,7 +111,10 @@ def compare(
         raise InvalidDataError("there is only one result; name two or more to compare")
     metrics = _metrics(metric, saved)
     convention = saved.first.request.convention.name
-    tolerances = parse_tolerances(tolerance, metrics or saved.first.names, convention)
+    losses = parse_bounds(tolerance, metrics or saved.first.names, convention, "--tolerance")
+    tolerances = {
+        str(metric): check_number(f"--tolerance {metric}", loss, 0) for metric, loss in losses
+    }
     compared = compare_evaluations(
         saved.evaluations,
         metrics,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..core.arguments import check_number
 from ..core.formatting import number
 from ..errors import InvalidMetricError
 from ..metrics import convention_named, parse_metrics
@@ -121,16 +120,6 @@ def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], wha
     if faults:
         echo(f"{what} is not good enough: {'; '.join(faults)}", err=True)
         raise typer.Exit(NOT_GOOD_ENOUGH)
-
-
-def parse_tolerances(
-    words: Sequence[str], metrics: Sequence[str], convention: str | None
-) -> dict[str, float]:
-    """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics compared."""
-    bounds = parse_bounds(words, metrics, convention, "--tolerance")
-    for metric, loss in bounds:
-        check_number(f"--tolerance {metric}", loss, 0)
-    return {str(metric): loss for metric, loss in bounds}
 
 
 def fail_if_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None:

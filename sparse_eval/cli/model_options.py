@@ -90,11 +90,6 @@ class Hyperparameters(NamedTuple):
         typer.Option(help="bm25: how much popularity counts, 0 to 1.", show_default="0.75"),
     ] = None
 
-    @property
-    def in_iterations(self) -> bool:
-        """Whether the model is trained in iterations."""
-        return "iterations" in _FAMILIES[self.model][1]
-
     def settings(self) -> dict[str, Any]:
         """Return the values of the options that the model has.
 

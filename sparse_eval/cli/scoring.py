@@ -111,6 +111,7 @@ def score(
     With --fail-under the checkpoint, or the best of several, has to be good enough, even if others
     could not be scored.
     """
+    from ..datasets.split import Holdout
     from ..metrics.protocol import Protocol
 
     check_safe_csv(safe_csv, format)
@@ -131,7 +132,12 @@ def score(
     if out is not None:
         make_folder(out)
     recording = Recording.begin(history, prometheus)
-    holdout = _load_holdout(split, train, validation, loading)
+    if split is not None and train is None and validation is None:
+        holdout = Holdout.load(split)
+    elif split is None and train is not None and validation is not None:
+        holdout = holdout_of(*load_parts(train, validation, loading))
+    else:
+        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
     among = load_candidates(candidates, loading)
     protocol = Protocol(
         metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
@@ -328,18 +334,6 @@ def score_model(
     return ev
 
 
-def _load_holdout(
-    split: Path | None, train: Path | None, validation: Path | None, loading: Loading
-) -> Holdout:
-    from ..datasets.split import Holdout
-
-    if split is not None and train is None and validation is None:
-        return Holdout.load(split)
-    if split is None and train is not None and validation is not None:
-        return holdout_of(*load_parts(train, validation, loading))
-    raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
-
-
 def _about(checkpoint: Path) -> dict[str, JSONValue]:
     """Return what identifies a checkpoint: file, SHA-256 and hyperparameters."""
     from ..models.checkpoints import read_checkpoint
@@ -405,7 +399,17 @@ def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int
 
 
 def _print_sweep(table: pd.DataFrame, format: Format, safe_csv: bool) -> None:
-    shown = _narrow(table) if format in (Format.table, Format.markdown) else table
+    """Print a sweep; for people, without provenance and parameters that all checkpoints share."""
+    shown = table
+    if format in (Format.table, Format.markdown):
+        columns = list(table.columns)
+        scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
+        parameters = columns[columns.index("sparse_eval") + 1 :]
+        differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
+        errors = ["error"] if (table["status"] == "failed").any() else []
+        shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
+        shown["best"] = ["*" if best else "" for best in table["best"]]
+        shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
     print_table(shown.astype(object).where(shown.notna(), None), format, safe_csv)
 
 
@@ -421,16 +425,3 @@ def _best(
     names = map(str, parse_metrics(metric, convention_named(convention).options))
     first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
     return str(best["file"].iloc[0]), dict(zip(names, best.iloc[0, first:], strict=False))
-
-
-def _narrow(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table without provenance, and without parameters that all checkpoints share."""
-    columns = list(table.columns)
-    scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
-    parameters = columns[columns.index("sparse_eval") + 1 :]
-    differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
-    errors = ["error"] if (table["status"] == "failed").any() else []
-    shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
-    shown["best"] = ["*" if best else "" for best in table["best"]]
-    shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
-    return shown

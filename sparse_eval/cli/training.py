@@ -17,10 +17,8 @@ from .model_options import Hyperparameters
 from .options import (
     METRICS,
     AllowSeen,
-    FactorCount,
     Filtering,
     Format,
-    Iterations,
     JudgedOnly,
     Loading,
     Method,
@@ -50,8 +48,8 @@ def demo(
     command: typer.Context,
     users: Annotated[int, typer.Option(help="Number of synthetic users.")] = 50_000,
     items: Annotated[int, typer.Option(help="Number of synthetic items.")] = 51_277,
-    factors: FactorCount = 64,
-    iterations: Iterations = 15,
+    factors: Annotated[int, typer.Option(help="ALS: number of latent factors.")] = 64,
+    iterations: Annotated[int, typer.Option(help="ALS: number of iterations.")] = 15,
     seed: Seed = 0,
     metric: Metrics = [METRICS],
     progress: Progress = None,
@@ -214,7 +212,7 @@ def train(
 
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
-    model.settings()  # refuses what does not apply, before data are read
+    settings = model.settings()  # refuses what does not apply, before data are read
     given = {
         "--validation": validation,
         "--metric": metric,
@@ -223,7 +221,7 @@ def train(
         "--keep-best": keep_best,
     }
     evaluating = [name for name, value in given.items() if value]
-    if evaluating and not model.in_iterations:
+    if evaluating and "iterations" not in settings:
         raise InvalidDataError(
             f"{evaluating[0]} is for models that are trained in iterations, and {model.model} is "
             "not; leave it out, and evaluate with: sparse-eval score"
