@@ -222,8 +222,7 @@ def _load(words: list[str]) -> SavedResults:
             if (path / MANIFEST).exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
-                        f"{word} is a cross-validation, whose models are compared with each other "
-                        "only; give it alone, and without a name"
+                        f"{word} is a cross-validation; give it alone, and without a name"
                     )
                 cv = CrossValidation.load(path)
                 note(counted(len(cv.models), "model"))
@@ -235,8 +234,7 @@ def _load(words: list[str]) -> SavedResults:
             inside = sorted(path.glob(f"*/{SUMMARY}"))
             if not inside:
                 raise InvalidFileError(
-                    f"contains no results: neither {SUMMARY} nor folders with one; score each "
-                    "model with an --out of its own, or save it with Evaluation.save",
+                    f"contains no results: neither {SUMMARY} nor folders with one; --out writes it",
                     path,
                 )
             if name:

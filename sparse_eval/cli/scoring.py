@@ -144,8 +144,8 @@ def score(
     )
     if several:
         options: dict[str, Any] = {"monitor": monitor, "candidates": among}
-        options |= {"progress": progress, "safe_csv": safe_csv}
-        table = _sweep(paths, holdout, protocol, out, format, scheduler, recording, **options)
+        options |= {"progress": progress, "client": scheduler}
+        table = _sweep(paths, holdout, protocol, out, format, safe_csv, recording, **options)
         n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
             file, values = _best(table, metric, convention)
@@ -351,10 +351,8 @@ def _sweep(
     protocol: Protocol,
     out: Path | None,
     format: Format,
-    scheduler: str | None,
-    recording: Recording,
-    *,
     safe_csv: bool,
+    recording: Recording,
     **options: Any,
 ) -> pd.DataFrame:
     """Score several checkpoints, print their table and return it."""
@@ -368,9 +366,7 @@ def _sweep(
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as note, warnings_in_a_line():
             try:
-                table = sweep(
-                    *inputs, out=folder, save=folder is not None, client=scheduler, **options
-                )
+                table = sweep(*inputs, out=folder, save=folder is not None, **options)
             except KeyboardInterrupt:
                 if out is not None and (out / TABLE).exists():
                     _print_sweep(pd.read_csv((out / TABLE).absolute()), format, safe_csv)

@@ -95,8 +95,7 @@ def _check_options(
             )
     if splitting.keep_repeats and method not in (Method.temporal, Method.last_n):
         raise InvalidDataError(
-            f"--keep-repeats does not apply to --method {method.value}, which knows no events; use "
-            "--method temporal or last-n"
+            f"--keep-repeats does not apply to --method {method.value}; use temporal or last-n"
         )
     if test_at is not None and splitting.at is None:
         raise InvalidDataError("--test-at needs --at, where the validation part begins")

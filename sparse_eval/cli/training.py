@@ -247,8 +247,7 @@ def train(
         matrix = holdout.train
     elif evaluating:
         raise InvalidDataError(
-            f"{evaluating[0]} needs a validation part; give --validation, or a folder that "
-            "`split` wrote"
+            f"{evaluating[0]} needs --validation, or a folder that `split` wrote"
         )
     else:
         matrix = load(input, loading, filtering).matrix()

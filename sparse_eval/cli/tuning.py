@@ -38,6 +38,8 @@ from .printing import counted, print_json, print_lines, print_table, step, warni
 from .splitting import only_known, split_by, with_test
 
 if TYPE_CHECKING:
+    from ..core.types import CSRMatrix
+    from ..datasets import Interactions
     from ..datasets.split import Holdout
     from ..results.tuning import Tuning
 
@@ -158,6 +160,7 @@ def _three_parts(
     refuse_filters(filtering)
     if test_at is not None:
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
+    rest: Interactions | CSRMatrix
     if test is not None:
         parts = load_parts(input, test, loading, times_for(splitting))
         rest, whole = parts[0], holdout_of(*parts)
@@ -165,6 +168,7 @@ def _three_parts(
         from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
+        rest = whole.train
         if whole.test is None and whole.fold_in is not None:
             raise InvalidDataError(
                 f"{input} holds out users, and has none for the test; give the interactions that "
