@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -190,12 +191,15 @@ class _Problem(NamedTuple):
         sides = sparse.csr_matrix(positions), held, seen
         return cls(protocol, *sides, data).of(protocol.metrics)
 
-    def evaluated(self, predictions: Any = None, validation: Any = None, **more: Any) -> Evaluation:
+    def evaluated(self, **more: Any) -> Evaluation:
         """Evaluate the problem, or the same one in another form."""
-        options = {"train": self.train, "items": ItemData(**self.items), **more}
-        predictions = self.positions if predictions is None else predictions
-        validation = self.gains if validation is None else validation
-        return evaluate(predictions, validation, self.protocol, **options)
+        items = ItemData(**self.items)
+        options = self.sides() | {"items": items, "metrics": self.protocol} | more
+        return evaluate(**options)
+
+    def sides(self) -> dict[str, Any]:
+        """Return the matrices of users × items by the role that each has in `evaluate`."""
+        return {"predictions": self.positions, "validation": self.gains, "train": self.train}
 
     def taken(self, users: Any, items: Any) -> _Problem:
         """Return the problem with other numbers of users and items."""
@@ -207,8 +211,7 @@ class _Problem(NamedTuple):
 
     def of(self, chosen: Iterable[Metric]) -> _Problem:
         """Return the problem for some of the metrics."""
-        rules = {k: v for k, v in vars(self.protocol).items() if k != "metrics"}
-        protocol = Protocol(list(chosen), **rules)
+        protocol = replace(self.protocol, metrics=list(chosen))
         inputs = _request(protocol).side_inputs
         items = {k: v for k, v in self.items.items() if inputs & {k, f"item_{k}"}}
         return self._replace(protocol=protocol, items=items)
@@ -260,8 +263,8 @@ def _variants(
     yield "memory is limited", problem.evaluated(memory=_MEMORY), None
     yield "users are shared by an executor", problem.evaluated(client=pool), None
     yield _TOTALS, problem.evaluated(keep="totals"), None
-    objects = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
-    yield "lists are Rankings", problem.evaluated(*objects), None
+    whole, held = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
+    yield "lists are Rankings", problem.evaluated(predictions=whole, validation=held), None
     has_ties = len(counts) < n_items and "train" in _request(problem.protocol).side_inputs
     if problem.positions.nnz and not has_ties:  # items of train only get the last columns
         tables = {}
@@ -284,22 +287,22 @@ def _variants(
         ends = [metric for metric in ends if "candidates" not in metric.definition.uses]
     if ends:
         one = ends[int(rng.integers(len(ends)))]
-        lists = objects[0].head(one.k)
-        yield f"lists end at rank {one.k}", problem.of([one]).evaluated(lists), None
+        shorter = problem.of([one]).evaluated(predictions=whole.head(one.k))
+        yield f"lists end at rank {one.k}", shorter, None
     lengths = np.diff(problem.positions.indptr)
     if (problem.positions.max(axis=1).toarray().ravel() == lengths).all():  # lists have no gaps
         top = np.full((n_users, lengths.max() + 2), -1)
         rows = np.repeat(everyone, lengths)
         top[rows, problem.positions.data - 1] = problem.positions.indices
         lists = Rankings.from_topk(top, shape=problem.gains.shape)
-        yield "lists are padded with -1", problem.evaluated(lists), None
+        yield "lists are padded with -1", problem.evaluated(predictions=lists), None
     small = [m for m in metrics if not _request(problem.of([m]).protocol).needs_catalogue]
     if small and not problem.items:
         wider = problem.of(small)
-        wide = [wider.positions.copy(), wider.gains.copy(), wider.train.copy()]
-        for matrix in wide:
+        wide = {role: matrix.copy() for role, matrix in wider.sides().items()}
+        for matrix in wide.values():
             matrix.resize(matrix.shape[0], n_items + 3)
-        yield "there are more items", wider._replace(train=wide[2]).evaluated(*wide[:2]), None
+        yield "there are more items", wider.evaluated(**wide), None
 
 
 def _request(protocol: Protocol) -> Request:
@@ -455,35 +458,27 @@ def check_model(
     parts = (train,) if isinstance(train, Holdout) else (train, validation)
     protocol = Protocol.of(metrics)
     sides = {"model": model, "train": train, "validation": validation}
-    before = {role: _digests(side) for role, side in sides.items()}
-    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+    before = _digests(sides, 4)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check = _ModelCheck(model, parts, protocol, k, pool)
+        check = _ModelCheck(model, parts, protocol, k)
         check.lists()
         check.ways()
         if check.exact and protocol.filter_seen and not check.folded:
             check.ranks()
         if not any(label is not None for label in labels_of(check.seen)):
             check.other_catalogue()
-    for role, side in sides.items():
-        after = _digests(side)
-        changed = [place for place, digest in before[role].items() if after.get(place) != digest]
-        if changed:
-            raise AssertionError(f"{check.name}: an evaluation changed {role}{changed[0]}")
+    after = _digests(sides, 4)
+    for place, digest in before.items():
+        if after.get(place) != digest:
+            raise AssertionError(f"{check.name}: an evaluation changed {place[1:]}")
 
 
 class _ModelCheck:
     """What a model recommends to the users of some data, and its evaluation."""
 
-    def __init__(
-        self,
-        model: Any,
-        parts: tuple[Any, ...],
-        protocol: Protocol,
-        k: int,
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        self.model, self.parts, self.protocol, self.pool = model, parts, protocol, pool
+    def __init__(self, model: Any, parts: tuple[Any, ...], protocol: Protocol, k: int) -> None:
+        self.model, self.parts, self.protocol = model, parts, protocol
         self.name = type(model).__name__
         self.exact = is_exact(as_model(open_model(model)))
         whole = parts[0]
@@ -558,24 +553,21 @@ class _ModelCheck:
             _TOTALS: {"keep": "totals"},
             "lists are kept": {"keep": "lists"},
         }
-        if self.exact:
-            ways["memory is limited"] = {"memory": _MEMORY}
-            ways["users are shared by an executor"] = {"client": self.pool}
-        for change, options in ways.items():
-            found = evaluate_model(self.model, *data, **options)
-            _check_same(found, whole, f"{change}, {self.name}")
-        own = self._own_lists(whole)
+        with ThreadPoolExecutor(2) as pool:
+            if self.exact:
+                ways["memory is limited"] = {"memory": _MEMORY}
+                ways["users are shared by an executor"] = {"client": pool}
+            for change, options in ways.items():
+                found = evaluate_model(self.model, *data, **options)
+                _check_same(found, whole, f"{change}, {self.name}")
+        # The users with relevant items are those that are ranked.
+        ranked = [u for u, n in zip(_users(whole), whole.n_relevant, strict=True) if n > 0]
+        own: Any = self.recs[self.recs["user"].isin(ranked)].drop(columns="score")
+        if whole.users is None:
+            rows = own["rank"], (own["user"], own["item"])
+            own = Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
         found = evaluate(own, self.held, self.protocol, train=self.seen)
         _check_same(found, whole, f"its lists are evaluated, {self.name}")
-
-    def _own_lists(self, whole: Evaluation) -> Any:
-        """Return the lists of users with relevant items, who are those that are ranked."""
-        recs = self.recs.drop(columns="score")
-        if whole.users is not None:
-            return recs[recs["user"].isin(whole.users[whole.n_relevant > 0])]
-        recs = recs[np.isin(recs["user"], np.flatnonzero(whole.n_relevant > 0))]
-        rows = recs["rank"], (recs["user"], recs["item"])
-        return Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
 
     def ranks(self) -> None:
         """Check that the ranks of held-out items are those in the lists."""
@@ -595,7 +587,7 @@ class _ModelCheck:
         raise AssertionError(f"{self.name} takes a train matrix with one more item")
 
 
-def _digests(side: Any, depth: int = 3) -> dict[str, str]:
+def _digests(side: Any, depth: int) -> dict[str, str]:
     """Return a digest of each array in an object, by its place in it."""
     if isinstance(side, np.ndarray):
         text = repr(side.tolist()).encode() if side.dtype == object else side.tobytes()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results import Evaluation
-    from ..results.comparison import Comparison
     from ..results.cross_validation import CrossValidation
 
 Results = Annotated[
@@ -124,7 +123,19 @@ def compare(
         by=by,
         level=level,
     )
-    _print_comparison(compared, format, safe_csv)
+    if format is Format.json:
+        print_json(compared.to_dict())
+    elif format in (Format.csv, Format.jsonl):
+        print_table(compared.table, format, safe_csv)
+    else:
+        print_table(compared.shown(), format)
+        echo(f"\n{compared.how_found()}")
+        echo(
+            "wins: users for whom a is better; detectable: the difference that would be detected "
+            "in 80 of 100 cases, if it were the only one tested"
+        )
+        for note in compared.notes:
+            echo(f"note: {note}")
     if worse and not _lacks_last(results, saved):
         fail_if_worse(compared, tolerances)
     _fail_if_left_out(saved)
@@ -285,22 +296,6 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
-
-
-def _print_comparison(compared: Comparison, format: Format, safe_csv: bool) -> None:
-    if format is Format.json:
-        print_json(compared.to_dict())
-    elif format in (Format.csv, Format.jsonl):
-        print_table(compared.table, format, safe_csv)
-    else:
-        print_table(compared.shown(), format)
-        echo(f"\n{compared.how_found()}")
-        echo(
-            "wins: users for whom a is better; detectable: the difference that would be detected "
-            "in 80 of 100 cases, if it were the only one tested"
-        )
-        for note in compared.notes:
-            echo(f"note: {note}")
 
 
 def _fail_if_left_out(saved: SavedResults) -> None:

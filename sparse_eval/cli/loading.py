@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..datasets.split import Holdout
 
-    LoaderOptions = dict[str, object]
-
 
 def load(
     path: Path, loading: Loading, filtering: Filtering, timestamp: str | None = ""
@@ -71,14 +69,14 @@ def refuse_filters(filtering: Filtering) -> None:
             )
 
 
-def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> LoaderOptions:
+def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> dict[str, object]:
     """Return the options that differ from the defaults; a loader refuses those it does not have."""
     from ..datasets import guess_format
 
     if timestamp == "" and (loading.input_format or guess_format(path)) not in ("csv", "parquet"):
         timestamp = None  # there is no column to leave out
     given = loading._asdict() | {"timestamp": timestamp}
-    options: LoaderOptions = {}
+    options: dict[str, object] = {}
     for name in ("user", "item", "value", "timestamp", "event"):
         column = given[name]
         if column and not loading.header and not column.isdecimal():

@@ -29,8 +29,6 @@ from .printing import counted, print_table, step, warnings_in_a_line
 if TYPE_CHECKING:
     from ..core.types import Labels
 
-_SUFFIXES = (".csv", ".parquet", ".jsonl")
-
 
 def recommend(
     checkpoint: Annotated[
@@ -66,12 +64,10 @@ def recommend(
 
     if k < 1:  # `k` is another option of other commands
         raise InvalidDataError(f"-k: expected a whole number of at least 1, found {k}")
-    if out is not None and out.suffix not in _SUFFIXES:
-        raise InvalidDataError(
-            f"--out is {str(out)!r}; expected a file that ends in {', '.join(_SUFFIXES)}"
-        )
     check_safe_csv(safe_csv, format, out)
     if out is not None:
+        if out.suffix not in (".csv", ".parquet", ".jsonl"):
+            raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
         check_inputs_are_kept([checkpoint, seen, candidates], [out])
         make_folder_of(out)
     train: Any  # a matrix that knows its users and items, or a split by users

@@ -38,14 +38,10 @@ def split_by(
         if three_way and method in (Method.random, Method.leave_k_out):
             part = _split(holdout.train, splitting, seed, three_way, test_at)
             holdout = with_test(part, holdout)
-        _check_held_out(
-            holdout,
-            f"users have too few distinct items for --method {method.value} with these options",
-        )
+        _check_held_out(holdout, "users have too few distinct items for this method and options")
         if splitting.only_known:
             holdout = only_known(holdout)
-        for text in (describe(holdout), *holdout.remarks()):
-            note(text)
+        note(", ".join([describe(holdout), *holdout.remarks()]))
     return holdout
 
 

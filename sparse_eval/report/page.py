@@ -154,8 +154,7 @@ def write_report(
     named = named_evaluations(evaluations)
     shown = dict(named)
     if len(shown) < len(named):
-        names = ", ".join(name for name, _ in named)
-        raise InvalidDataError(f"two evaluations have the same name: {names}")
+        raise InvalidDataError(f"two evaluations have the same name: {list(evaluations)}")
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
@@ -371,15 +370,11 @@ def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgro
 def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -> pd.DataFrame:
     """Return segments as a table, or raise if these evaluations cannot be divided by them."""
     if cv is not None:
-        raise InvalidDataError(
-            "by divides the users of evaluations; a cross-validation is of users in several folds, "
-            "and is reported without by"
-        )
+        raise InvalidDataError("by divides the users of evaluations, not of a cross-validation")
     for name, ev in shown.items():
         if ev.record.table is None:
             raise InvalidDataError(
-                f"by needs the values of each user, which {name} did not keep; evaluate with "
-                "keep='values'"
+                f"by needs the values of users; evaluate {name} with keep='values'"
             )
     table = segments_table(by)
     for ev in shown.values():
