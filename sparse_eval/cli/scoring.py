@@ -124,7 +124,7 @@ def score(
     if several:
         from ..models.sweep import list_checkpoints
 
-        list_checkpoints(paths)  # refuses an empty folder before data are read
+        paths = list_checkpoints(paths)  # refuses an empty folder before data are read
     elif monitor is not None:
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
     elif max_failed:
@@ -359,7 +359,7 @@ def _sweep(
     import pandas as pd
 
     from ..models.inputs import training_part
-    from ..models.sweep import list_checkpoints, sweep
+    from ..models.sweep import sweep
     from ..models.sweep_table import TABLE
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
@@ -374,13 +374,12 @@ def _sweep(
             note(counted(len(table), "checkpoint"))
         _print_sweep(table, format, safe_csv)
         if folder is not None and recording.wanted:
-            recording.leave_sweep(table, list_checkpoints(checkpoints), folder)
+            recording.leave_sweep(table, checkpoints, folder)
     return table
 
 
 def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
     """Report and return the number of checkpoints that failed; end the command if all did."""
-    from ..models.sweep import list_checkpoints
     from ..models.sweep_table import text_of
 
     n_failed = int((table["status"] == "failed").sum())
@@ -388,8 +387,7 @@ def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int
         total = counted(len(table), "checkpoint")
         echo(f"{n_failed:,} of {total} could not be scored", err=True)
         # The table of a resumed sweep has rows of other checkpoints too.
-        listed = table["file"].isin([text_of(path) for path in list_checkpoints(checkpoints)])
-        if n_failed == listed.sum():
+        if n_failed == table["file"].isin(list(map(text_of, checkpoints))).sum():
             raise typer.Exit(1)
     return n_failed
 
