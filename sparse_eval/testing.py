@@ -9,9 +9,11 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_metric", "check_model", "check_source"]
 
-#: Cut-offs of the spellings of a metric.
-_CUTOFFS = (1, 2, 5)
 _MEMORY = 1 << 29
 
 
@@ -110,7 +110,9 @@ def check_metric(
     ...     return 1 / hits[0] if hits else 0.0
     >>> se.testing.check_metric("mrr@5", expected=reciprocal_rank, n_problems=3)
     """
-    protocol = _protocol(metric)
+    if isinstance(metric, str) and metric in REGISTRY:
+        metric = _spellings(REGISTRY[metric])
+    protocol = Protocol.of(metric)
     if expected is not None and len(protocol.metrics) > 1:
         raise InvalidMetricError(
             f"expected= defines one metric, and there are {len(protocol.metrics)}; give a spelling "
@@ -189,12 +191,15 @@ class _Problem(NamedTuple):
         sides = sparse.csr_matrix(positions), held, seen
         return cls(protocol, *sides, data).of(protocol.metrics)
 
-    def evaluated(self, predictions: Any = None, validation: Any = None, **more: Any) -> Evaluation:
+    def evaluated(self, **more: Any) -> Evaluation:
         """Evaluate the problem, or the same one in another form."""
-        options = {"train": self.train, "items": ItemData(**self.items), **more}
-        predictions = self.positions if predictions is None else predictions
-        validation = self.gains if validation is None else validation
-        return evaluate(predictions, validation, self.protocol, **options)
+        items = ItemData(**self.items)
+        options = self.sides() | {"items": items, "metrics": self.protocol} | more
+        return evaluate(**options)
+
+    def sides(self) -> dict[str, Any]:
+        """Return the matrices of users × items by the role that each has in `evaluate`."""
+        return {"predictions": self.positions, "validation": self.gains, "train": self.train}
 
     def taken(self, users: Any, items: Any) -> _Problem:
         """Return the problem with other numbers of users and items."""
@@ -206,8 +211,7 @@ class _Problem(NamedTuple):
 
     def of(self, chosen: Iterable[Metric]) -> _Problem:
         """Return the problem for some of the metrics."""
-        rules = {k: v for k, v in vars(self.protocol).items() if k != "metrics"}
-        protocol = Protocol(list(chosen), **rules)
+        protocol = replace(self.protocol, metrics=list(chosen))
         inputs = _request(protocol).side_inputs
         items = {k: v for k, v in self.items.items() if inputs & {k, f"item_{k}"}}
         return self._replace(protocol=protocol, items=items)
@@ -237,14 +241,13 @@ _COLUMNS = "items have other columns"
 #: After this change, there are no values of users.
 _TOTALS = "no values are kept"
 
-#: A change, the evaluation with it, and the row that each of its users had before.
-_Variant = tuple[str, "Evaluation", Any]
-
 
 def _variants(
     problem: _Problem, rng: np.random.Generator, pool: ThreadPoolExecutor
-) -> Iterator[_Variant]:
-    """Yield evaluations of the same problem in other ways."""
+) -> Iterator[tuple[str, Evaluation, Any]]:
+    """Yield changes, the evaluation of the problem with each, and the row that users had before."""
+    import pandas as pd
+
     n_users, n_items = problem.gains.shape
     metrics = problem.protocol.metrics
     everyone, all_items = np.arange(n_users), np.arange(n_items)
@@ -260,17 +263,19 @@ def _variants(
     yield "memory is limited", problem.evaluated(memory=_MEMORY), None
     yield "users are shared by an executor", problem.evaluated(client=pool), None
     yield _TOTALS, problem.evaluated(keep="totals"), None
-    objects = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
-    yield "lists are Rankings", problem.evaluated(*objects), None
-    labelled = problem.with_ids()
-    tables = labelled["predictions"].to_frame(), _table(labelled["validation"])
-    given = labelled | {
-        role: table.sample(frac=1, random_state=1)
-        for role, table in zip(("predictions", "validation"), tables, strict=True)
-    }
+    whole, held = Rankings.from_positions(problem.positions), Relevance.from_csr(problem.gains)
+    yield "lists are Rankings", problem.evaluated(predictions=whole, validation=held), None
     has_ties = len(counts) < n_items and "train" in _request(problem.protocol).side_inputs
-    if len(tables[0]) and not has_ties:  # items of train only get the last columns
-        yield f"lists are a frame and {_COLUMNS}", problem.evaluated(**given), None
+    if problem.positions.nnz and not has_ties:  # items of train only get the last columns
+        tables = {}
+        for role, column, side in (
+            ("predictions", "rank", problem.positions.tocoo()),
+            ("validation", "gain", problem.gains.tocoo()),
+        ):
+            table = pd.DataFrame({"user": side.row, "item": side.col + 100, column: side.data})
+            tables[role] = table.sample(frac=1, random_state=1)
+        framed = problem.evaluated(**problem.with_ids() | tables)
+        yield f"lists are a frame and {_COLUMNS}", framed, None
     if n_users > 1:
         cut = int(rng.integers(1, n_users))
         parts = [problem.evaluated(**problem.with_ids(s)) for s in (slice(cut), slice(cut, None))]
@@ -282,54 +287,28 @@ def _variants(
         ends = [metric for metric in ends if "candidates" not in metric.definition.uses]
     if ends:
         one = ends[int(rng.integers(len(ends)))]
-        lists = objects[0].head(one.k)
-        yield f"lists end at rank {one.k}", problem.of([one]).evaluated(lists), None
-    top = _padded(problem.positions)
-    if top is not None:
+        shorter = problem.of([one]).evaluated(predictions=whole.head(one.k))
+        yield f"lists end at rank {one.k}", shorter, None
+    lengths = np.diff(problem.positions.indptr)
+    if (problem.positions.max(axis=1).toarray().ravel() == lengths).all():  # lists have no gaps
+        top = np.full((n_users, lengths.max() + 2), -1)
+        rows = np.repeat(everyone, lengths)
+        top[rows, problem.positions.data - 1] = problem.positions.indices
         lists = Rankings.from_topk(top, shape=problem.gains.shape)
-        yield "lists are padded with -1", problem.evaluated(lists), None
+        yield "lists are padded with -1", problem.evaluated(predictions=lists), None
     small = [m for m in metrics if not _request(problem.of([m]).protocol).needs_catalogue]
     if small and not problem.items:
         wider = problem.of(small)
-        wide = [sparse.csr_matrix(m) for m in (wider.positions, wider.gains, wider.train)]
-        for matrix in wide:
+        wide = {role: matrix.copy() for role, matrix in wider.sides().items()}
+        for matrix in wide.values():
             matrix.resize(matrix.shape[0], n_items + 3)
-        yield "there are more items", wider._replace(train=wide[2]).evaluated(*wide[:2]), None
+        yield "there are more items", wider.evaluated(**wide), None
 
 
 def _request(protocol: Protocol) -> Request:
     """Return the request before its inputs are checked."""
     rules = convention_named(protocol.convention)
     return Request(protocol.metrics, rules, "exclude", frozenset())
-
-
-def _table(relevance: Relevance) -> pd.DataFrame:
-    import pandas as pd
-
-    users, items = (cast("pd.Index[Any]", ids) for ids in labels_of(relevance))
-    rows = np.repeat(np.arange(len(users)), np.diff(relevance.indptr))
-    return pd.DataFrame(
-        {"user": users[rows], "item": items[relevance.items], "gain": relevance.gains}
-    )
-
-
-def _padded(positions: Any) -> Any:
-    """Return items by rank with -1 behind the last, None if a list has a gap."""
-    lengths = np.diff(positions.indptr)
-    width = int(positions.data.max(initial=1))
-    if width > lengths.max(initial=1):
-        return None
-    top = np.full((len(lengths), width + 2), -1)
-    top[np.repeat(np.arange(len(lengths)), lengths), positions.data - 1] = positions.indices
-    gaps = (top[:, 1:] >= 0) & (top[:, :-1] < 0)
-    return None if gaps.any() else top
-
-
-def _protocol(metric: MetricsLike) -> Protocol:
-    """Return the metrics, where the name of one stands for all of its spellings."""
-    if isinstance(metric, str) and metric in REGISTRY:
-        return Protocol(_spellings(REGISTRY[metric]))
-    return metric if isinstance(metric, Protocol) else Protocol(metric)
 
 
 def _spellings(entry: Definition) -> list[str]:
@@ -341,26 +320,19 @@ def _spellings(entry: Definition) -> list[str]:
         else:
             words = option.default, "0.5" if option.below <= 1 else "5"
         values.append([f"{option.name}={word}" for word in words])
-    least = entry.least_cutoff
-    cutoffs = {"none": [""], "required": [], "optional": [""]}[entry.cutoff]
-    cutoffs += [f"@{k}" for k in _CUTOFFS if k >= least and entry.cutoff != "none"]
+    cutoffs = [] if entry.cutoff == "required" else [""]
+    if entry.cutoff != "none":
+        cutoffs += [f"@{k}" for k in (1, 2, 5) if k >= entry.least_cutoff]
     names = []
     for number, chosen in enumerate(product(*values)):
         form = entry.name + (f"({','.join(chosen)})" if chosen else "")
         # The default options at each cut-off, others at one.
-        ends = cutoffs if number == 0 else [cutoffs[number % len(cutoffs)]]
-        names += [form + end for end in ends]
-    return [name for name in names if _is_valid(name)]
-
-
-def _is_valid(name: str) -> bool:
-    """Return whether the options of a spelling fit together."""
-    protocol = Protocol(name)
-    try:
-        Request.parse(protocol, _request(protocol).side_inputs)
-    except InvalidMetricError:
-        return False
-    return True
+        for end in cutoffs if number == 0 else [cutoffs[number % len(cutoffs)]]:
+            protocol = Protocol(form + end)
+            with suppress(InvalidMetricError):  # its options do not fit together
+                Request.parse(protocol, _request(protocol).side_inputs)
+                names.append(form + end)
+    return names
 
 
 def _check_range(ev: Evaluation, where: str) -> None:
@@ -486,35 +458,27 @@ def check_model(
     parts = (train,) if isinstance(train, Holdout) else (train, validation)
     protocol = Protocol.of(metrics)
     sides = {"model": model, "train": train, "validation": validation}
-    before = {role: _digests(side) for role, side in sides.items()}
-    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+    before = _digests(sides, 4)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check = _ModelCheck(model, parts, protocol, k, pool)
+        check = _ModelCheck(model, parts, protocol, k)
         check.lists()
         check.ways()
-        if check.exact and protocol.filter_seen:
+        if check.exact and protocol.filter_seen and not check.folded:
             check.ranks()
         if not any(label is not None for label in labels_of(check.seen)):
             check.other_catalogue()
-    for role, side in sides.items():
-        after = _digests(side)
-        changed = [place for place, digest in before[role].items() if after.get(place) != digest]
-        if changed:
-            raise AssertionError(f"{check.name}: an evaluation changed {role}{changed[0]}")
+    after = _digests(sides, 4)
+    for place, digest in before.items():
+        if after.get(place) != digest:
+            raise AssertionError(f"{check.name}: an evaluation changed {place[1:]}")
 
 
 class _ModelCheck:
     """What a model recommends to the users of some data, and its evaluation."""
 
-    def __init__(
-        self,
-        model: Any,
-        parts: tuple[Any, ...],
-        protocol: Protocol,
-        k: int,
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        self.model, self.parts, self.protocol, self.k, self.pool = model, parts, protocol, k, pool
+    def __init__(self, model: Any, parts: tuple[Any, ...], protocol: Protocol, k: int) -> None:
+        self.model, self.parts, self.protocol = model, parts, protocol
         self.name = type(model).__name__
         self.exact = is_exact(as_model(open_model(model)))
         whole = parts[0]
@@ -533,13 +497,13 @@ class _ModelCheck:
 
     def lists(self) -> None:
         """Check what is in the lists, and that they depend on their users only."""
+        import pandas as pd
+
         recs = self.recs
         self.fail("an item is listed twice", recs[recs.duplicated(["user", "item"])])
         place = recs.groupby("user", sort=False).cumcount() + 1
         self.fail("ranks do not count from 1", recs[recs["rank"] != place])
         if self.protocol.filter_seen:
-            import pandas as pd
-
             users, items = (
                 np.arange(n) if ids is None else ids
                 for n, ids in zip(self.seen.shape, labels_of(self.seen), strict=True)
@@ -549,19 +513,17 @@ class _ModelCheck:
             self.fail("an item of train is listed", recs.merge(seen, on=["user", "item"]))
         users = recs["user"].unique()
         shuffled = np.random.default_rng(0).permutation(users)
-        options = {"filter_seen": self.protocol.filter_seen}
-        for change, groups, threads in (
-            ("users are in another order", [shuffled], None),
-            ("users are in two groups", [users[: len(users) // 3], users[len(users) // 3 :]], None),
-            ("one thread is used", [users], 1),
+        options: dict[str, Any] = {"filter_seen": self.protocol.filter_seen}
+        for change, group, threads in (
+            ("users are in another order", shuffled, None),
+            ("users are in two groups", users[: len(users) // 3], None),
+            ("users are in two groups", users[len(users) // 3 :], None),
+            ("one thread is used", users, 1),
         ):
-            for group in groups:
-                found = recommend(
-                    self.model, self.parts[0], self.length, users=group, num_threads=threads,
-                    **options,
-                )  # fmt: skip
-                self.same_lists(found, group, f"the lists differ if {change}")
-        if self.exact and not self.folded and self.protocol.filter_seen:
+            chosen = options | {"users": group, "num_threads": threads}
+            found = recommend(self.model, self.parts[0], self.length, **chosen)
+            self.same_lists(found, group, f"the lists differ if {change}")
+        if self.exact and self.protocol.filter_seen and not self.folded:
             top = top_k(self.model, self.length, users=users, seen=self.seen)
             listed = top.ids >= 0
             rows = np.repeat(np.arange(len(users)), listed.sum(axis=1))
@@ -574,10 +536,7 @@ class _ModelCheck:
 
     def same_lists(self, found: pd.DataFrame, users: Any, fault: str) -> None:
         """Compare the lists of some users with those of all."""
-        import pandas as pd
-
-        before = dict(tuple(self.recs.groupby("user", sort=False)))
-        expected = pd.concat([before[user] for user in users], ignore_index=True)
+        expected = self.recs.set_index("user").loc[users].reset_index()
         columns = ["user", "item", "rank"] + ["score"] * self.exact
         same = len(found) == len(expected) and (
             found[columns].reset_index(drop=True) == expected[columns]
@@ -594,29 +553,24 @@ class _ModelCheck:
             _TOTALS: {"keep": "totals"},
             "lists are kept": {"keep": "lists"},
         }
-        if self.exact:
-            ways["memory is limited"] = {"memory": _MEMORY}
-            ways["users are shared by an executor"] = {"client": self.pool}
-        for change, options in ways.items():
-            found = evaluate_model(self.model, *data, **options)
-            _check_same(found, whole, f"{change}, {self.name}")
-        own = self._own_lists(whole)
+        with ThreadPoolExecutor(2) as pool:
+            if self.exact:
+                ways["memory is limited"] = {"memory": _MEMORY}
+                ways["users are shared by an executor"] = {"client": pool}
+            for change, options in ways.items():
+                found = evaluate_model(self.model, *data, **options)
+                _check_same(found, whole, f"{change}, {self.name}")
+        # The users with relevant items are those that are ranked.
+        ranked = [u for u, n in zip(_users(whole), whole.n_relevant, strict=True) if n > 0]
+        own: Any = self.recs[self.recs["user"].isin(ranked)].drop(columns="score")
+        if whole.users is None:
+            rows = own["rank"], (own["user"], own["item"])
+            own = Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
         found = evaluate(own, self.held, self.protocol, train=self.seen)
         _check_same(found, whole, f"its lists are evaluated, {self.name}")
 
-    def _own_lists(self, whole: Evaluation) -> Any:
-        """Return the lists of users with relevant items, who are those that are ranked."""
-        recs = self.recs.drop(columns="score")
-        if whole.users is not None:
-            return recs[recs["user"].isin(whole.users[whole.n_relevant > 0])]
-        recs = recs[np.isin(recs["user"], np.flatnonzero(whole.n_relevant > 0))]
-        rows = recs["rank"], (recs["user"], recs["item"])
-        return Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
-
     def ranks(self) -> None:
         """Check that the ranks of held-out items are those in the lists."""
-        if self.folded:
-            return
         found = ranks(self.model, self.held, self.length, overlap="report", seen=self.seen)
         table = found.to_frame()
         both = table.merge(self.recs, on=["user", "item", "rank"], how="left", indicator=True)
@@ -633,25 +587,22 @@ class _ModelCheck:
         raise AssertionError(f"{self.name} takes a train matrix with one more item")
 
 
-def _digests(side: Any, depth: int = 3) -> dict[str, str]:
+def _digests(side: Any, depth: int) -> dict[str, str]:
     """Return a digest of each array in an object, by its place in it."""
     if isinstance(side, np.ndarray):
         text = repr(side.tolist()).encode() if side.dtype == object else side.tobytes()
         return {"": sha256(text).hexdigest()}
     if not depth:
         return {}
-    inside: Iterable[tuple[Any, Any]] = ()
     if isinstance(side, list | tuple):
-        inside = enumerate(side)
-    elif isinstance(side, Mapping):
-        inside = side.items()
+        inside: Any = dict(enumerate(side))
     elif hasattr(side, "to_numpy"):
-        inside = [("values", side.to_numpy())]
-    elif hasattr(side, "__dict__"):
-        inside = vars(side).items()
+        inside = {"values": side.to_numpy()}
+    else:
+        inside = side if isinstance(side, Mapping) else getattr(side, "__dict__", {})
     return {
         f".{name}{place}": digest
-        for name, value in list(inside)
+        for name, value in list(inside.items())
         for place, digest in _digests(value, depth - 1).items()
     }
 

@@ -93,14 +93,10 @@ def _tell_error(error: BaseException, debug: bool) -> int:
     from .echo import echo
     from .messages import bug_report, lacks_memory, message_of
 
-    if isinstance(error, SparseEvalError | OSError | UnicodeEncodeError) or lacks_memory(error):
-        with suppress(OSError):  # where standard error is full, the status has to do
-            if debug:
-                echo("".join(traceback.format_exception(error)), nl=False, err=True)
-            echo(f"error: {message_of(error)}", err=True)
-        return 2
-    with suppress(OSError):
-        # Any other error is a bug.
-        echo("".join(traceback.format_exception(error)), nl=False, err=True)
-        echo(bug_report(error), err=True)
-    return BUG
+    expected = isinstance(error, SparseEvalError | OSError | UnicodeEncodeError)
+    is_bug = not expected and not lacks_memory(error)
+    with suppress(OSError):  # where standard error is full, the status has to do
+        if debug or is_bug:
+            echo("".join(traceback.format_exception(error)), nl=False, err=True)
+        echo(bug_report(error) if is_bug else f"error: {message_of(error)}", err=True)
+    return BUG if is_bug else 2

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv
 from .echo import echo
-from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_tolerances
+from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_bounds
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results import Evaluation
-    from ..results.comparison import Comparison
     from ..results.cross_validation import CrossValidation
 
 Results = Annotated[
@@ -74,6 +74,12 @@ class SavedResults(NamedTuple):
     left_out: dict[str, str]
 
     @property
+    def first(self) -> Evaluation | CrossValidation:
+        """The first evaluation, or the cross-validation."""
+        results = self.evaluations
+        return next(iter(results.values())) if isinstance(results, dict) else results
+
+    @property
     def n_results(self) -> int:
         """The number of evaluations, or of the models of the cross-validation."""
         results = self.evaluations
@@ -103,9 +109,11 @@ def compare(
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
     metrics = _metrics(metric, saved)
-    first = _first(saved)
-    convention = first.request.convention.name
-    tolerances = parse_tolerances(tolerance, metrics or first.names, convention)
+    convention = saved.first.request.convention.name
+    losses = parse_bounds(tolerance, metrics or saved.first.names, convention, "--tolerance")
+    tolerances = {
+        str(metric): check_number(f"--tolerance {metric}", loss, 0) for metric, loss in losses
+    }
     compared = compare_evaluations(
         saved.evaluations,
         metrics,
@@ -115,7 +123,19 @@ def compare(
         by=by,
         level=level,
     )
-    _print_comparison(compared, format, safe_csv)
+    if format is Format.json:
+        print_json(compared.to_dict())
+    elif format in (Format.csv, Format.jsonl):
+        print_table(compared.table, format, safe_csv)
+    else:
+        print_table(compared.shown(), format)
+        echo(f"\n{compared.how_found()}")
+        echo(
+            "wins: users for whom a is better; detectable: the difference that would be detected "
+            "in 80 of 100 cases, if it were the only one tested"
+        )
+        for note in compared.notes:
+            echo(f"note: {note}")
     if worse and not _lacks_last(results, saved):
         fail_if_worse(compared, tolerances)
     _fail_if_left_out(saved)
@@ -176,24 +196,16 @@ def report(
     _fail_if_left_out(saved)
 
 
-def _first(saved: SavedResults) -> Evaluation | CrossValidation:
-    results = saved.evaluations
-    return next(iter(results.values())) if isinstance(results, dict) else results
-
-
 def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
     """Return the names of metrics in the results; None for all."""
-    from ..metrics import convention_named, parse_metrics
+    from ..metrics import parse_metrics
 
-    first = _first(saved)
-    convention = first.request.convention.name
-    rules = convention_named(None if convention == "standard" else convention)
+    options = saved.first.request.convention.options
     names: list[str] = []
     for word in words:
-        if word in first.names:  # also if the metric is not registered here
-            names.append(word)
-        else:
-            names += map(str, parse_metrics(word, rules.options))
+        # A metric of the results may not be registered here.
+        known = word in saved.first.names
+        names += [word] if known else map(str, parse_metrics(word, options))
     return names or None
 
 
@@ -221,8 +233,7 @@ def _load(words: list[str]) -> SavedResults:
             if (path / MANIFEST).exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
-                        f"{word} is a cross-validation, whose models are compared with each other "
-                        "only; give it alone, and without a name"
+                        f"{word} is a cross-validation; give it alone, and without a name"
                     )
                 cv = CrossValidation.load(path)
                 note(counted(len(cv.models), "model"))
@@ -234,8 +245,7 @@ def _load(words: list[str]) -> SavedResults:
             inside = sorted(path.glob(f"*/{SUMMARY}"))
             if not inside:
                 raise InvalidFileError(
-                    f"contains no results: neither {SUMMARY} nor folders with one; score each "
-                    "model with an --out of its own, or save it with Evaluation.save",
+                    f"contains no results: neither {SUMMARY} nor folders with one; --out writes it",
                     path,
                 )
             if name:
@@ -286,22 +296,6 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
-
-
-def _print_comparison(compared: Comparison, format: Format, safe_csv: bool) -> None:
-    if format is Format.json:
-        print_json(compared.to_dict())
-    elif format in (Format.csv, Format.jsonl):
-        print_table(compared.table, format, safe_csv)
-    else:
-        print_table(compared.shown(), format)
-        echo(f"\n{compared.how_found()}")
-        echo(
-            "wins: users for whom a is better; detectable: the difference that would be detected "
-            "in 80 of 100 cases, if it were the only one tested"
-        )
-        for note in compared.notes:
-            echo(f"note: {note}")
 
 
 def _fail_if_left_out(saved: SavedResults) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .echo import echo
+from .printing import counted
 
 
 def compile_ahead() -> None:
@@ -14,5 +15,4 @@ def compile_ahead() -> None:
     from ..models.compile import compile_kernels
 
     folder, processor, n_compiled = compile_kernels()
-    kernels = "kernel" if n_compiled == 1 else "kernels"
-    echo(f"compiled {n_compiled} {kernels} for {processor}; all are in {folder}")
+    echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")

@@ -128,20 +128,16 @@ def tell_what_is_kept(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*given: Any, **values: Any) -> None:
-        left = _LEFT.get(command.__name__)
-        _left.set(_nothing if left is None else partial(left, **values))
+        left = _LEFT.get(command.__name__, _nothing)
+        _left.set(partial(left, **values))
         command(*given, **values)
-        _left.set(_everything)
+        _left.set(lambda: "the command was done, and everything is kept")
 
     return run
 
 
-def _nothing() -> None:
+def _nothing(**_: Any) -> None:
     """Return what is left before a command has begun, and by those that write only at their end."""
-
-
-def _everything() -> str:
-    return "the command was done, and everything is kept"
 
 
 #: Returns what the command leaves if it is interrupted now.
@@ -167,30 +163,23 @@ def _left_by_run(out: Path | None, **_: Any) -> str | None:
     if out is None or not (out / "split" / "labels.npz").exists():
         return None
     if (out / "model.npz").exists():
-        return (
-            f"{out} has the split and the model; go on with: sparse-eval score {out / 'model.npz'} "
-            f"--split {out / 'split'}"
-        )
+        command = f"score {out / 'model.npz'} --split {out / 'split'}"
+        return f"{out} has the split and the model; go on with: sparse-eval {command}"
     return f"{out} has the split; go on with: sparse-eval train {out / 'split'}"
 
 
 def _left_by_train(checkpoints: Path | None, input: Path, **_: Any) -> str | None:
     if checkpoints is None or not any(checkpoints.glob("[!.]*.npz")):
         return None
-    split = f" --split {input}" if input.is_dir() else ""
-    return (
-        f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval score "
-        f"{checkpoints}{split}"
-    )
-
-
-def _left_by_compile(**_: Any) -> str:
-    return "kernels compiled so far are kept; the same command compiles the others"
+    command = f"score {checkpoints}" + (f" --split {input}" if input.is_dir() else "")
+    return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {command}"
 
 
 #: What commands leave when they are interrupted, by the name of their function.
 _LEFT: dict[str, Callable[..., str | None]] = {
-    "compile_ahead": _left_by_compile,
+    "compile_ahead": lambda: (
+        "kernels compiled so far are kept; the same command compiles the others"
+    ),
     "demo": _left_by_run,
     "run": _left_by_run,
     "score": _left_by_score,

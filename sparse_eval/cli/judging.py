@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..core.arguments import check_number
 from ..core.formatting import number
 from ..errors import InvalidMetricError
 from ..metrics import convention_named, parse_metrics
@@ -76,16 +75,11 @@ class Bound(NamedTuple):
     def fault(self, value: float) -> str:
         """Return what is wrong with a value, or nothing."""
         higher = self.metric.definition.higher_is_better
-        if math.isnan(value):
-            return f"{self.metric} is not defined, and has to be {self._allowed}"
-        if value < self.worst if higher else value > self.worst:
-            return f"{self.metric} is {number(value)}, and has to be {self._allowed}"
-        return ""
-
-    @property
-    def _allowed(self) -> str:
-        least = "least" if self.metric.definition.higher_is_better else "most"
-        return f"at {least} {self.worst:g}"
+        if value >= self.worst if higher else value <= self.worst:
+            return ""
+        found = "not defined" if math.isnan(value) else number(value)
+        least = "least" if higher else "most"
+        return f"{self.metric} is {found}, and has to be at {least} {self.worst:g}"
 
 
 def parse_bounds(
@@ -100,8 +94,11 @@ def parse_bounds(
     bounds = []
     for word in words:
         name, _, text = word.rpartition("=")
-        worst = _number(text)
-        if not name or math.isnan(worst):
+        try:
+            worst = float(text)
+        except ValueError:
+            worst = math.nan
+        if not name or not math.isfinite(worst):
             raise InvalidMetricError(
                 f"{option} is {word!r}; expected a metric and a number, as ndcg@10=0.15"
             )
@@ -125,16 +122,6 @@ def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], wha
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
-def parse_tolerances(
-    words: Sequence[str], metrics: Sequence[str], convention: str | None
-) -> dict[str, float]:
-    """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics compared."""
-    bounds = parse_bounds(words, metrics, convention, "--tolerance")
-    for metric, loss in bounds:
-        check_number(f"--tolerance {metric}", loss, 0)
-    return {str(metric): loss for metric, loss in bounds}
-
-
 def fail_if_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None:
     """End the command if the last model is worse than another one, by more than is tolerated."""
     faults = losses(compared, tolerances)
@@ -152,18 +139,9 @@ def losses(compared: Comparison, tolerances: Mapping[str, float] | None = None) 
     return [
         f"than {row['better']} by {row['metric']}"
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
-        + f" ({number(abs(row['difference']))}, p = "
-        f"{row['p_corrected']:.2g})"
+        + f" ({number(abs(row['difference']))}, p = {row['p_corrected']:.2g})"
         for row in compared.table.to_dict("records")
         if last in (row["a"], row["b"])
         and row["better"] not in ("", last)
         and abs(row["difference"]) > tolerated.get(row["metric"], 0.0)
     ]
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..datasets.split import Holdout
 
-    LoaderOptions = dict[str, object]
-
 
 def load(
     path: Path, loading: Loading, filtering: Filtering, timestamp: str | None = ""
@@ -49,9 +47,8 @@ def load_parts(
     with step(f"read {shown(train)} and {shown(held_out)}") as note, warnings_in_a_line():
         a, b = datasets.load_parts(train, held_out, format=loading.input_format, **options)
         note(f"{len(a):,} to train on, {len(b):,} held out")
-        for part in dict.fromkeys((tuple(a.notes), tuple(b.notes))):
-            for remark in part:
-                note(remark)
+        for remark in dict.fromkeys([*a.notes, *b.notes]):
+            note(remark)
     return a, b
 
 
@@ -72,48 +69,34 @@ def refuse_filters(filtering: Filtering) -> None:
             )
 
 
-def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> LoaderOptions:
+def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> dict[str, object]:
     """Return the options that differ from the defaults; a loader refuses those it does not have."""
     from ..datasets import guess_format
 
     if timestamp == "" and (loading.input_format or guess_format(path)) not in ("csv", "parquet"):
         timestamp = None  # there is no column to leave out
-    columns = {
-        "user": loading.user,
-        "item": loading.item,
-        "value": loading.value,
-        "timestamp": timestamp,
-        "event": loading.event,
-    }
-    options: LoaderOptions = {
-        name: column or None for name, column in columns.items() if column is not None
-    }
+    given = loading._asdict() | {"timestamp": timestamp}
+    options: dict[str, object] = {}
+    for name in ("user", "item", "value", "timestamp", "event"):
+        column = given[name]
+        if column and not loading.header and not column.isdecimal():
+            raise InvalidDataError(
+                f"--{name} is {column!r}; with --no-header expected the number of a column, from 0"
+            )
+        if column is not None:
+            options[name] = (column if loading.header else int(column)) if column else None
+    for name in ("keep", "sep", "encoding", "counts"):
+        if given[name] not in (None, []):
+            options[name] = given[name]
+    if loading.sep is not None:
+        options["sep"] = loading.sep.replace(r"\t", "\t")
     if not loading.header:
-        options = {
-            name: None if column is None else _column_number(name, str(column))
-            for name, column in options.items()
-        }
         options["header"] = False
-    others = {
-        "keep": loading.keep or None,
-        "sep": None if loading.sep is None else loading.sep.replace(r"\t", "\t"),
-        "encoding": loading.encoding,
-        "counts": loading.counts,
-    }
-    options |= {name: option for name, option in others.items() if option is not None}
     if loading.skip_bad_lines:
         options["on_bad_lines"] = "skip"
     if not loading.click_history:
         options["history"] = False
     return options
-
-
-def _column_number(name: str, column: str) -> int:
-    if not column.isdecimal():
-        raise InvalidDataError(
-            f"--{name} is {column!r}; with --no-header expected the number of a column, from 0"
-        )
-    return int(column)
 
 
 def is_split(path: Path) -> bool:

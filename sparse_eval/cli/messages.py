@@ -17,36 +17,29 @@ ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 
 #: Options of the command line by their names in Python.
 _OPTIONS = {
-    name: f"--{name}"
+    name: f"--{name.replace('_', '-')}"
     for name in (
-        "alpha", "at", "convention", "counts", "encoding", "event", "factors", "fraction",
-        "gain", "gap", "item", "iterations", "keep", "level", "monitor", "n", "out", "patience",
-        "propensity", "rank", "regularization", "score", "seed", "sep", "threshold", "ties",
-        "timestamp", "train", "user", "value",
+        "alpha", "at", "convention", "counts", "encoding", "event", "factors", "fold_in",
+        "fraction", "gain", "gap", "item", "item_groups", "item_vectors", "iterations",
+        "judged_only", "keep", "level", "min_item_interactions", "min_user_interactions",
+        "min_value", "monitor", "n", "no_relevant", "out", "patience", "propensity", "rank",
+        "regularization", "score", "seed", "sep", "threshold", "ties", "timestamp", "train",
+        "user", "value", "without_list",
     )
 } | {
     "client": "--scheduler",
-    "fold_in": "--fold-in",
     "format": "--input-format",
     "header": "--no-header",
     "history": "--no-history",
     "how": "--users",
-    "item_groups": "--item-groups",
-    "item_vectors": "--item-vectors",
-    "judged_only": "--judged-only",
     "k": "--n",
     "metrics": "--metric",
-    "min_item_interactions": "--min-item-interactions",
-    "min_user_interactions": "--min-user-interactions",
-    "min_value": "--min-value",
     "n_items": "--items",
     "n_trials": "--trials",
     "n_users": "--users",
-    "no_relevant": "--no-relevant",
     "on_bad_lines": "--skip-bad-lines",
     "repeats": "--keep-repeats",
     "test": "--test-at",
-    "without_list": "--without-list",
 }  # fmt: skip
 
 _NAME = "|".join(_OPTIONS)
@@ -111,16 +104,12 @@ def bug_report(error: BaseException) -> str:
     versions = library_versions()
     own = versions.pop("sparse_eval")
     libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
-    return "\n".join(
-        [
-            f"error: {type(error).__name__} that sparse-eval did not expect: this is a bug in it",
-            f"Please report it: {ISSUES}",
-            "Send the traceback above, the command, and the lines below; replace names in paths,",
-            "ids and data that are nobody else's business.",
-            f"  sparse-eval {own}",
-            f"  {libraries}",
-            f"  {platform.platform()}",
-        ]
+    return (
+        f"error: {type(error).__name__} that sparse-eval did not expect: this is a bug in it\n"
+        f"Please report it: {ISSUES}\n"
+        "Send the traceback above, the command, and the lines below; replace names in paths,\n"
+        "ids and data that are nobody else's business.\n"
+        f"  sparse-eval {own}\n  {libraries}\n  {platform.platform()}"
     )
 
 

@@ -90,11 +90,6 @@ class Hyperparameters(NamedTuple):
         typer.Option(help="bm25: how much popularity counts, 0 to 1.", show_default="0.75"),
     ] = None
 
-    @property
-    def in_iterations(self) -> bool:
-        """Whether the model is trained in iterations."""
-        return "iterations" in _FAMILIES[self.model][1]
-
     def settings(self) -> dict[str, Any]:
         """Return the values of the options that the model has.
 
@@ -104,19 +99,22 @@ class Hyperparameters(NamedTuple):
             If it has not an option that is given, or a value is out of its range.
         """
         _, defaults = _FAMILIES[self.model]
-        given = {name: value for name, value in self._asdict().items() if name != "model"}
+        given = self._asdict()
+        del given["model"]
+        given = {name: value for name, value in given.items() if value is not None}
         for name, value in given.items():
-            if value is not None and name not in defaults:
+            if name not in defaults:
                 has = ", ".join(map(_flag, defaults))
                 raise InvalidDataError(
                     f"{_flag(name)} does not apply to --model {self.model}, which has {has}"
                 )
-            if value is not None:
-                _check(name, value)
-        return {
-            name: default if given[name] is None else given[name]
-            for name, default in defaults.items()
-        }
+            if name in ("factors", "iterations", "neighbors"):
+                check_whole(_flag(name), value, 1)
+            else:
+                check_number(_flag(name), value, 0, open_end=name in ("alpha", "learning_rate"))
+            if name == "b" and value > 1:
+                raise InvalidDataError(f"--b: expected a number from 0 to 1, found {value}")
+        return defaults | given
 
     def check_new_users(self, source: str) -> None:
         """Raise `InvalidDataError` if the model cannot fold in users, whom `source` holds out."""
@@ -181,13 +179,3 @@ def _make(family: Family, settings: dict[str, Any], seed: int) -> Any:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _check(name: str, value: float) -> None:
-    """Raise `InvalidDataError` if the value of an option is out of its range."""
-    if name in ("factors", "iterations", "neighbors"):
-        check_whole(_flag(name), value, 1)
-    else:
-        check_number(_flag(name), value, 0, open_end=name in ("alpha", "learning_rate"))
-    if name == "b" and value > 1:
-        raise InvalidDataError(f"--b: expected a number from 0 to 1, found {value}")

@@ -104,18 +104,13 @@ def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
         return open_array(path)
     kind = kind_of(path)
     if not kind.is_table:
-        raise InvalidFileError(
-            f"holds {kind.value}; expected a table with a row for each item, in Parquet or CSV, or "
-            "an array in .npy",
-            path,
-        )
+        raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
     item = columns.ids[1]
     frame: pd.DataFrame = read_table(path, (item, item))
     if item not in frame or len(frame.columns) < 2:
+        has = ", ".join(map(str, frame.columns))
         raise InvalidFileError(
-            f"has the columns {', '.join(map(str, frame.columns))}; expected {item!r}, or as named "
-            "with --item, and what is known of the item",
-            path,
+            f"has the columns {has}; expected {item!r} (or name it with --item) and others", path
         )
     if of_lists is Kind.RUN:  # whose ids are text
         frame[item] = frame[item].astype(str)

@@ -105,8 +105,6 @@ TestAt = Annotated[
     str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
-FactorCount = Annotated[int, typer.Option("--factors", help="ALS: number of latent factors.")]
-Iterations = Annotated[int, typer.Option(help="ALS: number of iterations.")]
 Candidates = Annotated[
     Path | None,
     typer.Option(

@@ -6,7 +6,7 @@ import json
 import warnings
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -97,18 +97,17 @@ def print_table(table: pd.DataFrame, format: Format, safe_csv: bool = False) -> 
     else:
         # By number, as two columns may have the same name.
         columns = [table.iloc[:, column].tolist() for column in range(table.shape[1])]
-        aligned = ["decimal" if any(map(_is_float, column)) else "left" for column in columns]
+        aligned = [
+            "decimal" if any(isinstance(cell, float) for cell in column) else "left"
+            for column in columns
+        ]
         rows = [list(map(_text, row)) for row in zip(*columns, strict=True)]
         style = "simple" if format is Format.table else "pipe"
         echo(text_table(rows, list(map(str, table.columns)), aligned, style))
 
 
-def _is_float(value: object) -> TypeGuard[float]:
-    return isinstance(value, float)
-
-
 def _text(value: object) -> str:
     """Return what a cell shows: numbers that are not whole with five significant digits."""
-    if _is_float(value):
+    if isinstance(value, float):
         return number(value)
     return "" if value is None else printable(str(value)).replace("\n", "\\n")

@@ -27,11 +27,7 @@ from .options import (
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..core.types import Labels
-
-_SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
 def recommend(
@@ -63,19 +59,23 @@ def recommend(
     safe_csv: SafeCSV = False,
 ) -> None:
     """Recommend users the items that a model ranks first, without those they have seen."""
+    from ..datasets.split import Holdout
     from ..models.recommendations import recommend as recommend_items
 
     if k < 1:  # `k` is another option of other commands
         raise InvalidDataError(f"-k: expected a whole number of at least 1, found {k}")
-    if out is not None and out.suffix not in _SUFFIXES:
-        raise InvalidDataError(
-            f"--out is {str(out)!r}; expected a file that ends in {', '.join(_SUFFIXES)}"
-        )
     check_safe_csv(safe_csv, format, out)
     if out is not None:
+        if out.suffix not in (".csv", ".parquet", ".jsonl"):
+            raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
         check_inputs_are_kept([checkpoint, seen, candidates], [out])
         make_folder_of(out)
-    train = _read(seen, loading)
+    train: Any  # a matrix that knows its users and items, or a split by users
+    if is_split(seen):
+        holdout = Holdout.load(seen)
+        train = holdout.train if holdout.fold_in is None else holdout
+    else:
+        train = load(seen, loading, Filtering()).matrix()
     labels = getattr(train, "users", None)
     words = [word for words in users for word in words.split(",")]
     with step("recommend") as note, warnings_in_a_line():
@@ -91,19 +91,15 @@ def recommend(
         note(counted(table["user"].nunique(), "user"))
     if out is None:
         print_table(table, format, safe_csv)
-    else:
-        _write(table, out, safe_csv)
-        echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
-
-
-def _read(path: Path, loading: Loading) -> Any:
-    """Return a matrix that knows its users and items, or a split by users."""
-    if is_split(path):
-        from ..datasets.split import Holdout
-
-        holdout = Holdout.load(path)
-        return holdout.train if holdout.fold_in is None else holdout
-    return load(path, loading, Filtering()).matrix()
+        return
+    with replacing(out) as temporary:
+        if out.suffix == ".parquet":
+            write_parquet(table, temporary, index=False)
+        elif out.suffix == ".csv":
+            write_csv(table, temporary, safe_csv)
+        else:
+            table.to_json(temporary, orient="records", lines=True, force_ascii=False)
+    echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
 
 
 def _ids(words: list[str], labels: Labels | None) -> list[Any]:
@@ -114,13 +110,3 @@ def _ids(words: list[str], labels: Labels | None) -> list[Any]:
         return [int(word) for word in words]
     except ValueError as error:
         raise InvalidDataError(f"--users: the ids are whole numbers; {error}") from None
-
-
-def _write(table: pd.DataFrame, path: Path, safe_csv: bool) -> None:
-    with replacing(path) as temporary:
-        if path.suffix == ".parquet":
-            write_parquet(table, temporary, index=False)
-        elif path.suffix == ".csv":
-            write_csv(table, temporary, safe_csv)
-        else:
-            table.to_json(temporary, orient="records", lines=True, force_ascii=False)

@@ -111,6 +111,9 @@ def score(
     With --fail-under the checkpoint, or the best of several, has to be good enough, even if others
     could not be scored.
     """
+    from ..datasets.split import Holdout
+    from ..metrics.protocol import Protocol
+
     check_safe_csv(safe_csv, format)
     metric = check_metrics(metric, convention)
     bounds = parse_bounds(fail_under, metric, convention)
@@ -121,7 +124,7 @@ def score(
     if several:
         from ..models.sweep import list_checkpoints
 
-        list_checkpoints(paths)  # refuses an empty folder before data are read
+        paths = list_checkpoints(paths)  # refuses an empty folder before data are read
     elif monitor is not None:
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
     elif max_failed:
@@ -129,17 +132,20 @@ def score(
     if out is not None:
         make_folder(out)
     recording = Recording.begin(history, prometheus)
-    holdout = _load_holdout(split, train, validation, loading)
+    if split is not None and train is None and validation is None:
+        holdout = Holdout.load(split)
+    elif split is None and train is not None and validation is not None:
+        holdout = holdout_of(*load_parts(train, validation, loading))
+    else:
+        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
     among = load_candidates(candidates, loading)
+    protocol = Protocol(
+        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
+    )
     if several:
-        from ..metrics.protocol import Protocol
-
-        protocol = Protocol(
-            metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
-        )
         options: dict[str, Any] = {"monitor": monitor, "candidates": among}
-        options |= {"progress": progress, "safe_csv": safe_csv}
-        table = _sweep(paths, holdout, protocol, out, format, scheduler, recording, **options)
+        options |= {"progress": progress, "client": scheduler}
+        table = _sweep(paths, holdout, protocol, out, format, safe_csv, recording, **options)
         n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
             file, values = _best(table, metric, convention)
@@ -147,18 +153,8 @@ def score(
         if n_failed > max_failed:
             raise typer.Exit(1)
     else:
-        ev = score_model(
-            paths[0],
-            holdout,
-            metric,
-            progress,
-            convention,
-            out is not None,
-            scheduler,
-            candidates=among,
-            allow_seen=allow_seen,
-            judged_only=judged_only,
-        )
+        lists = out is not None
+        ev = score_model(paths[0], holdout, protocol, progress, lists, scheduler, among)
         about = _about(paths[0])
         print_evaluation(command, ev, format, out, checkpoint=about)
         name = escaped(paths[0].stem)
@@ -304,15 +300,11 @@ def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str
 def score_model(
     model: Any,
     holdout: Holdout,
-    metric: list[str],
+    protocol: Protocol,
     progress: bool | None,
-    convention: str | None = None,
-    lists: bool = False,
+    lists: bool,
     scheduler: str | None = None,
-    *,
     candidates: Any = None,
-    allow_seen: bool = False,
-    judged_only: bool = False,
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
@@ -320,14 +312,10 @@ def score_model(
     keep whole lists where ranks would do, up to the largest cut-off.
     """
     from ..inputs.relevance import Relevance
-    from ..metrics.protocol import Protocol
     from ..models.evaluate import evaluate_request, parse_cut_request
     from ..models.inputs import training_part
 
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    protocol = Protocol(
-        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
-    )
     inputs = {} if candidates is None else {"candidates": candidates}
     request = parse_cut_request(protocol, {"train", *inputs})
     with step("recommend and score") as note, warnings_in_a_line():
@@ -346,18 +334,6 @@ def score_model(
     return ev
 
 
-def _load_holdout(
-    split: Path | None, train: Path | None, validation: Path | None, loading: Loading
-) -> Holdout:
-    from ..datasets.split import Holdout
-
-    if split is not None and train is None and validation is None:
-        return Holdout.load(split)
-    if split is None and train is not None and validation is not None:
-        return holdout_of(*load_parts(train, validation, loading))
-    raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
-
-
 def _about(checkpoint: Path) -> dict[str, JSONValue]:
     """Return what identifies a checkpoint: file, SHA-256 and hyperparameters."""
     from ..models.checkpoints import read_checkpoint
@@ -365,7 +341,7 @@ def _about(checkpoint: Path) -> dict[str, JSONValue]:
     with checkpoint.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     parameters = read_checkpoint(checkpoint).parameters
-    about: dict[str, JSONValue] = {name: plain(value) for name, value in parameters.items()}
+    about = {name: plain(value) for name, value in parameters.items()}
     return about | {"file": str(checkpoint), "sha256": digest}
 
 
@@ -375,26 +351,22 @@ def _sweep(
     protocol: Protocol,
     out: Path | None,
     format: Format,
-    scheduler: str | None,
-    recording: Recording,
-    *,
     safe_csv: bool,
+    recording: Recording,
     **options: Any,
 ) -> pd.DataFrame:
     """Score several checkpoints, print their table and return it."""
     import pandas as pd
 
     from ..models.inputs import training_part
-    from ..models.sweep import list_checkpoints, sweep
+    from ..models.sweep import sweep
     from ..models.sweep_table import TABLE
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as note, warnings_in_a_line():
             try:
-                table = sweep(
-                    *inputs, out=folder, save=folder is not None, client=scheduler, **options
-                )
+                table = sweep(*inputs, out=folder, save=folder is not None, **options)
             except KeyboardInterrupt:
                 if out is not None and (out / TABLE).exists():
                     _print_sweep(pd.read_csv((out / TABLE).absolute()), format, safe_csv)
@@ -402,13 +374,12 @@ def _sweep(
             note(counted(len(table), "checkpoint"))
         _print_sweep(table, format, safe_csv)
         if folder is not None and recording.wanted:
-            recording.leave_sweep(table, list_checkpoints(checkpoints), folder)
+            recording.leave_sweep(table, checkpoints, folder)
     return table
 
 
 def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
     """Report and return the number of checkpoints that failed; end the command if all did."""
-    from ..models.sweep import list_checkpoints
     from ..models.sweep_table import text_of
 
     n_failed = int((table["status"] == "failed").sum())
@@ -416,14 +387,23 @@ def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int
         total = counted(len(table), "checkpoint")
         echo(f"{n_failed:,} of {total} could not be scored", err=True)
         # The table of a resumed sweep has rows of other checkpoints too.
-        listed = table["file"].isin([text_of(path) for path in list_checkpoints(checkpoints)])
-        if n_failed == listed.sum():
+        if n_failed == table["file"].isin(list(map(text_of, checkpoints))).sum():
             raise typer.Exit(1)
     return n_failed
 
 
 def _print_sweep(table: pd.DataFrame, format: Format, safe_csv: bool) -> None:
-    shown = _narrow(table) if format in (Format.table, Format.markdown) else table
+    """Print a sweep; for people, without provenance and parameters that all checkpoints share."""
+    shown = table
+    if format in (Format.table, Format.markdown):
+        columns = list(table.columns)
+        scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
+        parameters = columns[columns.index("sparse_eval") + 1 :]
+        differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
+        errors = ["error"] if (table["status"] == "failed").any() else []
+        shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
+        shown["best"] = ["*" if best else "" for best in table["best"]]
+        shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
     print_table(shown.astype(object).where(shown.notna(), None), format, safe_csv)
 
 
@@ -439,16 +419,3 @@ def _best(
     names = map(str, parse_metrics(metric, convention_named(convention).options))
     first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
     return str(best["file"].iloc[0]), dict(zip(names, best.iloc[0, first:], strict=False))
-
-
-def _narrow(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table without provenance, and without parameters that all checkpoints share."""
-    columns = list(table.columns)
-    scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
-    parameters = columns[columns.index("sparse_eval") + 1 :]
-    differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
-    errors = ["error"] if (table["status"] == "failed").any() else []
-    shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
-    shown["best"] = ["*" if best else "" for best in table["best"]]
-    shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
-    return shown

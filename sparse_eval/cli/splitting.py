@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
 from .options import Method, Splitting
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..datasets.split import Holdout
     from ..datasets.split.events import Repeats
-
-_SHARES = (Method.random, Method.temporal, Method.users)
-_BY_TIME = (Method.temporal, Method.last_n)
 
 
 def split_by(
@@ -37,24 +34,14 @@ def split_by(
     method = splitting.how
     _check_options(splitting, method, test_at, three_way)
     with step(f"{purpose} ({method.value})") as note:
-        if method is Method.users:
-            holdout = _split_users(interactions, splitting, seed, three_way)
-        elif splitting.by_time:
-            by_time = cast("Interactions", interactions)
-            holdout = _split_by_time(by_time, splitting, method, three_way, test_at)
-        else:
-            holdout = _split_by_chance(interactions, splitting, method, seed)
-            if three_way:
-                part = _split_by_chance(holdout.train, splitting, method, seed)
-                holdout = with_test(part, holdout)
-        _check_held_out(
-            holdout,
-            f"users have too few distinct items for --method {method.value} with these options",
-        )
+        holdout = _split(interactions, splitting, seed, three_way, test_at)
+        if three_way and method in (Method.random, Method.leave_k_out):
+            part = _split(holdout.train, splitting, seed, three_way, test_at)
+            holdout = with_test(part, holdout)
+        _check_held_out(holdout, "users have too few distinct items for this method and options")
         if splitting.only_known:
             holdout = only_known(holdout)
-        for text in (describe(holdout), *holdout.remarks()):
-            note(text)
+        note(", ".join([describe(holdout), *holdout.remarks()]))
     return holdout
 
 
@@ -87,7 +74,7 @@ def _check_options(
     splitting: Splitting, method: Method, test_at: str | None, three_way: bool
 ) -> None:
     """Raise if an option does not apply to the method, or needs another one."""
-    by_share = method in _SHARES
+    by_share = method in (Method.random, Method.temporal, Method.users)
     if (splitting.n if by_share else splitting.fraction) is not None:
         given, expected = ("--n", "--fraction") if by_share else ("--fraction", "--n")
         raise InvalidDataError(f"{given} does not apply to --method {method.value}; use {expected}")
@@ -102,10 +89,9 @@ def _check_options(
             raise InvalidDataError(
                 f"--{name} does not apply to --method {method.value}; use --method {needed.value}"
             )
-    if splitting.keep_repeats and method not in _BY_TIME:
+    if splitting.keep_repeats and method not in (Method.temporal, Method.last_n):
         raise InvalidDataError(
-            f"--keep-repeats does not apply to --method {method.value}, which knows no events; use "
-            "--method temporal or last-n"
+            f"--keep-repeats does not apply to --method {method.value}; use temporal or last-n"
         )
     if test_at is not None and splitting.at is None:
         raise InvalidDataError("--test-at needs --at, where the validation part begins")
@@ -119,63 +105,40 @@ def _check_held_out(holdout: Holdout, reason: str) -> None:
             raise InvalidDataError(f"nothing is held out for {name}: {reason}")
 
 
-def _split_by_chance(
-    interactions: Interactions | SparseInput, splitting: Splitting, method: Method, seed: int
+def _split(
+    interactions: Any, splitting: Splitting, seed: int, three_way: bool, test_at: str | None
 ) -> Holdout:
     from ..datasets import split
 
-    if method is Method.random:
-        return split.random(interactions, fraction=_share(splitting), seed=seed)
-    return split.leave_k_out(interactions, k=_count(splitting), seed=seed)
-
-
-def _split_users(
-    interactions: Interactions | SparseInput, splitting: Splitting, seed: int, three_way: bool
-) -> Holdout:
-    from ..datasets import split
-
-    share = _share(splitting)
-    return split.users(
-        interactions,
-        fraction=share * (1 - share) if three_way else share,
-        test=share if three_way else None,
-        fold_in=0.8 if splitting.fold_in is None else splitting.fold_in,
-        order="random" if splitting.order is None else splitting.order.value,
-        seed=seed,
-    )
-
-
-def _split_by_time(
-    interactions: Interactions,
-    splitting: Splitting,
-    method: Method,
-    three_way: bool,
-    test_at: str | None,
-) -> Holdout:
-    from ..datasets import split
-
+    share = 0.2 if splitting.fraction is None else splitting.fraction
+    n = 1 if splitting.n is None else splitting.n
     repeats: Repeats = "keep" if splitting.keep_repeats else "drop"
-    if method is Method.last_n:
-        n = _count(splitting)
-        return split.last_n(interactions, n=n, test=n if three_way else None, repeats=repeats)
-    temporal = partial(
-        split.temporal, interactions, gap=_number_or_text(splitting.gap), repeats=repeats
-    )
-    if splitting.at is not None:
-        at, test = _number_or_text(splitting.at), _number_or_text(test_at)
-        return temporal(at=at, fraction=splitting.fraction, test=test)
-    share = _share(splitting)
-    if three_way:  # the test part is a share of all, and validation of what is left
-        return temporal(fraction=share * (1 - share), test=share)
-    return temporal(fraction=share)
-
-
-def _share(splitting: Splitting) -> float:
-    return 0.2 if splitting.fraction is None else splitting.fraction
-
-
-def _count(splitting: Splitting) -> int:
-    return 1 if splitting.n is None else splitting.n
+    # The test part is a share of all, and validation of what is left.
+    rest, test = (share * (1 - share), share) if three_way else (share, None)
+    match splitting.how:
+        case Method.random:
+            return split.random(interactions, fraction=share, seed=seed)
+        case Method.leave_k_out:
+            return split.leave_k_out(interactions, k=n, seed=seed)
+        case Method.last_n:
+            return split.last_n(interactions, n=n, test=n if three_way else None, repeats=repeats)
+        case Method.temporal:
+            temporal = partial(
+                split.temporal, interactions, gap=_number_or_text(splitting.gap), repeats=repeats
+            )
+            if splitting.at is None:
+                return temporal(fraction=rest, test=test)
+            at, test_begins = _number_or_text(splitting.at), _number_or_text(test_at)
+            return temporal(at=at, fraction=splitting.fraction, test=test_begins)
+        case Method.users:
+            return split.users(
+                interactions,
+                fraction=rest,
+                test=test,
+                fold_in=0.8 if splitting.fold_in is None else splitting.fold_in,
+                order="random" if splitting.order is None else splitting.order.value,
+                seed=seed,
+            )
 
 
 def _number_or_text(text: str | None) -> int | str | None:

@@ -115,7 +115,4 @@ class TableColumns(NamedTuple):
         """
         named = [f"--{name}" for name, column in self._asdict().items() if column is not None]
         if named and not tables:
-            raise InvalidDataError(
-                f"{' and '.join(named)} would name columns, and the lists are in no table; leave "
-                "it out"
-            )
+            raise InvalidDataError(f"{named[0]} names a column, and the lists are in no table")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,10 +17,8 @@ from .model_options import Hyperparameters
 from .options import (
     METRICS,
     AllowSeen,
-    FactorCount,
     Filtering,
     Format,
-    Iterations,
     JudgedOnly,
     Loading,
     Method,
@@ -50,8 +48,8 @@ def demo(
     command: typer.Context,
     users: Annotated[int, typer.Option(help="Number of synthetic users.")] = 50_000,
     items: Annotated[int, typer.Option(help="Number of synthetic items.")] = 51_277,
-    factors: FactorCount = 64,
-    iterations: Iterations = 15,
+    factors: Annotated[int, typer.Option(help="ALS: number of latent factors.")] = 64,
+    iterations: Annotated[int, typer.Option(help="ALS: number of iterations.")] = 15,
     seed: Seed = 0,
     metric: Metrics = [METRICS],
     progress: Progress = None,
@@ -61,6 +59,7 @@ def demo(
     """Run every step on synthetic clicks: generate, split, train, recommend, score."""
     from .. import datasets
     from ..datasets import split
+    from ..metrics.protocol import Protocol
 
     check_metrics(metric)
     model = Hyperparameters(factors=factors, iterations=iterations)
@@ -74,7 +73,7 @@ def demo(
         _save_split(holdout, out)
         note(describe(holdout))
     trained = _train(holdout.train, model, seed, progress, out / "model.npz")
-    ev = score_model(trained, holdout, metric, progress, lists=True)
+    ev = score_model(trained, holdout, Protocol(metric), progress, lists=True)
     print_evaluation(command, ev, format, out, **_about("synthetic", model, seed))
     echo(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json", err=True)
 
@@ -102,6 +101,8 @@ def run(
     format: Printed = Format.table,
 ) -> None:
     """Split, train a model, recommend and score."""
+    from ..metrics.protocol import Protocol
+
     metric = check_metrics(metric, convention)
     model.settings()  # refuses what does not apply, before data are read
     if splitting.how is Method.users:
@@ -125,17 +126,10 @@ def run(
         _save_split(holdout, out)
     checkpoint = None if out is None else out / "model.npz"
     trained = _train(holdout.train, model, seed, progress, checkpoint)
-    lists = out is not None
-    ev = score_model(
-        trained,
-        holdout,
-        metric,
-        progress,
-        convention,
-        lists=lists,
-        allow_seen=allow_seen,
-        judged_only=judged_only,
+    protocol = Protocol(
+        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
     )
+    ev = score_model(trained, holdout, protocol, progress, lists=out is not None)
     print_evaluation(command, ev, format, out, **_about(str(input), model, seed))
 
 
@@ -214,9 +208,11 @@ def train(
     progress: Progress = None,
 ) -> None:
     """Train a model of implicit and save it."""
+    from ..datasets.split import Holdout
+
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
-    model.settings()  # refuses what does not apply, before data are read
+    settings = model.settings()  # refuses what does not apply, before data are read
     given = {
         "--validation": validation,
         "--metric": metric,
@@ -225,7 +221,7 @@ def train(
         "--keep-best": keep_best,
     }
     evaluating = [name for name, value in given.items() if value]
-    if evaluating and not model.in_iterations:
+    if evaluating and "iterations" not in settings:
         raise InvalidDataError(
             f"{evaluating[0]} is for models that are trained in iterations, and {model.model} is "
             "not; leave it out, and evaluate with: sparse-eval score"
@@ -238,15 +234,20 @@ def train(
         metric = check_metrics(metric or ["ndcg@10"])
     check_inputs_are_kept([input, validation], [out])
     make_folder_of(out)
-    if validation is not None or is_split(input):
-        holdout = _parts(input, validation, loading, filtering)
+    if is_split(input) and validation is not None:
+        raise InvalidDataError(f"{input} has a validation part of its own; leave out --validation")
+    if is_split(input) or validation is not None:
+        refuse_filters(filtering)
+        if validation is None:
+            holdout = Holdout.load(input)
+        else:
+            holdout = holdout_of(*load_parts(input, validation, loading))
         if evaluating and holdout.fold_in is not None:
             model.check_new_users(str(input))
         matrix = holdout.train
     elif evaluating:
         raise InvalidDataError(
-            f"{evaluating[0]} needs a validation part; give --validation, or a folder that "
-            "`split` wrote"
+            f"{evaluating[0]} needs --validation, or a folder that `split` wrote"
         )
     else:
         matrix = load(input, loading, filtering).matrix()
@@ -255,13 +256,8 @@ def train(
         return
     from ..models.callback import EvaluationCallback
 
-    callback = EvaluationCallback(
-        holdout,
-        metric,
-        patience=patience,
-        out=checkpoints,
-        keep="best" if keep_best else "all",
-    )
+    keep: Literal["best", "all"] = "best" if keep_best else "all"
+    callback = EvaluationCallback(holdout, metric, patience=patience, out=checkpoints, keep=keep)
     with warnings_in_a_line():
         _train(matrix, model, seed, progress, out, callback)
 
@@ -276,19 +272,6 @@ def _save_split(holdout: Holdout, out: Path) -> None:
     with holdout.saving(out / "split"):
         remove_saved(out)
         remove(out / "model.npz")
-
-
-def _parts(input: Path, validation: Path | None, loading: Loading, filtering: Filtering) -> Holdout:
-    """Return a split that is ready-made."""
-    from ..datasets.split import Holdout
-
-    refuse_filters(filtering)
-    if not is_split(input):
-        assert validation is not None  # noqa: S101 - see `train`
-        return holdout_of(*load_parts(input, validation, loading))
-    if validation is not None:
-        raise InvalidDataError(f"{input} has a validation part of its own; leave out --validation")
-    return Holdout.load(input)
 
 
 def _train(

@@ -38,6 +38,8 @@ from .printing import counted, print_json, print_lines, print_table, step, warni
 from .splitting import only_known, split_by, with_test
 
 if TYPE_CHECKING:
+    from ..core.types import CSRMatrix
+    from ..datasets import Interactions
     from ..datasets.split import Holdout
     from ..results.tuning import Tuning
 
@@ -134,7 +136,11 @@ def tune(
             raise
         note(counted(len(tuning.trials), "trial"))
     _print_tuning(tuning, format)
-    _report_failures(tuning)
+    n_failed = int((tuning.trials["status"] == "failed").sum())
+    if n_failed:
+        echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
+    if tuning.best is None:
+        raise typer.Exit(1)
 
 
 def _three_parts(
@@ -154,28 +160,28 @@ def _three_parts(
     refuse_filters(filtering)
     if test_at is not None:
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
-    purpose = "hold out the validation part"
+    rest: Interactions | CSRMatrix
     if test is not None:
-        rest, held_out = load_parts(input, test, loading, times_for(splitting))
-        parts = with_test(split_by(rest, splitting, seed, purpose), holdout_of(rest, held_out))
+        parts = load_parts(input, test, loading, times_for(splitting))
+        rest, whole = parts[0], holdout_of(*parts)
     else:
         from ..datasets.split import Holdout
 
         whole = Holdout.load(input)
+        rest = whole.train
         if whole.test is None and whole.fold_in is not None:
             raise InvalidDataError(
                 f"{input} holds out users, and has none for the test; give the interactions that "
                 "it was made of, with --method users"
             )
-        if whole.test is None:
-            parts = with_test(split_by(whole.train, splitting, seed, purpose), whole)
-        elif splitting._replace(timestamp=None, only_known=False) != Splitting():
-            raise InvalidDataError(
-                f"{input} is split in three already; leave --method and its options out"
-            )
-        else:
-            parts = whole
-    return only_known(parts) if splitting.only_known else parts
+    if whole.test is None:
+        part = split_by(rest, splitting, seed, "hold out the validation part")
+        whole = with_test(part, whole)
+    elif splitting._replace(timestamp=None, only_known=False) != Splitting():
+        raise InvalidDataError(
+            f"{input} is split in three already; leave --method and its options out"
+        )
+    return only_known(whole) if splitting.only_known else whole
 
 
 def _print_tuning(tuning: Tuning, format: Format) -> None:
@@ -195,12 +201,3 @@ def _print_tuning(tuning: Tuning, format: Format) -> None:
             print_table(tuning.scores(), format)
     else:
         echo(str(tuning) if format is Format.table else tuning.to_markdown())
-
-
-def _report_failures(tuning: Tuning) -> None:
-    """Say how many trials failed, and exit with 1 if all did."""
-    n_failed = int((tuning.trials["status"] == "failed").sum())
-    if n_failed:
-        echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
-    if tuning.best is None:
-        raise typer.Exit(1)

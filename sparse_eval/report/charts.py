@@ -40,13 +40,6 @@ _GROUP_CAPTIONS: dict[Literal["activity", "popularity"], str] = {
 }
 
 
-#: What a caption of lifts adds if it is about mean_rank or percentile_rank.
-_LOWER_IS_BETTER = (
-    " Where lower is better, the value of random lists is divided by the model's, so that more is "
-    "better here too."
-)
-
-
 class Chart(NamedTuple):
     """A drawn chart, its caption, and its numbers unless they are elsewhere on the page."""
 
@@ -189,15 +182,14 @@ def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Ite
 
 
 def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
-    first = next(iter(shown.values()))
     with_lift = plots.metrics_with_lift([ev._summarize()["lift"] for ev in shown.values()])
     names = [metric for metric in metrics if metric in with_lift and counts_hits(metric)]
     names = names[:_MAX_ROWS]
     if names:
         yield _Panel(
             "Lift over random lists",
-            "How many times as good as random lists of the same length, on a log scale."
-            + ("" if all(map(first.higher_is_better, names)) else _LOWER_IS_BETTER),
+            "How many times as good as random lists of the same length, on a log scale. Where "
+            "lower is better, the value of random lists is divided by the model's.",
             lambda ax: plots.lift(shown, names, ax=ax),
             len(names) + 2,
         )

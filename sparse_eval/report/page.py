@@ -154,8 +154,7 @@ def write_report(
     named = named_evaluations(evaluations)
     shown = dict(named)
     if len(shown) < len(named):
-        names = ", ".join(name for name, _ in named)
-        raise InvalidDataError(f"two evaluations have the same name: {names}")
+        raise InvalidDataError(f"two evaluations have the same name: {list(evaluations)}")
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
@@ -176,12 +175,10 @@ def write_report(
             other = compare(ordered, chosen[1:], test=test, correction=correction, how=how)
             secondary = records(other.table)
         notes += comparison.notes
-    segments = (
-        _Segments([], [])
-        if divided is None
-        else _segments(shown, main, divided, test=test, correction=correction, how=how)
-    )
-    notes += segments.notes
+    segments: list[_Row] = []
+    if divided is not None:
+        segments, more = _segments(shown, main, divided, test=test, correction=correction, how=how)
+        notes += more
     examples = _examples(shown, main)
     rows = _metric_rows(shown, chosen, [*pairs, *secondary])
     width = _MOST_COLUMNS if len(shown) > _MOST_COLUMNS else len(rows)  # metrics in a table
@@ -208,7 +205,7 @@ def write_report(
         better_by_others=_better_by_others(ranked, secondary),
         baselines=baselines,
         same_as=same_as,
-        segments=segments.rows,
+        segments=segments,
         charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
         subgroups=[] if cv else _subgroups(shown, main, ranked),
@@ -251,10 +248,9 @@ def _ranked_for_comparison(
     ranked = _ranked(shown, main)
     compared = compare(shown, main, how=how) if len(shown) > 1 else None
     if compared is not None and any(compared.left_out.values()):
-        rows = records(compared.table)
-        means: dict[str, Any] = {
-            str(row[side]): row[f"mean_{side}"] for row in rows for side in ("a", "b")
-        }
+        means: dict[str, Any] = {}
+        for row in records(compared.table):
+            means |= {str(row["a"]): row["mean_a"], str(row["b"]): row["mean_b"]}
         if None not in means.values():
             higher = next(iter(shown.values())).higher_is_better(main)
             ranked.sort(key=lambda name: means[name], reverse=higher)
@@ -363,32 +359,22 @@ def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgro
     results = []
     for other in others:
         tables = [
-            (title, subgroup_differences(shown[best], shown[other], main, by))
+            (title, rows)
             for by, title in _SUBGROUPS.items()
+            if (rows := subgroup_differences(shown[best], shown[other], main, by))
         ]
-        results.append(_Subgroups(best, other, [table for table in tables if table[1]]))
+        results.append(_Subgroups(best, other, tables))
     return results
-
-
-class _Segments(NamedTuple):
-    """Differences of the best model from the others by segment, and what is to be known of them."""
-
-    rows: list[_Row]
-    notes: list[str]
 
 
 def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -> pd.DataFrame:
     """Return segments as a table, or raise if these evaluations cannot be divided by them."""
     if cv is not None:
-        raise InvalidDataError(
-            "by divides the users of evaluations; a cross-validation is of users in several folds, "
-            "and is reported without by"
-        )
+        raise InvalidDataError("by divides the users of evaluations, not of a cross-validation")
     for name, ev in shown.items():
         if ev.record.table is None:
             raise InvalidDataError(
-                f"by needs the values of each user, which {name} did not keep; evaluate with "
-                "keep='values'"
+                f"by needs the values of users; evaluate {name} with keep='values'"
             )
     table = segments_table(by)
     for ev in shown.values():
@@ -396,15 +382,18 @@ def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -
     return table
 
 
-def _segments(shown: Evaluations, main: str, divided: pd.DataFrame, **options: Any) -> _Segments:
-    """Compare the best model with each other one by segment."""
-    if not next(iter(shown.values())).is_per_user(main):
-        return _Segments([], [f"{main} is about all users together, and not shown by segment"])
+def _segments(
+    shown: Evaluations, main: str, divided: pd.DataFrame, **options: Any
+) -> tuple[list[_Row], list[str]]:
+    """Return how the best model differs from the others by segment, and what is to be known."""
+    first = next(iter(shown.values()))
+    if not first.is_per_user(main):
+        return [], [f"{main} is about all users together, and not shown by segment"]
     if len(shown) < 2:
-        columns = segmentations(divided, users_of(next(iter(shown.values()))))
-        return _Segments([], [note for column in columns if (note := column.note())])
+        columns = segmentations(divided, users_of(first))
+        return [], [note for column in columns if (note := column.note())]
     table, notes = segment_differences(shown, main, divided, **options)
-    return _Segments(records(table), notes)
+    return records(table), notes
 
 
 def _examples(shown: Evaluations, main: str) -> list[_Row]:
@@ -420,7 +409,10 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
             entry = users.setdefault(
                 user, {"user": user, "why": "", "n_relevant": None, "lists": {}}
             )
-            values = _values_of(ev, user)
+            table = ev.record.table
+            values: dict[Any, Any] = {}
+            if table is not None and user in table.index:  # values may not be kept
+                values = table.loc[user].to_dict()
             listed = [r for r in example["listed"] if not cutoff or r["rank"] <= int(cutoff)]
             entry["lists"][name] = example | {"value": values.get(main), "listed": listed}
             entry["why"] = entry["why"] or example["why"]
@@ -443,14 +435,6 @@ def _spread(lists: dict[str, _Row]) -> float:
     found = [own["value"] for own in lists.values()]
     values = [value for value in found if value is not None and value == value]
     return max(values) - min(values) if values else 0.0
-
-
-def _values_of(ev: Evaluation, user: Any) -> dict[str, Any]:
-    """Return the values of a user, none where they were not kept."""
-    table = ev.record.table
-    if table is None or user not in table.index:
-        return {}
-    return {str(name): value for name, value in table.loc[user].items()}
 
 
 def _users_counted(shown: Evaluations) -> dict[tuple[int, int, int | None], list[str]]:
@@ -499,14 +483,9 @@ def _facts(ev: Evaluation) -> dict[str, str]:
     for name, matrix in content["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
-    if content.get("candidates"):
-        facts["candidates"] = _in_words(content["candidates"])
+    for name in ("candidates", "retrieval"):
+        if content.get(name):
+            facts[name] = ", ".join(f"{key} {value}" for key, value in content[name].items())
     for name, digest in content.get("propensities", {}).items():
         facts[f"propensities by {name}"] = f"digest {digest}"
-    if content["retrieval"]:
-        facts["retrieval"] = _in_words(content["retrieval"])
     return facts
-
-
-def _in_words(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in options.items())

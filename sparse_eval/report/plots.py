@@ -147,7 +147,8 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
     pairs = comparison.table[comparison.table["metric"] == str(metric)]
     if pairs.empty:
         raise InvalidDataError(f"{metric!r} was not compared")
-    for row, pair in enumerate(pairs.to_dict("records")):
+    rows = pairs.to_dict("records")
+    for row, pair in enumerate(rows):
         ax.errorbar(
             [pair["difference"]],
             [row],
@@ -161,14 +162,12 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
     first, models = pairs["a"].iloc[0], pairs[["a", "b"]].drop_duplicates()
     direction = "" if comparison.higher_is_better.get(str(metric), True) else " (lower is better)"
     if comparison.by:
-        names = [
-            f"{by} {segment}" for by, segment in zip(pairs["by"], pairs["segment"], strict=True)
-        ]
+        names = [f"{pair['by']} {pair['segment']}" for pair in rows]
         if len(models) > 1:
-            sides = zip(names, pairs["a"], pairs["b"], strict=True)
             names = [
-                f"{name}: {shorten(a, _MAX_PART_NAME)} − {shorten(b, _MAX_PART_NAME)}"
-                for name, a, b in sides
+                f"{name}: {shorten(pair['a'], _MAX_PART_NAME)} − "
+                f"{shorten(pair['b'], _MAX_PART_NAME)}"
+                for name, pair in zip(names, rows, strict=True)
             ]
             ax.set_xlabel(f"difference of {metric}{direction}")
         else:
@@ -178,10 +177,9 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
         names = [f"− {short}" for short in short_names(pairs["b"], _MAX_ROW_NAME)]
         ax.set_xlabel(f"{metric}{direction}: {shorten(first, _MAX_SIDE_NAME)} minus the others")
     else:
-        short = dict(
-            zip(comparison.names, short_names(comparison.names, _MAX_SIDE_NAME), strict=True)
-        )
-        names = [f"{short[a]} − {short[b]}" for a, b in zip(pairs["a"], pairs["b"], strict=True)]
+        shortened = short_names(comparison.names, _MAX_SIDE_NAME)
+        short = dict(zip(comparison.names, shortened, strict=True))
+        names = [f"{short[pair['a']]} − {short[pair['b']]}" for pair in rows]
         ax.set_xlabel(f"difference of {metric}{direction}")
     label_rows_inside(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -466,12 +464,13 @@ def learning_curve(
         raise InvalidDataError(
             f"table is {describe(table)}; expected a pandas.DataFrame, such as callback.history"
         )
-    if not (isinstance(metrics, str | list | tuple) and metrics and all(map(_is_text, metrics))):
+    names = [metrics] if isinstance(metrics, str) else metrics
+    of_text = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    if not (of_text and metrics):
         raise InvalidDataError(f"metrics is {metrics!r}; expected names of columns of the table")
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise InvalidDataError(f"the table has no {', '.join(missing)}, but {list(table.columns)}")
@@ -520,7 +519,3 @@ def metrics_with_lift(lifts: list[pd.Series[float]]) -> list[str]:
         for name in lifts[0].index
         if all(name in lift.index and lift[name] > 0 for lift in lifts)
     ]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

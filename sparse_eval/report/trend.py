@@ -14,22 +14,15 @@ from ..results.nights import changes
 from .axes import COLOURS, axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from ..core.types import PathLike
 
 #: Charts of so many metrics, the main one first.
 _MAX_CHARTS = 4
-
-
-class TrendChart(NamedTuple):
-    """A drawn chart and its title."""
-
-    title: str
-    svg: str
 
 
 class Trend(NamedTuple):
@@ -40,7 +33,8 @@ class Trend(NamedTuple):
     n_nights : int
     main : str
         The main metric.
-    charts : list of TrendChart
+    charts : list of tuple of str
+        Titles of the charts, and the charts drawn as SVG.
     last : dict or None
         How the last night differs from the one before by the main metric: one test, so that it
         does not become duller with every night. None with one night.
@@ -53,7 +47,7 @@ class Trend(NamedTuple):
 
     n_nights: int
     main: str
-    charts: list[TrendChart]
+    charts: list[tuple[str, str]]
     last: dict[str, Any] | None
     changes: list[dict[str, Any]]
     notes: list[str]
@@ -85,8 +79,15 @@ def describe_trend(
             f"{opened.path} has none of {', '.join(metrics)}, but {', '.join(sorted(known))}; "
             "choose metrics that the history has"
         )
+    from .svg import draw_svg
+
     main, *others = chosen
     nights = opened.nights
+    charts = []
+    for number, metric in enumerate(chosen[:_MAX_CHARTS]):
+        title = f"{nights[-1].shown(metric)} over the nights"
+        drawn = draw_svg(partial(trend, opened, metric), f"trend{number}", title)
+        charts.append((title, drawn))
     of_others = opened.changes(others, correction=correction)
     rows = records(opened.changes(main, correction=correction))
     rows += records(of_others[of_others["change"] != ""])
@@ -95,18 +96,11 @@ def describe_trend(
     return Trend(
         len(nights),
         nights[-1].shown(main),
-        [_draw(opened, metric, number) for number, metric in enumerate(chosen[:_MAX_CHARTS])],
+        charts,
         last[0] if last else None,
         rows,
         opened.notes(),
     )
-
-
-def _draw(history: History, metric: str, number: int) -> TrendChart:
-    from .svg import draw_svg
-
-    title = f"{history.nights[-1].shown(metric)} over the nights"
-    return TrendChart(title, draw_svg(partial(trend, history, metric), f"trend{number}", title))
 
 
 def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
@@ -147,7 +141,7 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     from matplotlib import dates
 
     nights = [night for night in history.nights if metric in night.metrics]
-    times = np.array([night.time.replace(tzinfo=None) for night in nights], "datetime64[s]")
+    times = _times(night.time for night in nights)
     means = np.array([night.metrics[metric].mean for night in nights])
     low, high = (
         np.array([getattr(night.metrics[metric], end) for night in nights])
@@ -157,15 +151,8 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     ax.errorbar(times, means, bars, color=COLOURS[0], marker="o", markersize=4, linewidth=1)
     changed = np.isin(times, _times(table[table["change"] != ""]["time"]))
     if changed.any():
-        ax.plot(
-            times[changed],
-            means[changed],
-            "D",
-            color=COLOURS[1],
-            markersize=7,
-            label="changed",
-            zorder=3,
-        )
+        look: dict[str, Any] = {"color": COLOURS[1], "markersize": 7, "zorder": 3}
+        ax.plot(times[changed], means[changed], "D", label="changed", **look)
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
@@ -178,5 +165,5 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _times(column: pd.Series[Any]) -> Any:
-    return np.array([time.replace(tzinfo=None) for time in column], "datetime64[s]")
+def _times(times: Iterable[datetime]) -> Any:
+    return np.array([time.replace(tzinfo=None) for time in times], "datetime64[s]")

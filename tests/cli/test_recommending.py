@@ -80,7 +80,7 @@ def test_writes_a_table(
     [
         (("--users", "nobody"), "the model knows no user 'nobody'"),
         (("-k", 0), "error: -k: expected a whole number"),
-        (("--out", "recs.txt"), "--out is 'recs.txt'; expected a file that ends in .csv"),
+        (("--out", "recs.txt"), "--out is 'recs.txt'; expected .csv"),
     ],
 )
 def test_refuses(

@@ -133,7 +133,7 @@ def test_evaluates_stops_early_and_keeps_the_best(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("log", "--patience", 2), "--patience needs a validation part; give --validation, or a"),
+        (("log", "--patience", 2), "--patience needs --validation, or a folder"),
         (("split", "--model", "tfidf", "--patience", 2), "--patience is for models that are trai"),
         (("split", "--keep-best"), "--keep-best keeps a checkpoint; name its folder with"),
         (("split", "--validation", "split"), "has a validation part of its own; leave out --val"),
