@@ -425,7 +425,7 @@ class ParquetSource:
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Return ranges of users, or files that their rows were dealt out to."""
         if self.ranges is not None:
-            return iter([(users, users.n_rows) for users in self.ranges])
+            return ((users, users.n_rows) for users in self.ranges)
         return _DealtTasks(self._deal_out)
 
     def _catalogue(self, kind: Literal["integer", "text"]) -> Any:

@@ -8,10 +8,12 @@ Spark Connect does as well.
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +22,7 @@ import numpy as np
 from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
 from ..results.serialize import pack, unpack
-from ..results.totals import RunningTotals
+from ..results.totals import merge_parts
 from .arrow import RECS, TRUTH, Columns, RowsLoader, union_of_items, whole_column
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
-    from ..results.totals import Part
     from .arrow import IdKind
     from .runners import Work
     from .sources import Block
@@ -272,7 +273,11 @@ class SparkRunner:
         answers = _collect(rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER))
         for error, fields, _ in answers:
             if error is not None:
-                raise _rebuild(error, fields)
+                message, attributes = json.loads(fields)
+                raised: SparseEvalError = getattr(errors, error, SparseEvalError)(message)
+                vars(raised).update(attributes)
+                raised.path = None if raised.path is None else Path(raised.path)
+                raise raised
         for number, (_, _, data) in enumerate(answers):
             yield amount if number == 0 else 0, unpack(bytes(data))
 
@@ -405,26 +410,15 @@ def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
             for part in parts:
                 yield _answer(part=pack(part))
             return
-        merged = _merged(parts)
-        if merged is not None:
-            yield _answer(part=pack(merged))
+        for first in islice(parts, 1):  # there may be no users
+            yield _answer(part=pack(merge_parts(chain([first], parts))))
     except SparseEvalError as error:
         for _ in batches:  # to their end, or Spark would have to start another worker
             pass
         yield _answer(error=error)
 
 
-def _merged(parts: Iterator[Part]) -> Part | None:
-    """Merge the parts of a partition, None if it has no users."""
-    running = RunningTotals()
-    for part in parts:
-        running.add(part)
-    return None if running.span is None else running.part()
-
-
 def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> pa.RecordBatch:
-    import json
-
     import pyarrow as pa
 
     name = fields = None
@@ -439,18 +433,6 @@ def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> 
         ],
         names=["error", "fields", "part"],
     )
-
-
-def _rebuild(name: str, fields: str) -> SparseEvalError:
-    """Return the error that a worker raised."""
-    import json
-
-    message, attributes = json.loads(fields)
-    error: SparseEvalError = getattr(errors, name, SparseEvalError)(message)
-    vars(error).update(attributes)
-    if error.path is not None:
-        error.path = Path(error.path)
-    return error
 
 
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:
