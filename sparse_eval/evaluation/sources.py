@@ -6,7 +6,7 @@ A new kind of input is a class with the methods of `Source`, in a module of its 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..metrics.conventions import Convention
     from ..metrics.request import Request
     from ..results.totals import Retrieval
-
-Side = TypeVar("Side")
 
 #: Users in a block, where no budget says how many.
 USERS_PER_BLOCK = 1 << 18
@@ -206,26 +204,17 @@ def largest_gain(
     largest = 0.0
     for first in range(0, n_users, n_rows):
         rows = slice_rows(relevance, first, min(first + n_rows, n_users))
-        largest = max(largest, float(_relevance(rows, first).gains.max(initial=0.0)))
+        gains = checked(Relevance.from_csr, rows, first).gains
+        largest = max(largest, float(gains.max(initial=0.0)))
     return largest
 
 
-def _rankings(side: Rankings | SparseInput, first_row: int) -> Rankings:
-    if isinstance(side, Rankings):
+def checked(make: Callable[[SparseInput], Any], side: Any, first_row: int = 0) -> Any:
+    """Return lists or relevance, made of rows of a matrix: errors count them from the first row."""
+    if isinstance(side, Rankings | Relevance):
         return side
-    return _checked(Rankings.from_positions, side, first_row)
-
-
-def _relevance(side: Relevance | SparseInput, first_row: int) -> Relevance:
-    if isinstance(side, Relevance):
-        return side
-    return _checked(Relevance.from_csr, side, first_row)
-
-
-def _checked(make: Callable[[SparseInput], Side], matrix: SparseInput, first_row: int) -> Side:
-    """Check rows of a matrix; errors count them from the first of the block."""
     try:
-        return make(matrix)
+        return make(side)
     except InvalidDataError as error:
         if first_row == 0:
             raise
@@ -245,8 +234,8 @@ class RowLoader:
         first, last, rankings, relevance = task
         return Block(
             first,
-            _rankings(rankings, first),
-            _relevance(relevance, first),
+            checked(Rankings.from_positions, rankings, first),
+            checked(Relevance.from_csr, relevance, first),
             self.side_data.of_users(first, last),
         )
 

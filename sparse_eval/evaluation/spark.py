@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain, islice
@@ -156,8 +156,15 @@ class BatchLoader:
 
 def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     """Return both tables as DataFrames."""
+    from pyspark.errors import PySparkException
+
     frames = (table for table in tables if not isinstance(table, str | Path))
     session = session or next(frame.sparkSession for frame in frames)
+    caught: tuple[type[Exception], ...] = (PySparkException,)
+    with suppress(ImportError):  # which a client of Spark Connect alone lacks
+        from py4j.protocol import Py4JJavaError
+
+        caught = PySparkException, Py4JJavaError  # what Java raises is not all translated
     opened = []
     for table in tables:
         if not isinstance(table, str | Path):
@@ -166,24 +173,13 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
         try:
             frame = session.read.parquet(str(table))
             frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
-        except _errors_of_spark() as error:
+        except caught as error:
             lines = str(error).strip().splitlines()
             reason = next(line for line in lines if "An error occurred while" not in line)
             reason = reason.lstrip(": ")
             raise InvalidFileError(f"Spark cannot read it as Parquet ({reason})", table) from None
         opened.append(frame)
     return opened
-
-
-def _errors_of_spark() -> tuple[type[Exception], ...]:
-    """Return what Spark raises: of what Java raises, not everything is translated."""
-    from pyspark.errors import PySparkException
-
-    try:
-        from py4j.protocol import Py4JJavaError
-    except ImportError:  # a client of Spark Connect alone
-        return (PySparkException,)
-    return PySparkException, Py4JJavaError
 
 
 def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, IdKind]:
