@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 #: What ids are.
 IdKind: TypeAlias = Literal["integer", "text"]
 
-#: Items whose numbers are at most this stand for themselves: arrays may be as long.
-_DENSE = 1 << 20
-
 _MAX_RANK = np.iinfo(np.int32).max
 
 RECS, TRUTH = "the recommendations", "the relevant items"
@@ -120,7 +117,7 @@ class RowsLoader:
             1,
             items,
             self._items,
-            largest=max(_DENSE, 4 * (len(recs) + len(truth))),
+            largest=max(1 << 20, 4 * (len(recs) + len(truth))),
         )
         labels, list_rows, relevant_rows = _number_users(list_users, relevant_users)
         names = _Names(labels if user_ids is None else user_ids[labels], item_ids)
@@ -391,7 +388,16 @@ def _relevance(
             column=name,
         )
     if repeated_item(indptr, relevant) is not None:
-        indptr, relevant, gains = _sum_pairs(indptr, relevant, gains)
+        # In ascending order of the gains, so that the order of the rows does not show.
+        users = np.repeat(np.arange(shape[0]), np.diff(indptr))
+        order = np.lexsort((gains, relevant, users))
+        users, relevant, gains = users[order], relevant[order], gains[order]
+        is_new = np.ones(len(relevant), bool)
+        is_new[1:] = (relevant[1:] != relevant[:-1]) | (users[1:] != users[:-1])
+        starts = np.flatnonzero(is_new)
+        with np.errstate(over="ignore"):
+            gains = np.add.reduceat(gains, starts)
+        indptr, relevant = np.searchsorted(starts, indptr), relevant[starts]
         if not np.isfinite(gains).all():
             entry = int(np.isinf(gains).argmax())
             raise InvalidDataError(
@@ -401,19 +407,6 @@ def _relevance(
             )
     matrix = sparse.csr_matrix((gains, relevant, indptr), shape=shape)
     return Relevance.from_csr(matrix, users=pd.Index(names.users))
-
-
-def _sum_pairs(indptr: Integers, items: Items, gains: Floats) -> tuple[Integers, Items, Floats]:
-    """Sum the gains of each pair, in ascending order: the order of the rows does not show."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((gains, items, rows))
-    items, gains = items[order], gains[order]
-    new = np.ones(len(items), bool)
-    new[1:] = (items[1:] != items[:-1]) | (rows[1:] != rows[:-1])
-    starts = np.flatnonzero(new)
-    with np.errstate(over="ignore"):
-        gains = np.add.reduceat(gains, starts)
-    return np.searchsorted(starts, indptr), items[starts], gains
 
 
 def _numbers(table: pa.Table, name: str, *, exact: bool = False) -> Floats:

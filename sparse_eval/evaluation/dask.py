@@ -191,26 +191,22 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
         return
     if not isinstance(client, str):
         raise InvalidDataError(f"client is a {type(client).__name__}; expected {expected}")
-    _check_reachable(client)
+    # A client that cannot reach its scheduler would go on trying at exit.
+    scheme, _, rest = client.rpartition("://")
+    host, _, port = rest.rpartition(":")
+    if not host or not port.isdecimal():
+        raise WorkerError(_unreachable(client, "it is not an address"))
+    if scheme in ("", "tcp", "tls"):
+        try:
+            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            raise WorkerError(_unreachable(client, error)) from None
     try:
         connected = Client(client, timeout=PATIENCE, set_as_default=False)
     except (OSError, TypeError, ValueError) as error:  # a TimeoutError is an OSError
         raise WorkerError(_unreachable(client, error)) from None
     with connected:
         yield DaskRunner(connected)
-
-
-def _check_reachable(address: str) -> None:
-    """Raise if the scheduler cannot be reached: a client that cannot goes on trying at exit."""
-    scheme, _, rest = address.rpartition("://")
-    host, _, port = rest.rpartition(":")
-    if not host or not port.isdecimal():
-        raise WorkerError(_unreachable(address, "it is not an address"))
-    if scheme in ("", "tcp", "tls"):
-        try:
-            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
-        except (OSError, OverflowError) as error:
-            raise WorkerError(_unreachable(address, error)) from None
 
 
 def _unreachable(address: str, why: object) -> str:

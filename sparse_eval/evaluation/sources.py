@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, SparseInput
     from ..inputs.side_data import SideData
-    from ..metrics.conventions import Convention
     from ..metrics.request import Request
     from ..results.totals import Retrieval
 
@@ -118,8 +117,24 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                 )
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
-    if request.convention.refuses_zeros:
-        _check_zeros(request.convention, relevance, block)
+    if request.convention.refuses_zeros and not relevance.states_irrelevant:
+        zeros = np.flatnonzero(relevance.gains == 0)
+        for entry in zeros[:1]:
+            row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
+            item = int(relevance.items[entry])
+            users, items = relevance.users, relevance.items_index
+            user = block.first_row + row if users is None else users.tolist()[row]
+            if items is not None:
+                item = items.tolist()[item]
+            elif block.item_ids is not None:
+                item = block.item_ids.tolist()[item]
+            raise InvalidDataError(
+                f"validation stores a zero for user {user!r} and item {item!r}, and "
+                f"{request.convention.library} counts every stored pair as relevant; drop such "
+                "pairs with min_value= above 0 before the split, or with "
+                "matrix.eliminate_zeros(), or define what is relevant with threshold= (of "
+                "se.Relevance.from_csr)"
+            )
     aligned = _aligned(request, rankings, relevance, block.side_data)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
@@ -128,28 +143,6 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         retrieval=block.retrieval,
         item_ids=block.item_ids,
         items_digest=block.items_digest,
-    )
-
-
-def _check_zeros(convention: Convention, relevance: Relevance, block: Block) -> None:
-    """Raise if items are stored with a zero that the library counts as relevant."""
-    if relevance.states_irrelevant:
-        return
-    zeros = np.flatnonzero(relevance.gains == 0)
-    if not len(zeros):
-        return
-    row = int(np.searchsorted(relevance.indptr, zeros[0], side="right")) - 1
-    item = int(relevance.items[zeros[0]])
-    user = block.first_row + row if relevance.users is None else relevance.users.tolist()[row]
-    if relevance.items_index is not None:
-        item = relevance.items_index.tolist()[item]
-    elif block.item_ids is not None:
-        item = block.item_ids.tolist()[item]
-    raise InvalidDataError(
-        f"validation stores a zero for user {user!r} and item {item!r}, and "
-        f"{convention.library} counts every stored pair as relevant; drop such pairs with "
-        "min_value= above 0 before the split, or with matrix.eliminate_zeros(), or define what is "
-        "relevant with threshold= (of se.Relevance.from_csr)"
     )
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
@@ -184,23 +183,27 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
 
 def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, IdKind]:
     """Return what users and items are, or raise before any job runs."""
-    from pyspark.sql.types import BooleanType, NumericType
+    from pyspark.sql.types import BooleanType, IntegralType, NumericType, StringType
 
     kinds: list[IdKind] = []
     for number in (0, 1):
         names = columns.recs[number], columns.truth[number]
         types = [table.schema[name].dataType for table, name in zip(tables, names, strict=True)]
-        ours, theirs = (
-            _id_kind(dtype, name, where)
-            for dtype, name, where in zip(types, names, (RECS, TRUTH), strict=True)
-        )
-        if ours != theirs:
+        found: list[IdKind] = []
+        for dtype, name, where in zip(types, names, (RECS, TRUTH), strict=True):
+            if not isinstance(dtype, IntegralType | StringType):
+                raise InvalidDataError(
+                    f"{where}: column {name!r} holds {dtype.simpleString()}; expected ids that are "
+                    "whole numbers or text, so cast it"
+                )
+            found.append("integer" if isinstance(dtype, IntegralType) else "text")
+        if found[0] != found[1]:
             raise InvalidDataError(
                 f"column {names[0]!r} holds {types[0].simpleString()} in {RECS} and column "
                 f"{names[1]!r} {types[1].simpleString()} in {TRUTH}, so that none would be found "
                 "in the other; cast one of them"
             )
-        kinds.append(ours)
+        kinds.append(found[0])
     for table, values in zip(tables, (columns.recs[2:], columns.truth[2:]), strict=True):
         for name in values:
             dtype = table.schema[name].dataType
@@ -209,19 +212,6 @@ def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, I
                     f"column {name!r} holds {dtype.simpleString()}; expected numbers"
                 )
     return kinds[0], kinds[1]
-
-
-def _id_kind(dtype: DataType, name: str, where: str) -> IdKind:
-    from pyspark.sql.types import IntegralType, StringType
-
-    if isinstance(dtype, IntegralType):
-        return "integer"
-    if isinstance(dtype, StringType):
-        return "text"
-    raise InvalidDataError(
-        f"{where}: column {name!r} holds {dtype.simpleString()}; expected ids that are whole "
-        "numbers or text, so cast it"
-    )
 
 
 def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]) -> DataFrame:
@@ -258,6 +248,8 @@ class SparkRunner:
         self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
     ) -> Iterator[tuple[Any, Any]]:
         """Run a job, and yield the parts that its workers return."""
+        from pyspark.errors import PySparkException
+
         given = list(tasks)
         amount = sum(tag for _, tag in given)
         if given and isinstance(given[0][0], SparkTasks):
@@ -266,7 +258,15 @@ class SparkRunner:
             assert self.session is not None  # noqa: S101 - it is the client
             rows = self.session.range(0, len(given), 1, max(len(given), 1))
             sent = [task for task, _ in given]
-        answers = _collect(rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER))
+        job = rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER)
+        try:
+            with _unmeasured(job.sparkSession):
+                answers = list(job.collect())
+        except PySparkException as problem:
+            missing = re.search(r"No module named '(numpy|pandas|pyarrow)\b", str(problem))
+            if missing is None:
+                raise
+            raise MissingExtraError(_lacking(f"no {missing[1]}", version("sparse_eval"))) from None
         for error, fields, _ in answers:
             if error is not None:
                 message, attributes = json.loads(fields)
@@ -282,20 +282,6 @@ class SparkRunner:
 def spark_runner(session: SparkSession | None = None) -> Iterator[SparkRunner]:
     """Yield the runner of Spark."""
     yield SparkRunner(session)
-
-
-def _collect(answers: DataFrame) -> list[Any]:
-    """Run the job; raise an error that says what the workers lack."""
-    from pyspark.errors import PySparkException
-
-    try:
-        with _unmeasured(answers.sparkSession):
-            return list(answers.collect())
-    except PySparkException as error:
-        missing = re.search(r"No module named '(numpy|pandas|pyarrow)\b", str(error))
-        if missing is None:
-            raise
-        raise MissingExtraError(_lacking(f"no {missing[1]}", version("sparse_eval"))) from None
 
 
 def _lacking(what: str, wanted: str) -> str:

@@ -104,7 +104,14 @@ class Ranker(ABC):
         self.progress = progress
         self.seen = self._check_seen(seen)
         given = None if candidates is None else self._check_candidates(candidates)
-        self.is_candidate = self._mask(given, exclude)
+        #: Which items are candidates of anybody, those of each user aside.
+        self.is_candidate: Booleans = np.ones(shape[1], bool)
+        if given is not None and given.for_all:
+            self.is_candidate = given.mask
+        if exclude is not None:
+            self.is_candidate[row_numbers(exclude, "exclude", shape[1], "items")] = False
+        if not self.is_candidate.any():
+            raise InvalidDataError("no candidates are left: there is no item to choose from")
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
         #: The unseen candidates of each user, where these are given.
         self.own: Seen | None = None
@@ -193,11 +200,8 @@ class Ranker(ABC):
             is_own = np.empty(len(items), bool)
             self._share(find_seen, len(rows), rows, indptr, items, self.own, is_own)
             kept &= is_own
-        if not kept.all():
-            before = np.concatenate([[0], np.cumsum(kept)])
-            indptr, items = before[indptr], items[kept]
-        else:
-            items = items.copy()  # the kernel sorts in place
+        before = np.concatenate([[0], np.cumsum(kept)])
+        indptr, items = before[indptr], items[kept]  # copies, which the kernel sorts in place
         n = len(items)
         held_out = HeldOut(
             indptr,
@@ -248,17 +252,6 @@ class Ranker(ABC):
                 argument="candidates",
             )
         return candidates.within(n_items)
-
-    def _mask(self, candidates: Candidates | None, exclude: ArrayLike | None) -> Booleans:
-        """Return which items are candidates of anybody, those of each user aside."""
-        n_items = self.shape[1]
-        shared = candidates if candidates is not None and candidates.for_all else None
-        mask = np.ones(n_items, bool) if shared is None else shared.mask
-        if exclude is not None:
-            mask[row_numbers(exclude, "exclude", n_items, "items")] = False
-        if not mask.any():
-            raise InvalidDataError("no candidates are left: there is no item to choose from")
-        return mask
 
     def _progress(self, n_users: int) -> tqdm[Any]:
         return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))

@@ -146,7 +146,20 @@ class FunctionScores:
         ends = [*(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(rows)]
         first = 0
         for last in ends if len(rows) else []:
-            scores = self._call(rows[first:last])
+            users = self.users[rows[first:last]]
+            shape = (len(users), self.shape[1])
+            with _one_call.current():
+                name = "what the function returns"
+                expected = f"scores of {shape[0]} users × {shape[1]} items, of numbers"
+                found = as_array(self.function(users.copy()), name, expected)
+                kind = found.dtype.kind
+                if found.shape != shape or kind not in "iuf" or found.dtype.itemsize > 8:
+                    raise InvalidDataError(
+                        f"{name} for {len(users)} users is {describe(found)}; expected {expected}"
+                    )
+                if kind != "f":
+                    check_exact(found)
+                scores = np.array(found, np.float64, order="C")  # which may be overwritten
             for_blocks(
                 lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),  # type: ignore[misc]
                 last - first,
@@ -154,23 +167,6 @@ class FunctionScores:
                 -(-(last - first) // threads),
             )
             first = last
-
-    def _call(self, rows: Integers) -> Floats:
-        """Return the scores of some users as a float64 array that may be overwritten."""
-        users = self.users[rows]
-        with _one_call.current():
-            returned = self.function(users.copy())
-            name = "what the function returns"
-            expected = f"scores of {len(users)} users × {self.shape[1]} items, of numbers"
-            scores = as_array(returned, name, expected)
-            shape = (len(users), self.shape[1])
-            if scores.shape != shape or scores.dtype.kind not in "iuf" or scores.dtype.itemsize > 8:
-                raise InvalidDataError(
-                    f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
-                )
-            if scores.dtype.kind != "f":
-                check_exact(scores)
-            return np.array(scores, np.float64, order="C")
 
 
 def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray | CSRMatrix:
