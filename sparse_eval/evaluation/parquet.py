@@ -385,18 +385,14 @@ class ParquetSource:
             kinds = check_id_kinds(*schemas, self.columns)
         self.tables[0].check_files(self.columns.recs)
         self.tables[1].check_files(self.columns.truth)
-        groups = [
-            table.row_groups(names[0])
-            for table, names in zip(
-                self.tables, (self.columns.recs, self.columns.truth), strict=True
-            )
-        ]
-        if not groups[1]:
+        recs = self.tables[0].row_groups(self.columns.recs[0])
+        truth = self.tables[1].row_groups(self.columns.truth[0])
+        if not truth:
             raise InvalidFileError("has no row; there is nothing to evaluate", self.tables[1].path)
         self.n_rows = n_rows
         self.progress = progress
         self.total = self.tables[0].n_rows + self.tables[1].n_rows
-        self.ranges = cut_users(groups[0], groups[1], n_rows)
+        self.ranges = cut_users(recs, truth, n_rows)
         self.schemas = (
             _plain_schema(schemas[0], self.columns.recs),
             _plain_schema(schemas[1], self.columns.truth),
