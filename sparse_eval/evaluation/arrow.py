@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 #: What ids are.
 IdKind: TypeAlias = Literal["integer", "text"]
 
-#: Items whose numbers are at most this stand for themselves: arrays may be as long.
-_DENSE = 1 << 20
-
 _MAX_RANK = np.iinfo(np.int32).max
 
 RECS, TRUTH = "the recommendations", "the relevant items"
@@ -120,7 +117,7 @@ class RowsLoader:
             1,
             items,
             self._items,
-            largest=max(_DENSE, 4 * (len(recs) + len(truth))),
+            largest=max(1 << 20, 4 * (len(recs) + len(truth))),
         )
         labels, list_rows, relevant_rows = _number_users(list_users, relevant_users)
         names = _Names(labels if user_ids is None else user_ids[labels], item_ids)
@@ -132,42 +129,27 @@ class RowsLoader:
         relevance = _relevance(truth, columns, shape, relevant_rows, relevant_items, names)
         if items == "text":  # a user's fingerprint is made of labels, as that of a frame is
             relevance = replace(relevance, items_index=pd.Index(item_ids, dtype=object))
-        self._check_largest(relevance, names)
-        return Block(
-            0,
-            rankings,
-            relevance,
-            self._side_data(n_items, item_ids, (list_items, relevant_items)),
-            item_ids=item_ids,
-            items_digest=self.digest,
-        )
-
-    def _side_data(
-        self, n_items: int, ids: AnyArray | None, items: tuple[Integers, Integers]
-    ) -> SideData:
-        """Return what is known of the items, some of which are in the block."""
-        side_data = SideData(n_items, largest_gain=self.largest_gain)
-        if self.propensity is None:
-            return side_data
-        used = np.zeros(n_items, bool)
-        for some in items:
-            used[some] = True
-        chances = self.propensity.of_items(np.arange(n_items) if ids is None else ids, used)
-        return replace(side_data, propensity=chances, propensity_digest=self.propensity.digest)
-
-    def _check_largest(self, relevance: Relevance, names: _Names) -> None:
-        """Raise if rows of one pair have a larger sum than the largest gain of any row."""
         largest = self.largest_gain
-        if largest is None or relevance.gains.max(initial=0.0) <= largest:
-            return
-        entry = int(relevance.gains.argmax())
-        user, item = self.columns.truth[:2]
-        raise InvalidDataError(
-            f"{names.pair(relevance.indptr, relevance.items, entry)} is in several rows of "
-            f"{TRUTH}, with a sum of {relevance.gains[entry]:g}, and one of the metrics depends on "
-            f"the largest gain, which is {largest:g} in a single row; add up the rows of each "
-            f"{user!r} and {item!r} first"
-        )
+        if largest is not None and relevance.gains.max(initial=0.0) > largest:
+            entry = int(relevance.gains.argmax())
+            raise InvalidDataError(
+                f"{names.pair(relevance.indptr, relevance.items, entry)} is in several rows of "
+                f"{TRUTH}, with a sum of {relevance.gains[entry]:g}, and one of the metrics "
+                f"depends on the largest gain, which is {largest:g} in a single row; add up the "
+                "rows of each user and item first"
+            )
+        side_data = SideData(n_items, largest_gain=largest)
+        if self.propensity is not None:
+            used = np.zeros(n_items, bool)
+            used[list_items] = used[relevant_items] = True
+            ids = np.arange(n_items) if item_ids is None else item_ids
+            side_data = replace(
+                side_data,
+                propensity=self.propensity.of_items(ids, used),
+                propensity_digest=self.propensity.digest,
+            )
+        digest = self.digest
+        return Block(0, rankings, relevance, side_data, item_ids=item_ids, items_digest=digest)
 
 
 def id_kind(dtype: Any, name: str, where: str) -> IdKind:
@@ -314,19 +296,13 @@ def union_of_items(batches: Iterable[tuple[Any, str]], kind: IdKind) -> AnyArray
 
 def _number_users(listed: Integers, relevant: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the users on either side, sorted, and the position of each row's user among them."""
-    sides = [_runs(side) for side in (listed, relevant)]
+    sides = []
+    for ids in (listed, relevant):  # the rows of a user are mostly beside each other
+        starts = np.flatnonzero(np.append(np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1]))
+        sides.append((ids[starts], np.diff(np.append(starts, len(ids)))))
     users = np.union1d(sides[0][0], sides[1][0])
     rows = [np.repeat(np.searchsorted(users, ids), lengths) for ids, lengths in sides]
     return users, rows[0], rows[1]
-
-
-def _runs(ids: Integers) -> tuple[Integers, Integers]:
-    """Return the ids of stretches of equal rows, and how long these are.
-
-    The rows of a user are mostly beside each other.
-    """
-    starts = np.flatnonzero(np.concatenate((np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1])))
-    return ids[starts], np.diff(np.append(starts, len(ids)))
 
 
 def _by_user(rows: Integers, n_users: int) -> tuple[Integers, Integers | slice]:
@@ -412,7 +388,16 @@ def _relevance(
             column=name,
         )
     if repeated_item(indptr, relevant) is not None:
-        indptr, relevant, gains = _sum_pairs(indptr, relevant, gains)
+        # In ascending order of the gains, so that the order of the rows does not show.
+        users = np.repeat(np.arange(shape[0]), np.diff(indptr))
+        order = np.lexsort((gains, relevant, users))
+        users, relevant, gains = users[order], relevant[order], gains[order]
+        is_new = np.ones(len(relevant), bool)
+        is_new[1:] = (relevant[1:] != relevant[:-1]) | (users[1:] != users[:-1])
+        starts = np.flatnonzero(is_new)
+        with np.errstate(over="ignore"):
+            gains = np.add.reduceat(gains, starts)
+        indptr, relevant = np.searchsorted(starts, indptr), relevant[starts]
         if not np.isfinite(gains).all():
             entry = int(np.isinf(gains).argmax())
             raise InvalidDataError(
@@ -422,19 +407,6 @@ def _relevance(
             )
     matrix = sparse.csr_matrix((gains, relevant, indptr), shape=shape)
     return Relevance.from_csr(matrix, users=pd.Index(names.users))
-
-
-def _sum_pairs(indptr: Integers, items: Items, gains: Floats) -> tuple[Integers, Items, Floats]:
-    """Sum the gains of each pair, in ascending order: the order of the rows does not show."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((gains, items, rows))
-    items, gains = items[order], gains[order]
-    new = np.ones(len(items), bool)
-    new[1:] = (items[1:] != items[:-1]) | (rows[1:] != rows[:-1])
-    starts = np.flatnonzero(new)
-    with np.errstate(over="ignore"):
-        gains = np.add.reduceat(gains, starts)
-    return np.searchsorted(starts, indptr), items[starts], gains
 
 
 def _numbers(table: pa.Table, name: str, *, exact: bool = False) -> Floats:

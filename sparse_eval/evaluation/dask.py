@@ -64,6 +64,7 @@ class DaskRunner:
         and one that dies while it is scattered to was seen to keep the client waiting for ever.
         """
         import dask
+        from dask.delayed import delayed
         from dask.distributed import as_completed
 
         waiting = iter(tasks)
@@ -76,10 +77,17 @@ class DaskRunner:
                 return self.client.submit(function, *arguments, pure=False)
 
         def give_out() -> None:
-            for task, tag in islice(waiting, max(self._n_at_once - len(running), 0)):
+            # Workers may come and go.
+            n_at_once = TASKS_PER_THREAD * max(int(sum(self.client.nthreads().values())), 1)
+            for task, tag in islice(waiting, max(n_at_once - len(running), 0)):
                 if isinstance(task, Partitions):  # all at once: they may come from one shuffle
-                    others = ((task, tag), *waiting)
-                    running.update(self._compute(work, shared, others, done))
+                    pairs = [(task, tag), *waiting]
+                    common = delayed(shared, traverse=False)
+                    do = delayed(_do_partitions)
+                    graph = [do(installed_version(), work, common, *pair) for pair, _ in pairs]
+                    for future, (_, of_pair) in zip(self.client.compute(graph), pairs, strict=True):
+                        running[future] = of_pair
+                        done.add(future)
                     return
                 future = submit(_do, installed_version(), work, sent, task)
                 running[future] = tag
@@ -97,27 +105,6 @@ class DaskRunner:
         finally:
             if self.client.status == "running":
                 self.client.cancel(list(running))
-
-    @property
-    def _n_at_once(self) -> int:
-        """Tasks given out at the same time: workers may come and go."""
-        return TASKS_PER_THREAD * max(int(sum(self.client.nthreads().values())), 1)
-
-    def _compute(
-        self, work: Work, shared: Any, tasks: Iterable[tuple[Partitions, Any]], done: Any
-    ) -> dict[Any, Any]:
-        """Have pairs of partitions computed and evaluated; return the futures with their tags."""
-        from dask.delayed import delayed
-
-        common = delayed(shared, traverse=False)
-        pairs = list(tasks)
-        graph = [
-            delayed(_do_partitions)(installed_version(), work, common, *task) for task, _ in pairs
-        ]
-        futures = self.client.compute(graph)
-        for future in futures:
-            done.add(future)
-        return dict(zip(futures, (tag for _, tag in pairs), strict=True))
 
 
 def _keep(shared: Any) -> Any:
@@ -204,26 +191,22 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
         return
     if not isinstance(client, str):
         raise InvalidDataError(f"client is a {type(client).__name__}; expected {expected}")
-    _check_reachable(client)
+    # A client that cannot reach its scheduler would go on trying at exit.
+    scheme, _, rest = client.rpartition("://")
+    host, _, port = rest.rpartition(":")
+    if not host or not port.isdecimal():
+        raise WorkerError(_unreachable(client, "it is not an address"))
+    if scheme in ("", "tcp", "tls"):
+        try:
+            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            raise WorkerError(_unreachable(client, error)) from None
     try:
         connected = Client(client, timeout=PATIENCE, set_as_default=False)
     except (OSError, TypeError, ValueError) as error:  # a TimeoutError is an OSError
         raise WorkerError(_unreachable(client, error)) from None
     with connected:
         yield DaskRunner(connected)
-
-
-def _check_reachable(address: str) -> None:
-    """Raise if the scheduler cannot be reached: a client that cannot goes on trying at exit."""
-    scheme, _, rest = address.rpartition("://")
-    host, _, port = rest.rpartition(":")
-    if not host or not port.isdecimal():
-        raise WorkerError(_unreachable(address, "it is not an address"))
-    if scheme in ("", "tcp", "tls"):
-        try:
-            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
-        except (OSError, OverflowError) as error:
-            raise WorkerError(_unreachable(address, error)) from None
 
 
 def _unreachable(address: str, why: object) -> str:

@@ -28,7 +28,7 @@ from ..metrics.request import Request
 from .budget import check_memory, users_within
 from .notices import give_notice
 from .run import check_keep, evaluate_source, evaluate_whole
-from .sources import USERS_PER_BLOCK, Block, MatrixSource, largest_gain
+from .sources import USERS_PER_BLOCK, Block, MatrixSource, checked, largest_gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -289,11 +289,9 @@ def _block_of_all(
     _: bool | None,
 ) -> Block:
     """Check and align both sides."""
-    rankings = (
-        predictions if isinstance(predictions, Rankings) else Rankings.from_positions(predictions)
+    rankings, relevance = align(
+        checked(Rankings.from_positions, predictions), checked(Relevance.from_csr, validation)
     )
-    relevance = validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
-    rankings, relevance = align(rankings, relevance)
     side_data = SideData.beside(rankings, relevance, **inputs)
     return Block(0, rankings, relevance, side_data)
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 #: So many relevant items are not all in train by chance.
 _ENOUGH = 20
 
-#: Users that are looked at first: mostly one of them has a hit.
-_FIRST = 1000
-
 
 def give_notice(evaluation: Evaluation) -> None:
     """Warn of what looks like a mistake in the inputs of an evaluation.
@@ -38,7 +35,19 @@ def give_notice(evaluation: Evaluation) -> None:
             " leaves them out, and ev.by('activity') shows them apart; of a split by users give "
             "the holdout itself, so that its users are folded in"
         )
-    _warn_of_missing_lists(evaluation)
+    n_without, n_users = evaluation.n_without_list, evaluation.n_users
+    if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
+        warn(
+            f"{n_without} of {n_users} evaluated users have no list, and count 0; if the lists are "
+            "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
+            "users=…), or user_rows=…)"
+        )
+    if evaluation.leaves_candidates_out:
+        warn(
+            "the lists rank fewer items than the catalogue has, and nothing says what users have "
+            "seen: auc, percentile_rank and mean_rank take the others for candidates; give train=, "
+            "what they have seen"
+        )
     first = evaluation.first_ranks
     if first is not None and first.are_late:
         warn(
@@ -69,28 +78,11 @@ def _found_nothing(evaluation: Evaluation) -> bool:
     for name, plan in of_hits:
         if evaluation.has_lists and plan.per_user:
             # The mean of many users is an exact sum, which takes longer.
-            values = evaluation.values(name)
-            if any(np.nan_to_num(some).any() for some in (values[:_FIRST], values[_FIRST:])):
+            if np.nan_to_num(evaluation.values(name)).any():
                 return False
         elif evaluation[name]:
             return False
     return bool(of_hits)
-
-
-def _warn_of_missing_lists(evaluation: Evaluation) -> None:
-    n_without, n_users = evaluation.n_without_list, evaluation.n_users
-    if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
-        warn(
-            f"{n_without} of {n_users} evaluated users have no list, and count 0; if the lists are "
-            "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
-            "users=…), or user_rows=…)"
-        )
-    if evaluation.leaves_candidates_out:
-        warn(
-            "the lists rank fewer items than the catalogue has, and nothing says what users have "
-            "seen: auc, percentile_rank and mean_rank take the others for candidates; give train=, "
-            "what they have seen"
-        )
 
 
 def _check_seen(evaluation: Evaluation) -> None:

@@ -299,21 +299,6 @@ class ParquetLoader:
             return self.rows((recs, truth))
 
 
-def _check_bounds(group: RowGroup, users: pa.ChunkedArray) -> None:
-    """Raise if a row group has users outside of its bounds, by which ranges of users are cut."""
-    import pyarrow.compute as pc
-
-    least, largest = pc.min_max(users).as_py().values()
-    if type(least) is not type(group.least):  # no rows, or text whose type is told elsewhere
-        return
-    if least < group.least or largest > group.largest:
-        raise InvalidFileError(
-            f"row group {group.number} has users from {least!r} to {largest!r}, and its statistics "
-            f"say from {group.least!r} to {group.largest!r}; write the file again",
-            group.path,
-        )
-
-
 def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schema) -> pa.Table:
     """Read the rows of the users of a range."""
     import pyarrow as pa
@@ -326,7 +311,15 @@ def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schem
         table = _readable(partial(file.read_row_group, group.number, names), group.path)
         table = _uncoded(table, schema, group.path)
         whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
-        _check_bounds(group, table.column(names[0]))
+        least, largest = pc.min_max(table.column(names[0])).as_py().values()
+        # Of no rows there are none, and of text whose type is told elsewhere they are bytes.
+        known = type(least) is type(group.least)
+        if known and (least < group.least or largest > group.largest):
+            raise InvalidFileError(
+                f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
+                "what its statistics say; write the file again",
+                group.path,
+            )
         if group.least < users.first:
             within = pc.greater_equal(table.column(names[0]), pa.scalar(users.first, dtype))
             table = table.filter(within)
@@ -392,18 +385,14 @@ class ParquetSource:
             kinds = check_id_kinds(*schemas, self.columns)
         self.tables[0].check_files(self.columns.recs)
         self.tables[1].check_files(self.columns.truth)
-        groups = [
-            table.row_groups(names[0])
-            for table, names in zip(
-                self.tables, (self.columns.recs, self.columns.truth), strict=True
-            )
-        ]
-        if not groups[1]:
+        recs = self.tables[0].row_groups(self.columns.recs[0])
+        truth = self.tables[1].row_groups(self.columns.truth[0])
+        if not truth:
             raise InvalidFileError("has no row; there is nothing to evaluate", self.tables[1].path)
         self.n_rows = n_rows
         self.progress = progress
         self.total = self.tables[0].n_rows + self.tables[1].n_rows
-        self.ranges = cut_users(groups[0], groups[1], n_rows)
+        self.ranges = cut_users(recs, truth, n_rows)
         self.schemas = (
             _plain_schema(schemas[0], self.columns.recs),
             _plain_schema(schemas[1], self.columns.truth),
@@ -425,7 +414,7 @@ class ParquetSource:
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Return ranges of users, or files that their rows were dealt out to."""
         if self.ranges is not None:
-            return iter([(users, users.n_rows) for users in self.ranges])
+            return ((users, users.n_rows) for users in self.ranges)
         return _DealtTasks(self._deal_out)
 
     def _catalogue(self, kind: Literal["integer", "text"]) -> Any:
@@ -508,14 +497,23 @@ def _deal(
     """Write each row of a table to the file of its user; return the number of rows in each."""
     import pyarrow as pa
 
-    counts = np.zeros(len(paths), np.int64)
+    counts, user = np.zeros(len(paths), np.int64), schema.names[0]
     try:
         with ExitStack() as stack:
             files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
             writers = [stack.enter_context(pa.ipc.new_stream(file, schema)) for file in files]
             for part in table.batches(schema, n_rows):
                 with _naming(table.path):
-                    order, bounds = _order_by_file(part, schema.names[0], len(paths))
+                    users = whole_column(part, user)
+                    if pa.types.is_integer(users.type):
+                        hashes = hash_labels(to_integers(users, user))
+                    else:
+                        encoded = users.dictionary_encode()
+                        texts = hash_labels(to_texts(encoded.dictionary))
+                        hashes = texts[encoded.indices.to_numpy()]
+                places = (hashes >> np.uint64(32)) % np.uint64(len(paths))
+                order = np.argsort(places, kind="stable")
+                bounds = np.searchsorted(places[order], np.arange(len(paths) + 1))
                 dealt = part.take(pa.array(order))
                 counts += np.diff(bounds)
                 for writer, (start, end) in zip(writers, pairwise(bounds.tolist()), strict=True):
@@ -525,25 +523,10 @@ def _deal(
     except OSError as error:
         raise OutputError(
             f"{paths[0].parent}: rows cannot be dealt out to {len(paths):,} temporary files there "
-            f"({error}); sort the tables by {schema.names[0]!r}, name another folder in TMPDIR, or "
+            f"({error}); sort the tables by {user!r}, name another folder in TMPDIR, or "
             "let the process open more files, as with ulimit -n"
         ) from None
     return counts
-
-
-def _order_by_file(part: pa.Table, user: str, n_files: int) -> tuple[Any, Any]:
-    """Return an order of rows by the file of their user, and the bounds of each file."""
-    import pyarrow as pa
-
-    users = whole_column(part, user)
-    if pa.types.is_integer(users.type):
-        hashes = hash_labels(to_integers(users, user))
-    else:
-        encoded = users.dictionary_encode()
-        hashes = hash_labels(to_texts(encoded.dictionary))[encoded.indices.to_numpy()]
-    files = (hashes >> np.uint64(32)) % np.uint64(n_files)
-    order = np.argsort(files, kind="stable")
-    return order, np.searchsorted(files[order], np.arange(n_files + 1))
 
 
 def _read_dealt(path: Path) -> pa.Table:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from ..core.arguments import check_choice
 from ..core.progress import display
 from ..errors import InvalidDataError
 from ..results import Evaluation
-from ..results.totals import Part, RunningTotals
+from ..results.totals import Part, merge_parts
 from .budget import check_values_fit
 from .clients import open_runner
 from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Hashable
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -26,21 +26,18 @@ if TYPE_CHECKING:
     from .runners import ClientLike, Runner
     from .sources import Block, Loader, Source
 
-Value = TypeVar("Value")
-
 #: What an evaluation keeps of each user, see `evaluate`.
 Keep: TypeAlias = Literal["values", "lists", "totals"]
 
 
-def check_keep(keep: Keep, *, in_memory: bool) -> Keep:
-    """Return what is to be kept, or raise `InvalidDataError`."""
+def check_keep(keep: Keep, *, in_memory: bool) -> None:
+    """Raise `InvalidDataError` if that is nothing that can be kept."""
     check_choice("keep", keep, get_args(Keep))
     if keep == "lists" and not in_memory:
         raise InvalidDataError(
             "keep='lists' keeps the lists of all users in this process; leave out memory= and "
             "client=, or give keep='values'"
         )
-    return keep
 
 
 class Shared(NamedTuple):
@@ -130,17 +127,19 @@ def evaluate_source(
         Without the lists.
     """
 
-    def parts(bar: Any, *, random: bool = False) -> Iterator[Part]:
+    def parts(bar: Any, *, random: bool = False) -> Generator[Part]:
         n_users = 0
         # The client may be gone when the random baseline is asked for.
         given = None if random else client
+        tasks: Any = source.tasks()
         with (
             runner() if runner is not None else open_runner(given, num_threads) as opened,
-            _closing(source.tasks()) as tasks,
+            closing(tasks),
         ):
             kept = per_user and not random
             shared = Shared(request, source.load, kept, random, opened.num_threads)
-            with _closing(opened.run(evaluate_task, shared, tasks)) as done:
+            done: Any = opened.run(evaluate_task, shared, tasks)
+            with closing(done):
                 for amount, part in done:
                     n_users += part.span.n
                     if kept and memory is not None:
@@ -159,30 +158,11 @@ def evaluate_source(
                 unit_scale=source.unit == " rows",
                 **display(progress),
             ) as bar,
-            _closing(parts(bar, random=random)) as each,
+            closing(parts(bar, random=random)) as each,
         ):
-            return merge(each)
+            return merge_parts(each)
 
     def random_totals() -> RandomTotals | None:
         return merged(random=True).totals.random if source.repeatable else None
 
     return Evaluation(request, parts=[merged()], random_totals=random_totals)
-
-
-@contextmanager
-def _closing(values: Iterator[Value]) -> Iterator[Iterator[Value]]:
-    """Close what yields values, if it can be closed, also after an error that ends the loop."""
-    try:
-        yield values
-    finally:
-        close = getattr(values, "close", None)
-        if close is not None:
-            close()
-
-
-def merge(parts: Iterable[Part]) -> Part:
-    """Merge the parts of different users."""
-    running = RunningTotals()
-    for part in parts:
-        running.add(part)
-    return running.part()

@@ -84,7 +84,14 @@ class ExecutorRunner:
         try:
             while True:
                 for task, tag in islice(waiting, self.n_at_once - len(running)):
-                    running[self._submit(work, shared, task)] = tag
+                    try:
+                        running[self.executor.submit(work, shared, task)] = tag
+                    except BrokenExecutor:
+                        raise
+                    except RuntimeError as error:  # it was shut down
+                        raise WorkerError(
+                            f"the executor takes no tasks ({error}); give another"
+                        ) from None
                 if not running:
                     return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -98,11 +105,3 @@ class ExecutorRunner:
         finally:
             for future in running:
                 future.cancel()
-
-    def _submit(self, *arguments: Any) -> Future[Any]:
-        try:
-            return self.executor.submit(*arguments)
-        except BrokenExecutor:
-            raise
-        except RuntimeError as error:  # it was shut down
-            raise WorkerError(f"the executor takes no tasks ({error}); give another") from None

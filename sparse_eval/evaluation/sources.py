@@ -6,7 +6,7 @@ A new kind of input is a class with the methods of `Source`, in a module of its 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, CSRMatrix, SparseInput
     from ..inputs.side_data import SideData
-    from ..metrics.conventions import Convention
     from ..metrics.request import Request
     from ..results.totals import Retrieval
-
-Side = TypeVar("Side")
 
 #: Users in a block, where no budget says how many.
 USERS_PER_BLOCK = 1 << 18
@@ -120,8 +117,24 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                 )
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
-    if request.convention.refuses_zeros:
-        _check_zeros(request.convention, relevance, block)
+    if request.convention.refuses_zeros and not relevance.states_irrelevant:
+        zeros = np.flatnonzero(relevance.gains == 0)
+        for entry in zeros[:1]:
+            row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
+            item = int(relevance.items[entry])
+            users, items = relevance.users, relevance.items_index
+            user = block.first_row + row if users is None else users.tolist()[row]
+            if items is not None:
+                item = items.tolist()[item]
+            elif block.item_ids is not None:
+                item = block.item_ids.tolist()[item]
+            raise InvalidDataError(
+                f"validation stores a zero for user {user!r} and item {item!r}, and "
+                f"{request.convention.library} counts every stored pair as relevant; drop such "
+                "pairs with min_value= above 0 before the split, or with "
+                "matrix.eliminate_zeros(), or define what is relevant with threshold= (of "
+                "se.Relevance.from_csr)"
+            )
     aligned = _aligned(request, rankings, relevance, block.side_data)
     result = BlockResult.compute(request, aligned, num_threads)
     return replace(
@@ -130,28 +143,6 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         retrieval=block.retrieval,
         item_ids=block.item_ids,
         items_digest=block.items_digest,
-    )
-
-
-def _check_zeros(convention: Convention, relevance: Relevance, block: Block) -> None:
-    """Raise if items are stored with a zero that the library counts as relevant."""
-    if relevance.states_irrelevant:
-        return
-    zeros = np.flatnonzero(relevance.gains == 0)
-    if not len(zeros):
-        return
-    row = int(np.searchsorted(relevance.indptr, zeros[0], side="right")) - 1
-    item = int(relevance.items[zeros[0]])
-    user = block.first_row + row if relevance.users is None else relevance.users.tolist()[row]
-    if relevance.items_index is not None:
-        item = relevance.items_index.tolist()[item]
-    elif block.item_ids is not None:
-        item = block.item_ids.tolist()[item]
-    raise InvalidDataError(
-        f"validation stores a zero for user {user!r} and item {item!r}, and "
-        f"{convention.library} counts every stored pair as relevant; drop such pairs with "
-        "min_value= above 0 before the split, or with matrix.eliminate_zeros(), or define what is "
-        "relevant with threshold= (of se.Relevance.from_csr)"
     )
 
 
@@ -206,26 +197,17 @@ def largest_gain(
     largest = 0.0
     for first in range(0, n_users, n_rows):
         rows = slice_rows(relevance, first, min(first + n_rows, n_users))
-        largest = max(largest, float(_relevance(rows, first).gains.max(initial=0.0)))
+        gains = checked(Relevance.from_csr, rows, first).gains
+        largest = max(largest, float(gains.max(initial=0.0)))
     return largest
 
 
-def _rankings(side: Rankings | SparseInput, first_row: int) -> Rankings:
-    if isinstance(side, Rankings):
+def checked(make: Callable[[SparseInput], Any], side: Any, first_row: int = 0) -> Any:
+    """Return lists or relevance, made of rows of a matrix: errors count them from the first row."""
+    if isinstance(side, Rankings | Relevance):
         return side
-    return _checked(Rankings.from_positions, side, first_row)
-
-
-def _relevance(side: Relevance | SparseInput, first_row: int) -> Relevance:
-    if isinstance(side, Relevance):
-        return side
-    return _checked(Relevance.from_csr, side, first_row)
-
-
-def _checked(make: Callable[[SparseInput], Side], matrix: SparseInput, first_row: int) -> Side:
-    """Check rows of a matrix; errors count them from the first of the block."""
     try:
-        return make(matrix)
+        return make(side)
     except InvalidDataError as error:
         if first_row == 0:
             raise
@@ -245,8 +227,8 @@ class RowLoader:
         first, last, rankings, relevance = task
         return Block(
             first,
-            _rankings(rankings, first),
-            _relevance(relevance, first),
+            checked(Rankings.from_positions, rankings, first),
+            checked(Relevance.from_csr, relevance, first),
             self.side_data.of_users(first, last),
         )
 

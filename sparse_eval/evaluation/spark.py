@@ -8,10 +8,12 @@ Spark Connect does as well.
 
 from __future__ import annotations
 
+import json
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +22,7 @@ import numpy as np
 from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
 from ..results.serialize import pack, unpack
-from ..results.totals import RunningTotals
+from ..results.totals import merge_parts
 from .arrow import RECS, TRUTH, Columns, RowsLoader, union_of_items, whole_column
 
 if TYPE_CHECKING:
@@ -28,12 +30,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
-    from ..results.totals import Part
     from .arrow import IdKind
     from .runners import Work
     from .sources import Block
@@ -155,8 +155,15 @@ class BatchLoader:
 
 def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     """Return both tables as DataFrames."""
+    from pyspark.errors import PySparkException
+
     frames = (table for table in tables if not isinstance(table, str | Path))
     session = session or next(frame.sparkSession for frame in frames)
+    caught: tuple[type[Exception], ...] = (PySparkException,)
+    with suppress(ImportError):  # which a client of Spark Connect alone lacks
+        from py4j.protocol import Py4JJavaError
+
+        caught = PySparkException, Py4JJavaError  # what Java raises is not all translated
     opened = []
     for table in tables:
         if not isinstance(table, str | Path):
@@ -165,7 +172,7 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
         try:
             frame = session.read.parquet(str(table))
             frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
-        except _errors_of_spark() as error:
+        except caught as error:
             lines = str(error).strip().splitlines()
             reason = next(line for line in lines if "An error occurred while" not in line)
             reason = reason.lstrip(": ")
@@ -174,36 +181,29 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     return opened
 
 
-def _errors_of_spark() -> tuple[type[Exception], ...]:
-    """Return what Spark raises: of what Java raises, not everything is translated."""
-    from pyspark.errors import PySparkException
-
-    try:
-        from py4j.protocol import Py4JJavaError
-    except ImportError:  # a client of Spark Connect alone
-        return (PySparkException,)
-    return PySparkException, Py4JJavaError
-
-
 def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, IdKind]:
     """Return what users and items are, or raise before any job runs."""
-    from pyspark.sql.types import BooleanType, NumericType
+    from pyspark.sql.types import BooleanType, IntegralType, NumericType, StringType
 
     kinds: list[IdKind] = []
     for number in (0, 1):
         names = columns.recs[number], columns.truth[number]
         types = [table.schema[name].dataType for table, name in zip(tables, names, strict=True)]
-        ours, theirs = (
-            _id_kind(dtype, name, where)
-            for dtype, name, where in zip(types, names, (RECS, TRUTH), strict=True)
-        )
-        if ours != theirs:
+        found: list[IdKind] = []
+        for dtype, name, where in zip(types, names, (RECS, TRUTH), strict=True):
+            if not isinstance(dtype, IntegralType | StringType):
+                raise InvalidDataError(
+                    f"{where}: column {name!r} holds {dtype.simpleString()}; expected ids that are "
+                    "whole numbers or text, so cast it"
+                )
+            found.append("integer" if isinstance(dtype, IntegralType) else "text")
+        if found[0] != found[1]:
             raise InvalidDataError(
                 f"column {names[0]!r} holds {types[0].simpleString()} in {RECS} and column "
                 f"{names[1]!r} {types[1].simpleString()} in {TRUTH}, so that none would be found "
                 "in the other; cast one of them"
             )
-        kinds.append(ours)
+        kinds.append(found[0])
     for table, values in zip(tables, (columns.recs[2:], columns.truth[2:]), strict=True):
         for name in values:
             dtype = table.schema[name].dataType
@@ -212,19 +212,6 @@ def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, I
                     f"column {name!r} holds {dtype.simpleString()}; expected numbers"
                 )
     return kinds[0], kinds[1]
-
-
-def _id_kind(dtype: DataType, name: str, where: str) -> IdKind:
-    from pyspark.sql.types import IntegralType, StringType
-
-    if isinstance(dtype, IntegralType):
-        return "integer"
-    if isinstance(dtype, StringType):
-        return "text"
-    raise InvalidDataError(
-        f"{where}: column {name!r} holds {dtype.simpleString()}; expected ids that are whole "
-        "numbers or text, so cast it"
-    )
 
 
 def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]) -> DataFrame:
@@ -261,6 +248,8 @@ class SparkRunner:
         self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
     ) -> Iterator[tuple[Any, Any]]:
         """Run a job, and yield the parts that its workers return."""
+        from pyspark.errors import PySparkException
+
         given = list(tasks)
         amount = sum(tag for _, tag in given)
         if given and isinstance(given[0][0], SparkTasks):
@@ -269,10 +258,22 @@ class SparkRunner:
             assert self.session is not None  # noqa: S101 - it is the client
             rows = self.session.range(0, len(given), 1, max(len(given), 1))
             sent = [task for task, _ in given]
-        answers = _collect(rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER))
+        job = rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER)
+        try:
+            with _unmeasured(job.sparkSession):
+                answers = list(job.collect())
+        except PySparkException as problem:
+            missing = re.search(r"No module named '(numpy|pandas|pyarrow)\b", str(problem))
+            if missing is None:
+                raise
+            raise MissingExtraError(_lacking(f"no {missing[1]}", version("sparse_eval"))) from None
         for error, fields, _ in answers:
             if error is not None:
-                raise _rebuild(error, fields)
+                message, attributes = json.loads(fields)
+                raised: SparseEvalError = getattr(errors, error, SparseEvalError)(message)
+                vars(raised).update(attributes)
+                raised.path = None if raised.path is None else Path(raised.path)
+                raise raised
         for number, (_, _, data) in enumerate(answers):
             yield amount if number == 0 else 0, unpack(bytes(data))
 
@@ -281,20 +282,6 @@ class SparkRunner:
 def spark_runner(session: SparkSession | None = None) -> Iterator[SparkRunner]:
     """Yield the runner of Spark."""
     yield SparkRunner(session)
-
-
-def _collect(answers: DataFrame) -> list[Any]:
-    """Run the job; raise an error that says what the workers lack."""
-    from pyspark.errors import PySparkException
-
-    try:
-        with _unmeasured(answers.sparkSession):
-            return list(answers.collect())
-    except PySparkException as error:
-        missing = re.search(r"No module named '(numpy|pandas|pyarrow)\b", str(error))
-        if missing is None:
-            raise
-        raise MissingExtraError(_lacking(f"no {missing[1]}", version("sparse_eval"))) from None
 
 
 def _lacking(what: str, wanted: str) -> str:
@@ -405,26 +392,15 @@ def run_in_worker(payload: bytes, batches: Iterator[Any]) -> Iterator[Any]:
             for part in parts:
                 yield _answer(part=pack(part))
             return
-        merged = _merged(parts)
-        if merged is not None:
-            yield _answer(part=pack(merged))
+        for first in islice(parts, 1):  # there may be no users
+            yield _answer(part=pack(merge_parts(chain([first], parts))))
     except SparseEvalError as error:
         for _ in batches:  # to their end, or Spark would have to start another worker
             pass
         yield _answer(error=error)
 
 
-def _merged(parts: Iterator[Part]) -> Part | None:
-    """Merge the parts of a partition, None if it has no users."""
-    running = RunningTotals()
-    for part in parts:
-        running.add(part)
-    return None if running.span is None else running.part()
-
-
 def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> pa.RecordBatch:
-    import json
-
     import pyarrow as pa
 
     name = fields = None
@@ -439,18 +415,6 @@ def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> 
         ],
         names=["error", "fields", "part"],
     )
-
-
-def _rebuild(name: str, fields: str) -> SparseEvalError:
-    """Return the error that a worker raised."""
-    import json
-
-    message, attributes = json.loads(fields)
-    error: SparseEvalError = getattr(errors, name, SparseEvalError)(message)
-    vars(error).update(attributes)
-    if error.path is not None:
-        error.path = Path(error.path)
-    return error
 
 
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:

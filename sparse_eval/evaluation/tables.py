@@ -53,8 +53,11 @@ def evaluate_tables(
         return _in_spark(request, rankings, relevance, propensity, options)
     client = options["client"]
     if engines == {"parquet"}:
+        n_rows = ROWS_PER_BLOCK if client is None else ROWS_PER_TASK
+        if options["memory"] is not None:
+            n_rows = max(options["memory"] // (2 if options["per_user"] else 1) // PER_ROW, 1)
         parquet = ParquetSource(
-            request, rankings, relevance, _rows_of_block(options), options["progress"], propensity
+            request, rankings, relevance, n_rows, options["progress"], propensity
         )
         # Both engines sort rows out among their workers; for all others this process does it.
         if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
@@ -85,10 +88,3 @@ def _engine(table: Any) -> str | None:
     if isinstance(table, str | Path):
         return "parquet" if kind_of(table) is Kind.PARQUET else "csv"
     return engine_of(table)
-
-
-def _rows_of_block(options: dict[str, Any]) -> int:
-    memory: int | None = options["memory"]
-    if memory is not None:
-        return max((memory // 2 if options["per_user"] else memory) // PER_ROW, 1)
-    return ROWS_PER_BLOCK if options["client"] is None else ROWS_PER_TASK

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..core.hashing import digest_labels, fingerprints, hash_labels
+from ..core.hashing import digest_labels, fingerprints, hash_labels, splitmix64
 from ..core.versions import installed_version
 from ..errors import InvalidDataError
 from ..metrics.measure import measure, sums_of_lists, values_of_lists
 from ..metrics.random_baseline import random_totals
-from .candidates import candidate_counts, candidate_hashes, with_candidates
+from .candidates import candidate_counts, candidate_hashes
 from .first_ranks import find_first_ranks
 from .intervals import FEWEST_FOR_T, N_GROUPS
 from .seen import seen_counts
@@ -195,7 +195,21 @@ class BlockResult:
     @cached_property
     def user_ids(self) -> AnyArray:
         """Labels or row numbers, in an array of int64 or of text."""
-        return _ids(self.labels, len(self.n_relevant), self.first_row)
+        labels = self.labels
+        if labels is None:
+            return np.arange(self.first_row, self.first_row + len(self.n_relevant))
+        array = labels.to_numpy()
+        if array.dtype.kind in "iu" and not (array.dtype.kind == "u" and (array >= 2**63).any()):
+            return array.astype(np.int64)
+        listed = labels.tolist()
+        if listed and all(type(label) is int and -(2**63) <= label < 2**63 for label in listed):
+            return np.array(listed, np.int64)
+        if all(isinstance(label, str) for label in listed):
+            return np.array(list(map(str, listed)), object)
+        raise InvalidDataError(
+            "users whose evaluations are merged or saved need labels that are all text, or all "
+            "whole numbers of 64 bits; make them so, as with map(str, labels)"
+        )
 
     @cached_property
     def user_hashes(self) -> Hashes:
@@ -217,7 +231,7 @@ class BlockResult:
         hashes = self._candidate_hashes
         if hashes is None or self.request.judged_only:
             return self._relevance_hashes
-        return with_candidates(self._relevance_hashes, hashes)
+        return splitmix64(self._relevance_hashes ^ splitmix64(hashes))
 
     @cached_property
     def _relevance_hashes(self) -> Hashes:
@@ -310,12 +324,17 @@ class BlockResult:
     def _merge_key(self) -> MergeKey:
         request, aligned = self.request, self.aligned
         catalogue = request.needs_catalogue
+        items = self.items_digest
+        if catalogue and items is None:
+            sides = (aligned.relevance.items_index, aligned.rankings.items_index)
+            labels = max((index for index in sides if index is not None), key=len, default=None)
+            items = None if labels is None else digest_labels(labels.to_numpy())
         return MergeKey(
             request.names,
             request.convention.name,
             request.no_relevant,
             aligned.side_data.n_items if catalogue else None,
-            (self.items_digest or self._digest_of_items()) if catalogue else None,
+            items if catalogue else None,
             aligned.largest_gain if request.needs_largest_gain else None,
             aligned.side_data.digest_of(request.side_inputs) if request.needs_side_data else None,
             installed_version(),
@@ -325,35 +344,9 @@ class BlockResult:
             request.without_list,
         )
 
-    def _digest_of_items(self) -> str | None:
-        """Return a digest of the catalogue's labels, None without labels."""
-        sides = (self.aligned.relevance.items_index, self.aligned.rankings.items_index)
-        labels = max((index for index in sides if index is not None), key=len, default=None)
-        return None if labels is None else digest_labels(labels.to_numpy())
-
     def _span(self) -> Span:
         users = self.user_ids
         if not len(users):
             return Span(0, 0, 0, 0)
-        checksum = int(self.user_hashes.sum(dtype=np.uint64))
-        if users.dtype == object:
-            return Span(min(users), max(users), len(users), checksum)
-        return Span(int(users.min()), int(users.max()), len(users), checksum)
-
-
-def _ids(labels: Labels | None, n_users: int, first_row: int) -> AnyArray:
-    """Return what users are known by, in an array of int64 or of text."""
-    if labels is None:
-        return np.arange(first_row, first_row + n_users)
-    array = labels.to_numpy()
-    if array.dtype.kind in "iu" and not (array.dtype.kind == "u" and (array >= 2**63).any()):
-        return array.astype(np.int64)
-    listed = labels.tolist()
-    if listed and all(type(label) is int and -(2**63) <= label < 2**63 for label in listed):
-        return np.array(listed, np.int64)
-    if all(isinstance(label, str) for label in listed):
-        return np.array(list(map(str, listed)), object)
-    raise InvalidDataError(
-        "users whose evaluations are merged or saved need labels that are all text, or all whole "
-        "numbers of 64 bits; make them so, as with map(str, labels)"
-    )
+        first, last = users[[users.argmin(), users.argmax()]].tolist()
+        return Span(first, last, len(users), int(self.user_hashes.sum(dtype=np.uint64)))

@@ -90,9 +90,7 @@ def _by_popularity(block: BlockResult, bands: int) -> pd.DataFrame:
             n_relevant = part.of_items(plan.items).relevance.n_relevant
             users = np.flatnonzero(block.counted(plan) & (n_relevant > 0))
             if len(users):
-                std = math.nan
-                if plan.per_user:
-                    std = columns.moments(row, users, squares=True).std
+                std = columns.moments(row, users, squares=True).std if plan.per_user else math.nan
                 counts = (len(users), n_items, int(n_relevant[users].sum()))
                 rows[group, str(plan.metric)] = (columns.mean(row, users), std, *counts)
     return _table(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])

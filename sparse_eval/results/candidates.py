@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Hashes, Labels
     from ..metrics.aligned import Aligned
 
-#: How sampled candidates are called: relevant items, and so many negatives beside them.
-_SAMPLED = re.compile(r"(1|n)\+[0-9]+")
-
 #: What is said of sampled metrics.
 WARNING = (
     "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
@@ -37,7 +34,8 @@ def name_among(name: str, kind: str | None, corrected: str | None = None) -> str
 
 def is_sampled(kind: str) -> bool:
     """Return whether candidates are known to be a sample of the catalogue."""
-    return _SAMPLED.match(kind) is not None
+    # So they are called: relevant items, and so many negatives beside them.
+    return re.match(r"(1|n)\+[0-9]+", kind) is not None
 
 
 class CandidateCounts(NamedTuple):
@@ -121,8 +119,3 @@ def candidate_hashes(aligned: Aligned, labels: Labels | None) -> Hashes | None:
     if labels is not None and len(labels) < candidates.shape[1]:
         labels = candidates.items_index
     return candidates.fingerprints(aligned.n_users, labels)
-
-
-def with_candidates(fingerprints: Hashes, hashes: Hashes) -> Hashes:
-    """Return hashes of what both hash."""
-    return splitmix64(fingerprints ^ splitmix64(hashes))

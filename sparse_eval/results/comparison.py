@@ -23,16 +23,12 @@ from .shared import check_conventions, check_propensities, shared_metrics, share
 from .user_segments import segmentations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from .runs import Estimate
     from .scores import Scores
     from .user_segments import UserSegments
 
-    Test = Literal["t", "wilcoxon", "permutation"]
-    Correction = Literal["holm", "bh", "none"]
 
 #: Columns of numbers in the table for display.
 _NUMBERS = ("difference", "p, corrected", "detectable")
@@ -111,7 +107,7 @@ class Comparison:
         rows = []
         for row in self.table.to_dict("records"):
             ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
-            counts = (row["wins"], row["ties"], row["losses"])
+            p, counts = row["p_corrected"], (row["wins"], row["ties"], row["losses"])
             where = {"by": row["by"], "segment": row["segment"]} if self.by else {}
             rows.append(
                 where
@@ -121,7 +117,7 @@ class Comparison:
                     "b": row["b"],
                     "difference": _signed(number(row["difference"])),
                     "interval": "none" if row["interval"] == "none" else " to ".join(ends),
-                    "p, corrected": _format_p(row["p_corrected"]),
+                    "p, corrected": "" if pd.isna(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001",
                     "better": row["better"] or "not significant",
                     "wins/ties/losses": "" if pd.isna(row["wins"]) else "/".join(map(str, counts)),
                     "detectable": number(row["detectable"]),
@@ -255,8 +251,8 @@ def compare(
     evaluations: Mapping[str, Scores] | Runs,
     metrics: str | Iterable[str] | None = None,
     *,
-    test: Test = "t",
-    correction: Correction = "holm",
+    test: Literal["t", "wilcoxon", "permutation"] = "t",
+    correction: Literal["holm", "bh", "none"] = "holm",
     how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
     level: float = 0.95,
@@ -384,8 +380,13 @@ def compare(
     names = tuple(map(escaped, evaluations))
     if len(set(names)) < len(names):
         raise InvalidDataError(f"two evaluations have the same name: {', '.join(names)}")
-    scored = list(evaluations.values())
-    _check_not_pooled(names, scored)
+    scored: list[Any] = list(evaluations.values())
+    for name, ev in zip(names, scored, strict=True):
+        if isinstance(ev, Runs):
+            raise InvalidDataError(
+                f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
+                "with compare(cv), and with others if all are in one call of cross_validate"
+            )
     named = dict(zip(names, scored, strict=True))
     chosen, notes = shared_metrics(named, metrics)
     check_conventions(named)
@@ -401,8 +402,16 @@ def compare(
         )
     columns = [] if by is None else segmentations(by, shared.users)
     notes += [note for column in columns if (note := column.note())]
-    if columns:
-        chosen = _divisible(chosen, overall, notes)
+    if columns and overall:
+        notes.append(
+            f"{', '.join(overall)}: not compared by segment, as they are about all users together"
+        )
+        chosen = [metric for metric in chosen if metric not in overall]
+        if not chosen:
+            raise InvalidDataError(
+                f"{notes[-1]}; compare metrics with a value for each user too, such as ndcg, or "
+                "leave by out"
+            )
     # Where users are divided, the rows of the members of each segment; otherwise those of all.
     parts = [
         (column.title, name, [row[column.codes == code] for row in rows])
@@ -411,8 +420,7 @@ def compare(
     ] or [("", "", rows)]
     results = []
     pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
-    bar = tqdm(total=len(pairs), desc="compare", **display(progress))
-    with bar:
+    with tqdm(total=len(pairs), desc="compare", **display(progress)) as bar:
         for (title, segment, members), metric, (i, j) in pairs:
             bar.update()
             pair = (scored[i], scored[j])
@@ -447,21 +455,6 @@ def compare(
     )
 
 
-def _divisible(metrics: list[str], overall: list[str], notes: list[str]) -> list[str]:
-    """Return the metrics with a value for each user, and note which have none."""
-    kept = [metric for metric in metrics if metric not in overall]
-    if not kept:
-        raise InvalidDataError(
-            f"{', '.join(overall)}: about all users together, and not compared by segment; compare "
-            "metrics with a value for each user too, such as ndcg, or leave by out"
-        )
-    if overall:
-        notes.append(
-            f"{', '.join(overall)}: not compared by segment, as they are about all users together"
-        )
-    return kept
-
-
 def _tabulate(
     results: list[dict[str, Any]], higher_is_better: dict[str, bool], correction: str, level: float
 ) -> pd.DataFrame:
@@ -475,8 +468,7 @@ def _tabulate(
     significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
     higher = np.array([higher_is_better[name] for name in table["metric"]])
     a_better = (table["difference"] > 0).to_numpy() == higher
-    better = np.where(a_better, table["a"], table["b"])
-    better = np.where(significant, better, "")
+    better = np.where(significant, np.where(a_better, table["a"], table["b"]), "")
     table.insert(list(table).index("p_corrected") + 1, "better", better)
     lower = ~higher
     swapped = table.loc[lower, ["losses", "wins"]].to_numpy().copy()
@@ -507,8 +499,7 @@ def _compare_runs(
     n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
     if how == "same" and any(left_out.values()):
         raise InvalidDataError(
-            f"the models are about different users: all have {n_users}, and there are more of "
-            f"{', '.join(name for name, count in left_out.items() if count)}; leave out "
+            f"the models are about different users, and all have {n_users}; leave out "
             'how="same" to compare on those that both models have'
         )
     results: list[dict[str, Any]] = []
@@ -539,8 +530,7 @@ def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
     """Return the columns of a pooled difference."""
     mean, error, std = estimate.mean, estimate.error, estimate.std
     interval = error.interval(mean, level)
-    values = np.zeros(0) if estimate.users is None else estimate.users
-    counts = [(values > 0).sum(), (values == 0).sum(), (values < 0).sum()]
+    values = estimate.users
     columns: dict[str, Any] = {
         "difference": mean,
         "ci_low": interval.low,
@@ -551,8 +541,9 @@ def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
         **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
         "n_users": estimate.n_users,
     }
-    if estimate.users is not None:
-        columns |= dict(zip(("wins", "ties", "losses"), map(int, counts), strict=True))
+    if values is not None:
+        columns["wins"], columns["ties"] = int((values > 0).sum()), int((values == 0).sum())
+        columns["losses"] = int((values < 0).sum())
         columns["effect_size"] = effect_size(mean, std)
         if error.freedom == error.freedom:
             errors = detectable_standard_errors(level, error.freedom)
@@ -560,21 +551,6 @@ def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
     return columns
 
 
-def _check_not_pooled(names: Sequence[str], scored: Sequence[object]) -> None:
-    for name, ev in zip(names, scored, strict=True):
-        if isinstance(ev, Runs):
-            raise InvalidDataError(
-                f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
-                "with compare(cv), and with others if all are in one call of cross_validate"
-            )
-
-
 def _signed(text: str) -> str:
     """Return a number with its sign, also if it is a plus."""
     return text if text.startswith("-") or not text else f"+{text}"
-
-
-def _format_p(p: float) -> str:
-    if math.isnan(p):
-        return ""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

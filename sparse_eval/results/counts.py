@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InvalidDataError
 from .candidates import name_among
-from .totals import Part, RunningTotals
+from .totals import Part, merge_parts
 
 if TYPE_CHECKING:
     from ..metrics import Metric
@@ -41,8 +41,16 @@ class Counts:
         self._saved = saved or {}  # numbers about all users that totals do not give
         if parts is not None:
             self._parts = parts
-        if not self.n_users:
-            raise InvalidDataError(_why_nobody(self))
+        if self.n_users:
+            return
+        if request.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
+            raise InvalidDataError(
+                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
+            )
+        raise InvalidDataError(
+            f"no user counts with convention={self.convention!r} and without_list="
+            f"{request.without_list!r}: none of them has both a relevant item and a list"
+        )
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
@@ -54,10 +62,7 @@ class Counts:
     def _merged(self) -> Part:
         if len(self._parts) == 1:
             return self._parts[0]
-        merged = RunningTotals()
-        for part in self._parts:
-            merged.add(part)
-        return merged.part()
+        return merge_parts(self._parts)
 
     @property
     def _totals(self) -> Totals:
@@ -176,15 +181,3 @@ class Counts:
     def first_ranks(self) -> FirstRanks | None:
         """The first ranks of the lists; None if there are no lists or a model made them."""
         return self._totals.first_ranks if self._block is None else self._block.first_ranks
-
-
-def _why_nobody(counts: Counts) -> str:
-    """Return why no user counts."""
-    request, block = counts.request, counts._block
-    n_users = counts.n_users + counts.n_skipped
-    if request.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
-        return f"none of the {n_users} users has a relevant item (a stored value above 0)"
-    return (
-        f"no user counts with convention={request.convention.name!r} and "
-        f"without_list={request.without_list!r}: none of them has both a relevant item and a list"
-    )

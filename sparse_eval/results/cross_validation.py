@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import html
 import math
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from ..core.arguments import check_fraction
 from ..core.files import as_path
-from ..core.formatting import number, numbers, text_table
+from ..core.formatting import number, text_table
 from ..errors import InvalidDataError
 from .comparison import compare
 from .evaluation import Evaluation
 from .run_folder import RunFolder
 from .runs import Runs, RunValues
+from .summary import LEVEL
 from .variance import Cells
 
 if TYPE_CHECKING:
@@ -23,10 +25,6 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike
     from .comparison import Comparison
-    from .runs import Estimate
-
-#: Level of the intervals in the table that people read; its heading says so too.
-_LEVEL = 0.95
 
 
 class CrossValidation(Runs):
@@ -55,7 +53,7 @@ class CrossValidation(Runs):
     cross_validate : Make one.
     """
 
-    def summary(self, level: float = _LEVEL) -> pd.DataFrame:
+    def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return every pooled number in full; ``print(cv)`` shows fewer.
 
         Parameters
@@ -93,27 +91,26 @@ class CrossValidation(Runs):
 
         level = check_fraction("level", level)
         among = {} if self.candidates is None else {"candidates": self.candidates.kind}
-        rows, index = [], []
-        for name in self.names:
-            for model in self.models:
-                estimate = self.estimate(model, name)
-                error = estimate.error
-                interval = error.interval(estimate.mean, level)
-                index.append((name, model))
-                rows.append(
-                    {
-                        "mean": estimate.mean,
-                        "std": estimate.std,
-                        "ci_low": interval.low,
-                        "ci_high": interval.high,
-                        "interval": interval.method,
-                        "error": math.sqrt(error.variance),
-                        "freedom": error.freedom,
-                        "n_users": estimate.n_users,
-                        **among,
-                    }
-                )
-        return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(index, names=["metric", "model"]))
+        index = pd.MultiIndex.from_product((self.names, self.models), names=["metric", "model"])
+        rows = []
+        for name, model in index:
+            estimate = self.estimate(model, name)
+            error = estimate.error
+            interval = error.interval(estimate.mean, level)
+            rows.append(
+                {
+                    "mean": estimate.mean,
+                    "std": estimate.std,
+                    "ci_low": interval.low,
+                    "ci_high": interval.high,
+                    "interval": interval.method,
+                    "error": math.sqrt(error.variance),
+                    "freedom": error.freedom,
+                    "n_users": estimate.n_users,
+                    **among,
+                }
+            )
+        return pd.DataFrame(rows, index)
 
     def per_user(self, model: str) -> pd.DataFrame:
         """Return the pooled values of each user, a column for each metric that has them.
@@ -226,20 +223,10 @@ class CrossValidation(Runs):
         return f"CrossValidation of {', '.join(self.models)}: {sizes}"
 
     def _table(self, style: str) -> str:
-        rows = [
-            [self.shown(name), model, *_shown(self.estimate(model, name))]
-            for name in self.names
-            for model in self.models
-        ]
+        rows = []
+        for name, model in product(self.names, self.models):
+            mean, error, *_ = self.estimate(model, name)
+            interval = error.interval(mean, LEVEL).text()
+            rows.append([self.shown(name), model, number(mean) or "none", interval])
         headings = ["metric", "model", "mean", "95 % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
-
-
-def _shown(estimate: Estimate) -> list[str]:
-    """Return the cells of the table that people read."""
-    interval = estimate.error.interval(estimate.mean, _LEVEL)
-    ends = numbers(interval.low, interval.high)
-    return [
-        number(estimate.mean) or "none",
-        "none" if interval.method == "none" else " to ".join(ends),
-    ]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Floats, Integers
-    from ..inputs.rankings import Rankings
     from ..metrics import Hits
     from .block import BlockResult
 
@@ -58,6 +57,8 @@ class PrecisionRecall:
     @classmethod
     def of(cls, k: int, hits: Hits, n_relevant: Integers, users: Integers) -> PrecisionRecall:
         """Compute the curve of `users` from all hits; users without relevant items count 0."""
+        import pandas as pd
+
         counts = np.diff(hits.indptr)
         owners = np.repeat(np.arange(len(counts)), counts)
         counted = np.zeros(len(counts), bool)
@@ -69,7 +70,9 @@ class PrecisionRecall:
         n = np.maximum(n_relevant, 1).astype(np.float64)
         hits_at_rank = np.bincount(ranks, minlength=k + 1)[1:]
         shares = np.bincount(ranks, 1.0 / n[owners], k + 1)[1:]
-        best = _largest_from(owners, number / ranks)
+        # Of each hit, the largest precision at its rank and at those of its user's later hits.
+        later = pd.Series((number / ranks)[::-1]).groupby(owners[::-1])
+        best = later.cummax().to_numpy()[::-1]
         levels = np.array(LEVELS)
         interpolated = np.zeros(len(levels))
         for i, level in enumerate(levels):
@@ -101,30 +104,9 @@ class PrecisionRecall:
         return pd.DataFrame({"precision": self.precision, "recall": self.recall}, index=ranks)
 
 
-def _largest_from(owners: Integers, values: Floats) -> Floats:
-    """Return for each entry the largest value among it and all later entries of its owner."""
-    best = values.copy()
-    is_last = np.append(owners[1:] != owners[:-1], True)[: len(owners)]
-    last = np.flatnonzero(is_last)
-    end = last[np.searchsorted(last, np.arange(len(owners)))] if len(owners) else last
-    # After each pass, an entry has the largest of twice as many entries.
-    step = 1
-    while step < len(best):
-        ahead = np.minimum(np.arange(len(best)) + step, end)
-        best = np.maximum(best, best[ahead])
-        step *= 2
-    return best
-
-
 def precision_recall(block: BlockResult, k: int | None) -> PrecisionRecall:
     """Return the curve that `Evaluation.precision_recall` describes."""
-    depth = _last_rank(block.aligned.rankings, k)
-    hits = collect_hits(block.aligned, depth)
-    return PrecisionRecall.of(depth, hits, block.n_relevant, np.flatnonzero(block.counted()))
-
-
-def _last_rank(rankings: Rankings, k: int | None) -> int:
-    """Return the last rank of a precision–recall curve."""
+    rankings = block.aligned.rankings
     if k is not None:
         check_whole("k", k, 1, MAX_RANKS)
     if rankings.last_positions is not None:
@@ -134,4 +116,6 @@ def _last_rank(rankings: Rankings, k: int | None) -> int:
     longest = max(int(rankings.lengths.max(initial=0)), 1)
     if k is None and longest > MAX_RANKS:
         raise InvalidDataError(f"a list reaches position {longest}; give k, of at most {MAX_RANKS}")
-    return longest if k is None else k
+    depth = longest if k is None else k
+    hits = collect_hits(block.aligned, depth)
+    return PrecisionRecall.of(depth, hits, block.n_relevant, np.flatnonzero(block.counted()))

@@ -10,12 +10,10 @@ from ..core.formatting import plain, records
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from ..core.types import Booleans, Hashes, Integers
     from ..inputs.rankings import Rankings
     from .curves import PrecisionRecall
-
-    Integers = NDArray[np.int64]
 
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
@@ -88,9 +86,7 @@ def describe_concentration(
     }
 
 
-def pick_examples(
-    n_relevant: Integers, counted: NDArray[np.bool_], prints: NDArray[np.uint64]
-) -> list[int]:
+def pick_examples(n_relevant: Integers, counted: Booleans, prints: Hashes) -> list[int]:
     """Pick users to show: with few, some and many relevant items, whatever was recommended.
 
     So that evaluations of the same validation data show the same users. Of users with as many

@@ -209,12 +209,6 @@ class Evaluation(Views):
         """The random baseline as far as nothing has to be drawn, or read again, to know it."""
         if "_random" in self.__dict__ or self._block is None:
             return self.__dict__.get("_random", self._totals.random)
-        return self._closed_form
-
-    @cached_property
-    def _closed_form(self) -> RandomTotals:
-        """The part of the random baseline that is not drawn."""
-        assert self._block is not None  # noqa: S101 - otherwise there are no lists
         return self._block.random_totals(all_users=True, drawn=False)
 
     def compare(

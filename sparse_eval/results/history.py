@@ -260,7 +260,15 @@ class History:
         return notes(self.nights)
 
     def _read(self) -> None:
-        for number, line in enumerate(self._lines(), start=1):
+        try:
+            with self.path.open("rb") as file:
+                with suppress(OSError):  # a file system without locks
+                    lock_file(file.fileno(), shared=True)
+                data = file.read()
+        except OSError as error:
+            raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
+        lines = data.removesuffix(b"\n").split(b"\n") if data else []
+        for number, line in enumerate(lines, start=1):
             try:
                 content = json.loads(line.decode())
             except (ValueError, RecursionError):
@@ -270,16 +278,6 @@ class History:
             except InvalidDataError as error:
                 raise self._damaged(number, str(error)) from None
         self.nights.sort(key=lambda night: night.time)
-
-    def _lines(self) -> list[bytes]:
-        try:
-            with self.path.open("rb") as file:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file.fileno(), shared=True)
-                data = file.read()
-        except OSError as error:
-            raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
-        return data.removesuffix(b"\n").split(b"\n") if data else []
 
     def _damaged(self, line: int, why: str) -> InvalidFileError:
         return InvalidFileError(
@@ -320,19 +318,7 @@ def _line(
     time: datetime | str | None,
     about: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return what a line holds."""
-    return {
-        "schema": 1,
-        "time": _as_utc(time).isoformat(timespec="seconds"),
-        "name": escaped(name),
-        "sparse_eval": installed_version(),
-        **_describe(evaluation),
-        "about": check_about(about),
-    }
-
-
-def _as_utc(time: object) -> datetime:
-    """Return a time in UTC, by default now."""
+    """Return what a line holds; its time is in UTC, by default now."""
     parsed = datetime.now(UTC) if time is None else time
     if isinstance(parsed, str):
         with suppress(ValueError):
@@ -341,7 +327,14 @@ def _as_utc(time: object) -> datetime:
         raise InvalidDataError(
             f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
         )
-    return parsed.astimezone(UTC)
+    return {
+        "schema": 1,
+        "time": parsed.astimezone(UTC).isoformat(timespec="seconds"),
+        "name": escaped(name),
+        "sparse_eval": installed_version(),
+        **_describe(evaluation),
+        "about": check_about(about),
+    }
 
 
 def _describe(ev: Evaluation) -> dict[str, Any]:

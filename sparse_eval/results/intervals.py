@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core.exact_sums import Moments
+from ..core.formatting import numbers
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
@@ -48,6 +49,10 @@ class Interval(NamedTuple):
     low: float
     high: float
     method: str
+
+    def text(self) -> str:
+        """Return both ends as text, "none" without an interval."""
+        return "none" if self.method == "none" else " to ".join(numbers(self.low, self.high))
 
 
 NO_INTERVAL = Interval(math.nan, math.nan, "none")

@@ -103,7 +103,10 @@ def parse_night(content: Any) -> Night:
         raise InvalidDataError(f"it is of schema {content['schema']}, and 1 can be read here")
     try:
         time = datetime.fromisoformat(content["time"]).astimezone(UTC)
-        metrics = {str(name): _metric(one) for name, one in content["metrics"].items()}
+        metrics = {
+            str(name): NightlyMetric(*map(_of, _KINDS, map(one.__getitem__, NightlyMetric._fields)))
+            for name, one in content["metrics"].items()
+        }
         return Night(
             time,
             _of(str, content["name"]),
@@ -117,11 +120,6 @@ def parse_night(content: Any) -> Night:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidDataError(f"a value is missing or something else ({error})") from None
-
-
-def _metric(content: dict[str, Any]) -> NightlyMetric:
-    values = [content[name] for name in NightlyMetric._fields]
-    return NightlyMetric._make(map(_of, _KINDS, values))
 
 
 def _text(value: object) -> str | None:
@@ -183,11 +181,11 @@ def notes(nights: Sequence[Night]) -> list[str]:
     same = [night.same_users(before) for before, night in pairs]
     n_other, n_unknown = same.count(False), same.count(None)
     if n_other:
-        said.append(f"{_of_all(n_other, len(pairs))} of other users than the night before")
+        said.append(f"nights of other users than the night before: {n_other:,} of {len(pairs):,}")
     if n_unknown:
         said.append(
-            f"{_of_all(n_unknown, len(pairs))} of users who may be others than the night before: "
-            "they have no labels, or their values were not kept"
+            f"nights of users who may be others than the night before: {n_unknown:,} of "
+            f"{len(pairs):,}; they have no labels, or their values were not kept"
         )
     if True in same:
         said.append(
@@ -204,7 +202,3 @@ def notes(nights: Sequence[Night]) -> list[str]:
                     f"{option} is {b or 'none'}, and was {a or 'none'}"
                 )
     return said
-
-
-def _of_all(n: int, total: int) -> str:
-    return f"{n:,} of {total:,} nights {'is' if n == 1 else 'are'}"

@@ -12,6 +12,7 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..errors import InvalidMetricError
 from ..metrics.columns import ratio_of
+from ..metrics.measure import value_of_lists
 from .counted_lists import CountedLists
 from .intervals import (
     N_GROUPS,
@@ -48,16 +49,16 @@ class Numbers(ABC):
     def moments(self, row: int) -> Moments:
         """Return the sums of the values of the users, empty where there are none."""
 
-    @abstractmethod
     def group_sizes(self, row: int) -> Integers:
         """Return the number of users that count in each group of the jackknife."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def _interval_of_mean(self, row: int, level: float) -> Interval: ...
+    def _interval_of_mean(self, row: int, level: float) -> Interval:
+        raise NotImplementedError
 
-    @abstractmethod
     def _overall_of(self, row: int) -> Callable[[int | None], float]:
         """Return a function that computes a number about all users but those of a group."""
+        raise NotImplementedError
 
     def count(self, row: int) -> int:
         """Return the number of users in the mean."""
@@ -221,5 +222,5 @@ def _of_sums(plan: Plan, sums: ListSums, left_out: int | None) -> float:
 
 def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:
     groups = [group for group in range(N_GROUPS) if group != left_out]
-    lists = CountedLists.of_groups(plan.metric.k, counts, groups)
-    return lists.apply(plan) if lists.n_users or left_out is None else math.nan
+    lists = CountedLists(plan.metric.k, counts, groups)
+    return value_of_lists(plan, lists) if lists.n_users or left_out is None else math.nan

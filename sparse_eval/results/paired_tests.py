@@ -40,7 +40,11 @@ def p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
         p = TESTS[test].p_value(a - b)
         favours = int(np.sign((a - b).mean()))
         if test == "wilcoxon" and p < significance(level):  # else not needed, and as slow
-            favours = _favoured_ranks(a - b)
+            from scipy.stats import rankdata
+
+            # The sign of the sum of signed ranks, which may be other than that of the mean.
+            unequal = (a - b)[a != b]
+            favours = int(np.sign((np.sign(unequal) * rankdata(np.abs(unequal))).sum()))
         return p, favours
 
 
@@ -77,14 +81,6 @@ def _wilcoxon(differences: Floats) -> float:
     return min(2 * float(min((sums <= observed).mean(), (sums >= observed).mean())), 1.0)
 
 
-def _favoured_ranks(differences: Floats) -> int:
-    """Return the sign of the sum of signed ranks, which may be other than that of the mean."""
-    from scipy import stats
-
-    differences = differences[differences != 0]
-    return int(np.sign((np.sign(differences) * stats.rankdata(np.abs(differences))).sum()))
-
-
 def _permutation_p(differences: Floats) -> float:
     """Return the p-value of a mean difference under all sign flips, or many random ones."""
     from scipy import stats
@@ -99,32 +95,24 @@ def _permutation_p(differences: Floats) -> float:
                 vectorized=True,
             ).pvalue
         )
+    rng = np.random.default_rng(0)
+
+    def random_signs(size: tuple[int, int]) -> Floats:
+        # `stats.permutation_test` draws them as well, and takes 30 times as long.
+        n = size[0] * size[1]
+        bits = np.unpackbits(rng.integers(0, 256, (n + 7) // 8, np.uint8), count=n)
+        return np.asarray((1.0 - 2.0 * bits.reshape(size)) * differences)
+
     return float(
         stats.monte_carlo_test(
             differences,
-            _RandomSigns(differences),
+            random_signs,
             np.mean,
             n_resamples=PERMUTATIONS,
             batch=max(_SIGNS_PER_BATCH // len(differences), 1),
             vectorized=True,
         ).pvalue
     )
-
-
-class _RandomSigns:
-    """Draw differences under the null hypothesis, each with a random sign.
-
-    As in `scipy.stats.permutation_test`, whose random numbers take 30 times as long.
-    """
-
-    def __init__(self, differences: Floats) -> None:
-        self.differences = differences
-        self.rng = np.random.default_rng(0)
-
-    def __call__(self, size: tuple[int, int]) -> Floats:
-        n = size[0] * size[1]
-        bits = np.unpackbits(self.rng.integers(0, 256, (n + 7) // 8, np.uint8), count=n)
-        return np.asarray((1.0 - 2.0 * bits.reshape(size)) * self.differences)
 
 
 def correct(p: Floats, correction: str) -> Floats:

@@ -79,7 +79,11 @@ class PaperTable:
     ) -> None:
         self.models, self.table, self.notes = models, table, notes
         self.higher_is_better = higher_is_better
-        self.letters = dict(zip(models, _letters(len(models)), strict=True))
+        # Numbers if there are too many; without brackets, LaTeX's for an option of the line.
+        few, n = len(models) <= len(ascii_lowercase), len(models)
+        letters = ascii_lowercase[:n] if few else map(str, range(1, n + 1))
+        self.letters = dict(zip(models, letters, strict=True))
+        self._between = "" if few else ","
         self.metrics = list(dict.fromkeys(table["metric"]))
         self.headings = [name + (f" ({candidates})" if candidates else "") for name in self.metrics]
         self.columns = {metric: self._column(metric) for metric in self.metrics}
@@ -105,15 +109,11 @@ class PaperTable:
         higher = self.higher_is_better[metric]
         known = [mean for mean in means.values() if not math.isnan(mean)]
         best = (max if higher else min)(known, default=math.nan)
-        return [
-            Cell(means[model], means[model] == best, self._marks(worse[model]))
-            for model in self.models
-        ]
-
-    def _marks(self, models: list[str]) -> str:
-        """Return the letters of models, or their numbers, in the order of the rows."""
-        letters = [self.letters[model] for model in self.models if model in models]
-        return ("" if len(self.models) <= len(ascii_lowercase) else ",").join(letters)
+        cells = []
+        for model in self.models:
+            marks = [self.letters[other] for other in self.models if other in worse[model]]
+            cells.append(Cell(means[model], means[model] == best, self._between.join(marks)))
+        return cells
 
     def _rows(self) -> Iterator[tuple[str, str, list[Cell]]]:
         """Return each model's letter, name and cells."""
@@ -180,10 +180,3 @@ def _markdown_cell(cell: Cell, digits: int) -> str:
     text = cell.text(digits)
     text = f"**{text}**" if cell.is_best else text
     return text + (f"<sup>{cell.better_than}</sup>" if cell.better_than else "")
-
-
-def _letters(n: int) -> Iterator[str]:
-    """Return a mark for each of n models: a to z, and numbers if there are more."""
-    if n <= len(ascii_lowercase):
-        return iter(ascii_lowercase[:n])
-    return map(str, range(1, n + 1))  # no brackets, which LaTeX takes for an option of the line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from .record import Record
 from .totals import MergeKey, Part, Span, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..core.types import Floats, Integers
+    from ..core.types import Floats
     from .cross_validation import CrossValidation
     from .intervals import Interval
-    from .runs import Estimate
 
 
 class _PooledNumbers(Numbers):
@@ -35,7 +32,8 @@ class _PooledNumbers(Numbers):
 
     def moments(self, row: int) -> Moments:
         """Return the sums of the users' pooled values, empty where there are none."""
-        return _moments(self._estimates[row])
+        users = self._estimates[row].users
+        return Moments.of(np.zeros(0) if users is None else users)
 
     def count(self, row: int) -> int:
         """Return the number of users in the mean."""
@@ -52,19 +50,6 @@ class _PooledNumbers(Numbers):
     def replicates(self, row: int) -> Floats:
         """Return nothing: folds and seeds have no jackknife."""
         return np.empty(0)
-
-    def group_sizes(self, row: int) -> Integers:
-        """Return nothing: folds and seeds have no jackknife."""
-        return np.zeros(0, np.int64)
-
-    def _interval_of_mean(self, row: int, level: float) -> Interval:
-        return self.interval(row, self.value(row), level)
-
-    def _overall_of(self, row: int) -> Callable[[int | None], float]:
-        def overall(left_out: int | None) -> NoReturn:
-            raise NotImplementedError  # there are no replicates
-
-        return overall
 
 
 def pooled_evaluation(cv: CrossValidation, model: str) -> Evaluation:
@@ -89,7 +74,7 @@ def pooled_evaluation(cv: CrossValidation, model: str) -> Evaluation:
         Span(0, max(n_users - 1, 0), n_users, 0),
         n_users,
         0,
-        tuple(map(_moments, numbers._estimates)),
+        tuple(map(numbers.moments, range(len(request.names)))),
         (None,) * len(request.names),
         {},
         {},
@@ -102,7 +87,3 @@ def pooled_evaluation(cv: CrossValidation, model: str) -> Evaluation:
     shown = None if users is None else users.drop(columns=["relevant", "fingerprint"])
     evaluation.__dict__["record"] = Record(content | {"about": about}, shown)
     return evaluation
-
-
-def _moments(estimate: Estimate) -> Moments:
-    return Moments.of(np.zeros(0) if estimate.users is None else estimate.users)

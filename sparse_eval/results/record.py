@@ -61,7 +61,10 @@ class Record(NamedTuple):
 
 def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
     """Return what `Evaluation.to_dict` describes."""
-    retrieval = evaluation.retrieval
+    retrieval, candidates = evaluation.retrieval, None
+    if evaluation.candidates is not None:
+        candidates = evaluation.candidates._asdict() | {"digest": evaluation.candidates.digest}
+        del candidates["checksum"]
     return {
         "schema": SCHEMA,
         "sparse_eval": installed_version(),
@@ -77,21 +80,13 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "convention": evaluation.convention,
         "corrected": evaluation.request.corrected,
         "retrieval": None if retrieval is None else retrieval._asdict(),
-        "candidates": _describe_candidates(evaluation),
+        "candidates": candidates,
         "propensities": evaluation.propensities,
         "metrics": {
             name: {key: plain(value) for key, value in row.items()}
             for name, row in summary.iterrows()
         },
     }
-
-
-def _describe_candidates(evaluation: Scores) -> dict[str, Any] | None:
-    candidates = evaluation.candidates
-    if candidates is None:
-        return None
-    counts = {key: value for key, value in candidates._asdict().items() if key != "checksum"}
-    return counts | {"digest": candidates.digest}
 
 
 def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:

@@ -99,7 +99,14 @@ class RunFolder:
     def begin(self, number: int, fold: Fold) -> None:
         """Note a fold, or raise `InvalidFileError` if another one has its number."""
         if number <= len(self.folds):
-            self._check_fold(number, fold)
+            found = self.folds[number - 1]
+            check_origin(
+                self._path / MANIFEST,
+                {f"fold {number} {key}": value for key, value in found._asdict().items()},
+                {f"fold {number} {key}": value for key, value in fold._asdict().items()},
+                "is of other data or splits",
+                _REMEDY,
+            )
             return
         if self._finished:
             raise self._other_folds(f"more than {len(self.folds)}")
@@ -146,16 +153,6 @@ class RunFolder:
         models, seeds = cast("Any", self._settings["models"]), cast("Any", self._settings["seeds"])
         for fold in range(1, len(self.folds) + 1):
             yield from runs_of_fold(fold, models, seeds)
-
-    def _check_fold(self, number: int, fold: Fold) -> None:
-        found = self.folds[number - 1]
-        check_origin(
-            self._path / MANIFEST,
-            {f"fold {number} {key}": value for key, value in found._asdict().items()},
-            {f"fold {number} {key}": value for key, value in fold._asdict().items()},
-            "is of other data or splits",
-            _REMEDY,
-        )
 
     def _other_folds(self, n_folds: str) -> InvalidFileError:
         return InvalidFileError(

@@ -128,7 +128,9 @@ def save(
     with replacing_together(folder, last=SUMMARY) as temporary_for:
         files: dict[str, dict[str, str]] = {}
         for name, totals in savable.totals.items():
-            place = f"totals{_suffix(name, len(files))}.npz"
+            # The short name of a baseline, or a number: different also without regard to case.
+            is_short = re.fullmatch("[a-z][a-z0-9_-]{0,63}", name)
+            place = f"totals-{name if is_short else len(files)}.npz" if name else "totals.npz"
             temporary_for(place).write_bytes(pack(Part(totals)))
             files[name] = {"sha256": _digest(temporary_for(place)), "file": place}
         beside = None
@@ -141,16 +143,6 @@ def save(
         with suppress(OSError):
             remove(file)
     return folder
-
-
-def _suffix(name: str, number: int) -> str:
-    """Return the suffix of the file of a baseline's totals: its short name, or a number.
-
-    Suffixes differ even if the case of letters is ignored; the JSON contains the names.
-    """
-    if not name:
-        return ""
-    return f"-{name if re.fullmatch('[a-z][a-z0-9_-]{0,63}', name) else number}"
 
 
 def _files_of(folder: Path) -> set[Path]:
@@ -262,12 +254,19 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     parts = {}
     for name, facts in content["totals"].items():
         with _beside(path, facts) as file:
-            parts[name] = _read_totals(file, path)
+            try:
+                parts[name] = unpack(file.read())
+            except InvalidDataError as error:
+                raise InvalidFileError(f"does not fit {path.name}: {error}", file.name) from None
     table = values = None
     facts = content["users"]
     if facts is not None:
         with _beside(path, facts) as file:
-            table = _read_table(file, facts, list(content["per_user"]))
+            is_csv = file.name.endswith(".csv")
+            table = _read_csv(file, list(content["per_user"])) if is_csv else read_parquet(file)
+        table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
+        table["evaluated"] = table["evaluated"].astype(bool)
+        table = table.set_index("user")
         values = UserValues(
             table.index.to_numpy(),
             table["evaluated"].to_numpy(),
@@ -277,7 +276,7 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
         )
     # older versions did not write these
     content = {"lower": {}, "corrected": None, "seen": "exclude"} | content
-    request = _request_of({name: content[name] for name in _REQUEST})
+    request = _request_of(content)
     numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
     parts[""] = Part(parts[""].totals, values)
     labelled = facts is not None and facts["labels"] is not None
@@ -299,22 +298,6 @@ def _saved_numbers(
             None if replicates is None else np.array(replicates, np.float64),
         )
     return numbers
-
-
-#: What of a saved evaluation says what was computed.
-_REQUEST = (
-    "metrics",
-    "convention",
-    "no_relevant",
-    "without_list",
-    "seen",
-    "inputs_given",
-    "per_user",
-    "higher_is_better",
-    "lower",
-    "corrected",
-    "candidates",
-)
 
 
 @dataclass(frozen=True)
@@ -358,7 +341,7 @@ def _request_of(content: dict[str, Any]) -> Request:
     )
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)
-    request = _SavedRequest(*options, content | {"metrics": list(content["metrics"])})
+    request = _SavedRequest(*options, content)
     request.__dict__["plans"] = plans
     return request
 
@@ -422,20 +405,6 @@ def _place(path: Path, facts: dict[str, Any]) -> Path:
     if not name or Path(name).name != name or "\\" in name or not name.isprintable():
         raise InvalidFileError("names no file beside it", path)
     return path.parent / name
-
-
-def _read_totals(file: BinaryIO, path: Path) -> Part:
-    try:
-        return unpack(file.read())
-    except InvalidDataError as error:
-        raise InvalidFileError(f"does not fit {path.name}: {error}", Path(file.name)) from None
-
-
-def _read_table(file: BinaryIO, facts: dict[str, Any], names: list[str]) -> pd.DataFrame:
-    table = _read_csv(file, names) if file.name.endswith(".csv") else read_parquet(file)
-    table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
-    table["evaluated"] = table["evaluated"].astype(bool)
-    return table.set_index("user")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,16 +49,14 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
         row = int(missing[0])
         user = row if users is None else users.tolist()[row]
         raise InvalidDataError(
-            f"user {user!r} has no group ({len(missing)} evaluated "
-            f"{'user lacks' if len(missing) == 1 else 'users lack'} one); give each a group, such "
-            "as 'unknown'",
+            f"user {user!r} has no group (evaluated users without one: {len(missing)}); give each "
+            "a group, such as 'unknown'",
             user=user,
         )
     labels = list(names)
-    try:
-        order = sorted(range(len(labels)), key=labels.__getitem__)
-    except TypeError:  # labels of several types stay in order of appearance
-        order = list(range(len(labels)))
+    order = list(range(len(labels)))
+    with suppress(TypeError):  # labels of several types stay in order of appearance
+        order = sorted(order, key=labels.__getitem__)
     ranks = np.empty(len(names) + 1, np.int64)
     ranks[order] = np.arange(len(names))
     ranks[-1] = -1

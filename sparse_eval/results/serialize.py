@@ -10,7 +10,8 @@ import io
 import json
 import struct
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import index
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,12 +25,10 @@ from .seen import SeenCounts
 from .totals import ListCounts, ListSums, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..core.types import AnyArray, Integers
     from ..metrics.random_baseline import RandomTotals
-
-Counts = TypeVar("Counts", SeenCounts, CandidateCounts, FirstRanks)
 
 #: Version of the layout.
 FORMAT = 2
@@ -82,7 +81,7 @@ def pack(part: Part) -> bytes:
             arrays[f"values.{field.name}"] = getattr(values, field.name)
         if values.users.dtype == object:  # text
             header["users"] = arrays.pop("values.users").tolist()
-    text = json.dumps(header, allow_nan=False, default=_whole)
+    text = json.dumps(header, allow_nan=False, default=index)
     arrays[_HEADER] = np.frombuffer(text.encode("ascii"), np.uint8)
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)
@@ -165,7 +164,7 @@ def _write_moments(moments: Moments) -> list[Any]:
 
 def _read_moments(written: list[Any]) -> Moments:
     n, total, squares, rest = written
-    return Moments(n, int(total, 16), int(squares, 16), _read_number(rest))
+    return Moments(n, int(total, 16), int(squares, 16), _read_float(rest))
 
 
 def _write_random(random: RandomTotals | None) -> list[Any] | None:
@@ -191,12 +190,12 @@ def _read_random(written: list[Any] | None) -> RandomTotals | None:
             tuple(map(_read_moments, total["denominators"])),
         )
         if isinstance(total, dict)
-        else total and Expectation(*map(_read_number, total))
+        else total and Expectation(*map(_read_float, total))
         for total in written
     )
 
 
-def _read_counts(kind: Callable[..., Counts], written: list[Any] | None) -> Counts | None:
+def _read_counts(kind: Any, written: list[Any] | None) -> Any:
     return None if written is None else kind(*written)
 
 
@@ -205,19 +204,8 @@ def _write_float(number: float | None) -> str | None:
     return None if number is None else struct.pack(">d", number).hex()
 
 
-def _read_float(text: str | None) -> float | None:
-    return None if text is None else _read_number(text)
-
-
-def _read_number(text: str) -> float:
-    return float(struct.unpack(">d", bytes.fromhex(text))[0])
-
-
-def _whole(number: object) -> int:
-    """Return a whole number of NumPy, which JSON does not know, as one of Python."""
-    if isinstance(number, np.integer):
-        return int(number)
-    raise TypeError(f"{type(number).__name__} is not known to JSON")
+def _read_float(text: str | None) -> Any:
+    return None if text is None else struct.unpack(">d", bytes.fromhex(text))[0]
 
 
 def _narrow(counts: Integers) -> AnyArray:

@@ -11,15 +11,12 @@ from ..errors import InvalidDataError
 from ..metrics import parse_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..core.types import Integers, Labels
     from ..metrics import Metric
     from .runs import Runs
     from .scores import Scores
-
-#: Users that an error message names.
-_MAX_NAMED_USERS = 3
 
 
 class SharedUsers(NamedTuple):
@@ -180,36 +177,31 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
         if users.equals(labels[0]):
             continue
         if how == "same":
-            _check_same_users(names[0], labels[0], name, users)
+            only = labels[0].symmetric_difference(users, sort=False)
+            if len(only):
+                raise InvalidDataError(
+                    f"{names[0]} and {name} are about different users: {len(only)} are in one of "
+                    f"them only (such as {_name_users(only)}); evaluate the same users, or compare "
+                    'those that both have with how="intersection"'
+                )
         common = common[common.isin(users)]
     if len(common) < 2:
-        raise InvalidDataError(
-            f"there {'is 1 user' if len(common) else 'are 0 users'} to compare; a comparison "
-            "needs two or more"
-        )
+        raise InvalidDataError(f"users to compare: {len(common)}; a comparison needs two or more")
     rows = []
     for ev, users in zip(scored, labels, strict=True):
         order = np.arange(len(users)) if users.equals(common) else users.get_indexer(common)
         rows.append(np.flatnonzero(ev.counted)[order])
     fingerprints = [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)]
-    what = "relevant items or candidates" if scored[0].candidates else "relevant items"
-    _check_relevant(names, fingerprints, common, what)
-    left_out = [len(users) - len(common) for users in labels]
-    return SharedUsers(rows, dict(zip(names, left_out, strict=True)), common)
-
-
-def _check_relevant(
-    names: Sequence[str], fingerprints: Sequence[Any], common: Labels, what: str
-) -> None:
-    """Raise `InvalidDataError` if users have other relevant items in another evaluation."""
     for name, others in zip(names[1:], fingerprints[1:], strict=True):
         different = np.flatnonzero(fingerprints[0] != others)
         if len(different):
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "
-                f"{len(different)} of {len(common)} users have other {what} (such as "
-                f"{_name_users(common[different])}); evaluate both on the same"
+                f"{len(different)} of {len(common)} users have other relevant items or candidates "
+                f"(such as {_name_users(common[different])}); evaluate both on the same"
             )
+    left_out = [len(users) - len(common) for users in labels]
+    return SharedUsers(rows, dict(zip(names, left_out, strict=True)), common)
 
 
 def are_row_numbers(users: Labels | None) -> bool:
@@ -219,19 +211,5 @@ def are_row_numbers(users: Labels | None) -> bool:
     return users.dtype.kind in "iu" and np.array_equal(np.sort(users), np.arange(len(users)))
 
 
-def _check_same_users(a: str, users_a: Labels, b: str, users_b: Labels) -> None:
-    only = {a: users_a.difference(users_b, sort=False), b: users_b.difference(users_a, sort=False)}
-    parts = [
-        f"{len(users)} only in {name} (such as {_name_users(users)})"
-        for name, users in only.items()
-        if len(users)
-    ]
-    if parts:
-        raise InvalidDataError(
-            f"{a} and {b} are about different users: {', '.join(parts)}; evaluate the same users, "
-            'or compare those that both have with how="intersection"'
-        )
-
-
 def _name_users(users: Labels) -> str:
-    return ", ".join(map(repr, users[:_MAX_NAMED_USERS].tolist()))
+    return ", ".join(map(repr, users[:3].tolist()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ..core.formatting import number, numbers, text_table
+from ..core.formatting import number, text_table
 from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .intervals import FEWEST_EFFECTIVE
 
@@ -29,17 +29,6 @@ LEVEL = 0.95
 _BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")
 _BEHIND = ("n_users", "n_skipped", "candidates")
 COLUMNS = frozenset(_BEFORE + _BEHIND)
-
-#: The largest number of metrics that a note names.
-_MOST_NAMES = 3
-
-
-class _Column(NamedTuple):
-    """A column of the table that people read."""
-
-    heading: str
-    aligned: str
-    cells: list[str]
 
 
 def summarize(
@@ -89,7 +78,7 @@ def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, styl
 
     `style` is "simple" for plain text, "pipe" for Markdown or "html".
     """
-    columns = [column for column in _columns(scores, baselines, random) if any(column.cells)]
+    columns = [column for column in _columns(scores, baselines, random) if any(column[2])]
     headings, aligned, cells = zip(*columns, strict=True)
     table = text_table(list(zip(*cells, strict=True)), headings, aligned, style)
     lines = [_who(scores)]
@@ -106,39 +95,32 @@ def few_users(scores: Scores) -> str | None:
     names = [scores.shown(scores.names[row]) for row in rows if scores._numbers.rests_on_few(row)]
     if not names:
         return None
-    listed = ", ".join(names[:_MOST_NAMES])
-    if len(names) > _MOST_NAMES:
-        listed += f" and {len(names) - _MOST_NAMES:,} more"
     return (
-        f"too few users for the intervals of {listed}: fewer than {FEWEST_EFFECTIVE} users make up "
-        "most of the mean, and such intervals cover it less often than their level; evaluate more "
-        "users"
+        f"too few users for the intervals of {', '.join(names)}: fewer than {FEWEST_EFFECTIVE} "
+        "users make up most of the mean, and such intervals cover it less often than their level; "
+        "evaluate more users"
     )
 
 
-def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) -> list[_Column]:
-    """Return the columns, those without any cell included."""
+def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) -> list[Any]:
+    """Return heading, alignment and cells of each column, those without any cell included."""
     values, names = scores._numbers, scores.names
     rows = range(len(names))
     means = list(map(values.value, rows))
-    intervals = []
-    for row, mean in enumerate(means):
-        interval = values.interval(row, mean, LEVEL)
-        ends = numbers(interval.low, interval.high)
-        intervals.append("none" if interval.method == "none" else " to ".join(ends))
+    intervals = [values.interval(row, mean, LEVEL).text() for row, mean in enumerate(means)]
     expected = [expectation(scores, random, row) for row in rows]
     counts = list(map(values.count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [
-        _Column("metric", "left", [scores.shown(name) for name in names]),
-        _Column("mean", "decimal", [number(mean) or "none" for mean in means]),
-        _Column("95 % interval", "left", intervals),
-        _Column("random", "decimal", [number(one.mean) if one else "" for one in expected]),
+        ("metric", "left", [scores.shown(name) for name in names]),
+        ("mean", "decimal", [number(mean) or "none" for mean in means]),
+        ("95 % interval", "left", intervals),
+        ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
         *(
-            _Column(name, "decimal", [number(baseline[metric]) for metric in names])
+            (name, "decimal", [number(baseline[metric]) for metric in names])
             for name, baseline in baselines.items()
         ),
-        _Column("users", "right", [f"{count:,}" if differ else "" for count in counts]),
+        ("users", "right", [f"{count:,}" if differ else "" for count in counts]),
     ]
 
 

@@ -173,10 +173,6 @@ class UserValues:
             arrays = [array[..., order] for array in arrays]
         return cls(*arrays)
 
-    def equals(self, other: UserValues) -> bool:
-        """Return whether both hold the same values of the same users, in any order."""
-        return _same_arrays(UserValues.concatenate([self]), UserValues.concatenate([other]))
-
 
 def _same_arrays(one: object, other: object) -> bool:
     """Return whether all arrays of two instances of a dataclass are equal, NaN included."""
@@ -199,10 +195,6 @@ class ListCounts:
     n_users: Integers
     n_listed: Integers
     item_counts: Integers
-
-    def equals(self, other: ListCounts) -> bool:
-        """Return whether all counts are the same."""
-        return _same_arrays(self, other)
 
     def merge(self, other: ListCounts) -> ListCounts:
         """Return the counts of the lists of both."""
@@ -227,10 +219,6 @@ class ListSums:
 
     n_users: Integers
     sums: Integers
-
-    def equals(self, other: ListSums) -> bool:
-        """Return whether all sums are the same."""
-        return _same_arrays(self, other)
 
     def merge(self, other: ListSums) -> ListSums:
         """Return the sums over the users of both."""
@@ -320,7 +308,13 @@ class Totals:
             },
             {key: counts.merge(other.lists[key]) for key, counts in self.lists.items()},
             ours.merge(theirs) if ours and theirs else None,
-            _merge_random(self.random, other.random),
+            # As far as it is made of sums over users.
+            tuple(
+                a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
+                for a, b in zip(self.random, other.random, strict=True)
+            )
+            if self.random and other.random
+            else None,
             self.seen.merge(other.seen) if self.seen and other.seen else None,
             self.candidates.merge(other.candidates)
             if self.candidates and other.candidates
@@ -347,19 +341,11 @@ class Totals:
                 for row, ratios in self.ratios.items()
                 for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
             )
-            and all(counts.equals(other.lists[key]) for key, counts in self.lists.items())
-            and all(sums.equals(other.list_sums[row]) for row, sums in self.list_sums.items())
+            and all(_same_arrays(counts, other.lists[key]) for key, counts in self.lists.items())
+            and all(
+                _same_arrays(sums, other.list_sums[row]) for row, sums in self.list_sums.items()
+            )
         )
-
-
-def _merge_random(ours: RandomTotals | None, theirs: RandomTotals | None) -> RandomTotals | None:
-    """Return the random baseline of the users of both, as far as it is made of sums over users."""
-    if ours is None or theirs is None:
-        return None
-    return tuple(
-        a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
-        for a, b in zip(ours, theirs, strict=True)
-    )
 
 
 class Part(NamedTuple):
@@ -375,36 +361,27 @@ class Part(NamedTuple):
 
     def equals(self, other: Part) -> bool:
         """Return whether both have the same totals, and the same values where both have them."""
-        return self.totals.equals(other.totals) and (
-            self.values is None or other.values is None or self.values.equals(other.values)
-        )
+        if self.values is None or other.values is None:
+            return self.totals.equals(other.totals)
+        values = (UserValues.concatenate([each]) for each in (self.values, other.values))
+        return self.totals.equals(other.totals) and _same_arrays(*values)
 
 
-class RunningTotals:
-    """Parts that are merged as they come, so that no more than their sum is held."""
+def merge_parts(parts: Iterable[Part]) -> Part:
+    """Merge the parts of different users as they come, so that no more than their sum is held.
 
-    def __init__(self) -> None:
-        self._totals: Totals | None = None
-        self._values: list[UserValues | None] = []
-
-    @property
-    def span(self) -> Span | None:
-        """Which users there are so far."""
-        return None if self._totals is None else self._totals.span
-
-    def add(self, part: Part) -> None:
-        """Merge the part of other users; that they are others is checked by `distinct_parts`."""
-        self._values.append(part.values)
-        self._totals = part.totals if self._totals is None else self._totals.merge(part.totals)
-
-    def part(self) -> Part:
-        """Return the part of all users, with their values if each part had them."""
-        if self._totals is None:
-            raise InvalidDataError("there is no block of users; there is nothing to evaluate")
-        kept = [values for values in self._values if values is not None]
-        if len(kept) < len(self._values):
-            return Part(self._totals)
-        return Part(self._totals, UserValues.concatenate(kept))
+    That users are different is checked by `distinct_parts`. Their values are kept if each part has
+    them.
+    """
+    totals: Totals | None = None
+    values: list[UserValues | None] = []
+    for part in parts:
+        values.append(part.values)
+        totals = part.totals if totals is None else totals.merge(part.totals)
+    if totals is None:
+        raise InvalidDataError("there is no block of users; there is nothing to evaluate")
+    kept = [each for each in values if each is not None]
+    return Part(totals, UserValues.concatenate(kept) if len(kept) == len(values) else None)
 
 
 def distinct_parts(parts: Iterable[Part]) -> list[Part]:

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Tracker", "mlflow", "wandb"]
 
-#: Parts of names between slashes, which group metrics: ``validation/``.
-_PREFIX = re.compile(r"(\w[\w-]*/)*")
-
 
 class Tracker:
     """Logs metrics to a tracker: what `mlflow` and `wandb` return.
@@ -46,7 +43,7 @@ class Tracker:
     def __init__(
         self, send: Callable[[dict[str, float], int | None], object], *, prefix: str = ""
     ) -> None:
-        if not (isinstance(prefix, str) and _PREFIX.fullmatch(prefix)):
+        if not (isinstance(prefix, str) and re.fullmatch(r"(\w[\w-]*/)*", prefix)):
             raise InvalidDataError(
                 f"prefix is {prefix!r}; expected words that end in a slash, as 'validation/'"
             )

@@ -32,10 +32,8 @@ class Segmentation(NamedTuple):
     def note(self) -> str:
         """Return how many users are in no segment, "" if all are in one."""
         without = int((self.codes < 0).sum())
-        if not without:
-            return ""
-        are = "user has none and is" if without == 1 else "users have none and are"
-        return f"{self.title}: {without:,} of {len(self.codes):,} {are} in no segment"
+        of_all = f"{without:,} of {len(self.codes):,}"
+        return f"{self.title}: {of_all} users have none and are in no segment" if without else ""
 
 
 def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:

@@ -72,7 +72,6 @@ class Cells:
         self.users = _mean(self._by_fold, has, 1)
         #: The number of users in each fold.
         self._sizes = has.sum(axis=0)
-        self._seed_means = _mean(values, there, 0)
         self._fold_means = _mean(self._by_fold, has, 0)
         #: Smaller variances are rounding errors.
         self._least = 1e-24 * float(np.nanmax(np.square(values), initial=0.0))
@@ -130,7 +129,8 @@ class Cells:
             parts.append(((squares + ratio) * runs, self.n_folds - 1))
         elif self.n_seeds > 1:
             noise = self._residual() / self.n_users
-            runs = max(self._variance_of_seeds() - noise, 0.0)
+            means = _mean(self._values, self._there, 0)  # of each seed
+            runs = max(float(means.var(axis=1, ddof=1).mean()) - noise, 0.0)
             parts.append((runs / self.n_seeds, self.n_seeds - 1))
         return add_variances(parts)
 
@@ -195,10 +195,6 @@ class Cells:
         within -= _mean(within, ~np.isnan(within), 0)
         freedom = (int(complete.sum()) - self.n_folds) * (self.n_seeds - 1)
         return float(np.nansum(np.square(within))) / freedom if freedom > 0 else 0.0
-
-    def _variance_of_seeds(self) -> float:
-        """Return the variance of the seeds' means, the mean over folds."""
-        return float(self._seed_means.var(axis=1, ddof=1).mean())
 
 
 def error_of_numbers(numbers: Floats, replicates: Floats, ratio: float) -> Error:

@@ -27,10 +27,7 @@ class CandidateSearch(FactorRanker):
     `candidates` are those of each user.
     """
 
-    @property
-    def _unseen_candidates(self) -> Seen:
-        assert self.own is not None  # noqa: S101 - else `Search` is the one
-        return self.own
+    own: Seen
 
     def run(
         self,
@@ -49,7 +46,7 @@ class CandidateSearch(FactorRanker):
             n = self._longest_of(rows[first:last])
             space = np.empty(n, np.int32), np.empty(n + 7), np.empty(n, np.int32), np.empty(n)
             factors = (self.user_factors, self.item_factors)
-            list_candidates(first, last, rows, *factors, self._unseen_candidates, k, out, *space)
+            list_candidates(first, last, rows, *factors, self.own, k, out, *space)
 
         self._run(rows, work)
 
@@ -60,7 +57,7 @@ class CandidateSearch(FactorRanker):
             n = self._longest_of(rows[first:last])
             space = np.empty(n, np.int32), np.empty(n + 7)
             factors = (self.user_factors, self.item_factors)
-            rank_candidates(first, last, rows, *factors, self._unseen_candidates, held_out, *space)
+            rank_candidates(first, last, rows, *factors, self.own, held_out, *space)
 
         self._run(rows, work)
 
@@ -70,7 +67,7 @@ class CandidateSearch(FactorRanker):
         is_cold = self.item_norms == 0
         if is_cold.any():
             is_candidate = np.zeros(self.shape[1], bool)
-            is_candidate[self._unseen_candidates.items] = True
+            is_candidate[self.own.items] = True
             n_cold = int(np.count_nonzero(is_candidate & is_cold))
         n_products = int(self.n_products[0])
         return Report(n_products, n_products, self.cold_users, n_cold)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import Booleans, Integers, Items, SparseInput
+    from ..core.types import Booleans, CSRMatrix, Integers, Items, SparseInput
     from ..inputs.candidates import Candidates
 
     Kernel = Callable[..., None]
@@ -66,6 +66,14 @@ class Hits(NamedTuple):
     counts: Integers
 
 
+def pattern_of(matrix: CSRMatrix) -> Seen:
+    """Return where a canonical matrix stores entries, as kernels take it."""
+    return Seen(
+        read_only(matrix.indptr.astype(np.int64, copy=False)),
+        read_only(matrix.indices.astype(np.int32, copy=False)),
+    )
+
+
 class Ranker(ABC):
     """Exact search of users' best items, or of the ranks of held-out items.
 
@@ -96,10 +104,23 @@ class Ranker(ABC):
         self.progress = progress
         self.seen = self._check_seen(seen)
         given = None if candidates is None else self._check_candidates(candidates)
-        self.is_candidate = self._mask(given, exclude)
+        #: Which items are candidates of anybody, those of each user aside.
+        self.is_candidate: Booleans = np.ones(shape[1], bool)
+        if given is not None and given.for_all:
+            self.is_candidate = given.mask
+        if exclude is not None:
+            self.is_candidate[row_numbers(exclude, "exclude", shape[1], "items")] = False
+        if not self.is_candidate.any():
+            raise InvalidDataError("no candidates are left: there is no item to choose from")
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
         #: The unseen candidates of each user, where these are given.
-        self.own = None if given is None or given.for_all else self._unseen(given)
+        self.own: Seen | None = None
+        if given is not None and not given.for_all:
+            own = given.of_users(0, shape[0])
+            if not self.is_candidate.all():
+                own = own.without(np.flatnonzero(~self.is_candidate))
+            own = own.unseen(self.seen.indptr, self.seen.items)
+            self.own = Seen(read_only(own.bounds), read_only(own.items))
 
     @abstractmethod
     def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
@@ -179,11 +200,8 @@ class Ranker(ABC):
             is_own = np.empty(len(items), bool)
             self._share(find_seen, len(rows), rows, indptr, items, self.own, is_own)
             kept &= is_own
-        if not kept.all():
-            before = np.concatenate([[0], np.cumsum(kept)])
-            indptr, items = before[indptr], items[kept]
-        else:
-            items = items.copy()  # the kernel sorts in place
+        before = np.concatenate([[0], np.cumsum(kept)])
+        indptr, items = before[indptr], items[kept]  # copies, which the kernel sorts in place
         n = len(items)
         held_out = HeldOut(
             indptr,
@@ -220,10 +238,7 @@ class Ranker(ABC):
                 f"users and {self.shape[1]} items; give the seen items of the model's own users",
                 argument="seen",
             )
-        return Seen(
-            read_only(matrix.indptr.astype(np.int64, copy=False)),
-            read_only(matrix.indices.astype(np.int32, copy=False)),
-        )
+        return pattern_of(matrix)
 
     def _check_candidates(self, candidates: Candidates) -> Candidates:
         """Return candidates, or raise if they are not of these users and items."""
@@ -237,25 +252,6 @@ class Ranker(ABC):
                 argument="candidates",
             )
         return candidates.within(n_items)
-
-    def _unseen(self, candidates: Candidates) -> Seen:
-        """Return the candidates of each user that it has not seen, and that are not excluded."""
-        own = candidates.of_users(0, self.shape[0])
-        if not self.is_candidate.all():
-            own = own.without(np.flatnonzero(~self.is_candidate))
-        own = own.unseen(self.seen.indptr, self.seen.items)
-        return Seen(read_only(own.bounds), read_only(own.items))
-
-    def _mask(self, candidates: Candidates | None, exclude: ArrayLike | None) -> Booleans:
-        """Return which items are candidates of anybody, those of each user aside."""
-        n_items = self.shape[1]
-        shared = candidates if candidates is not None and candidates.for_all else None
-        mask = np.ones(n_items, bool) if shared is None else shared.mask
-        if exclude is not None:
-            mask[row_numbers(exclude, "exclude", n_items, "items")] = False
-        if not mask.any():
-            raise InvalidDataError("no candidates are left: there is no item to choose from")
-        return mask
 
     def _progress(self, n_users: int) -> tqdm[Any]:
         return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))

@@ -18,7 +18,7 @@ from ..inputs.npy import release
 from ..inputs.scores import check_exact
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
 from ..kernels.structures import HeldOut, Lists, Seen
-from .ranker import Ranker, Report
+from .ranker import Ranker, Report, pattern_of
 from .spaces import growing_lists, sorting_room
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ class ItemScores:
                 argument="train",
             )
         self.shape = matrix.shape
-        self.history = Seen(
-            read_only(matrix.indptr.astype(np.int64, copy=False)),
-            read_only(matrix.indices.astype(np.int32, copy=False)),
-        )
+        self.history = pattern_of(matrix)
         self.data = read_only(matrix.data.astype(np.float64, copy=False))
         self.multiply: Callable[..., None] = multiply_dense
         self.weights: tuple[AnyArray, ...]
@@ -83,11 +80,7 @@ class ItemScores:
             self.row_bytes = weights.strides[0]
         else:
             self.multiply = multiply_sparse
-            self.weights = (
-                read_only(weights.indptr.astype(np.int64, copy=False)),
-                read_only(weights.indices.astype(np.int32, copy=False)),
-                read_only(weights.data),
-            )
+            self.weights = (*pattern_of(weights), read_only(weights.data))
 
     def name_user(self, row: int) -> int:
         """Return the row of the user."""
@@ -153,7 +146,20 @@ class FunctionScores:
         ends = [*(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(rows)]
         first = 0
         for last in ends if len(rows) else []:
-            scores = self._call(rows[first:last])
+            users = self.users[rows[first:last]]
+            shape = (len(users), self.shape[1])
+            with _one_call.current():
+                name = "what the function returns"
+                expected = f"scores of {shape[0]} users × {shape[1]} items, of numbers"
+                found = as_array(self.function(users.copy()), name, expected)
+                kind = found.dtype.kind
+                if found.shape != shape or kind not in "iuf" or found.dtype.itemsize > 8:
+                    raise InvalidDataError(
+                        f"{name} for {len(users)} users is {describe(found)}; expected {expected}"
+                    )
+                if kind != "f":
+                    check_exact(found)
+                scores = np.array(found, np.float64, order="C")  # which may be overwritten
             for_blocks(
                 lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),  # type: ignore[misc]
                 last - first,
@@ -161,23 +167,6 @@ class FunctionScores:
                 -(-(last - first) // threads),
             )
             first = last
-
-    def _call(self, rows: Integers) -> Floats:
-        """Return the scores of some users as a float64 array that may be overwritten."""
-        users = self.users[rows]
-        with _one_call.current():
-            returned = self.function(users.copy())
-            name = "what the function returns"
-            expected = f"scores of {len(users)} users × {self.shape[1]} items, of numbers"
-            scores = as_array(returned, name, expected)
-            shape = (len(users), self.shape[1])
-            if scores.shape != shape or scores.dtype.kind not in "iuf" or scores.dtype.itemsize > 8:
-                raise InvalidDataError(
-                    f"{name} for {len(users)} users is {describe(scores)}; expected {expected}"
-                )
-            if scores.dtype.kind != "f":
-                check_exact(scores)
-            return np.array(scores, np.float64, order="C")
 
 
 def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray | CSRMatrix:
@@ -259,7 +248,16 @@ class ScoreSearch(Ranker):
         longest = 0 if held_out is None else int(np.diff(held_out.indptr).max(initial=0))
 
         def work(first: int, last: int, scores: Floats) -> None:
-            self._leave_out(first, last, rows, scores)
+            # What is no candidate gets minus infinity; the others are finite.
+            fault = np.zeros(3, np.int64)
+            leave_out(first, last, rows, self.seen, self.excluded, self.allowed, scores, fault)
+            if fault[0]:
+                _, i, item = fault.tolist()
+                raise InvalidDataError(
+                    f"the score of user {self.scores.name_user(rows[i])} and item {item} is "
+                    f"{scores[i - first, item]}; expected a finite number; what is seen or no "
+                    "candidate is left out here, whatever its score"
+                )
             if out is not None:
                 list_best(first, last, k, scores, growing_lists(1, k), sorting_room(k), out)
             elif held_out is not None:
@@ -278,15 +276,3 @@ class ScoreSearch(Ranker):
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""
         return Report(self.n_pairs(n_users), n_users * self.shape[1], None, None)
-
-    def _leave_out(self, first: int, last: int, rows: Integers, scores: Floats) -> None:
-        """Set the scores of what is no candidate to minus infinity; the others are finite."""
-        fault = np.zeros(3, np.int64)
-        leave_out(first, last, rows, self.seen, self.excluded, self.allowed, scores, fault)
-        if fault[0]:
-            _, i, item = fault.tolist()
-            raise InvalidDataError(
-                f"the score of user {self.scores.name_user(rows[i])} and item {item} is "
-                f"{scores[i - first, item]}; expected a finite number; what is seen or no "
-                "candidate is left out here, whatever its score"
-            )

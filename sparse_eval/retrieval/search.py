@@ -267,7 +267,11 @@ class Search(FactorRanker):
         """Count all candidates above every held-out item of the users in `rows`."""
         held_out.alive[:] = np.diff(held_out.indptr)
         task = Task(1, 0, ORDER_TILE, ORDER_CHUNK)
-        packed = self._packed_in_chunks(task.chunk)
+        # Weights are in units of the largest norm of each chunk.
+        norms, weights = self.catalogue.norms, np.zeros_like(self.packed.weights)
+        units = np.repeat(np.maximum(norms[:: task.chunk], LEAST_NORM), task.chunk)[: len(norms)]
+        weights[: len(norms)] = norms / units.astype(np.float64) * (WHOLE / UNIT**2)
+        packed = self.packed._replace(weights=weights)
         with self._progress(len(rows)) as bar:
             for block in self._regular_blocks(rows, len(self.candidates), held_out, None, bar):
                 result_rows = block[np.diff(held_out.indptr)[block] > 0]
@@ -276,7 +280,9 @@ class Search(FactorRanker):
                 order = np.argsort(lowest / self.user_norms[rows[result_rows]])
                 users = self._users(rows, result_rows[order])
                 units, size = np.arange(len(order) + 1), len(order) // (8 * self.threads)
-                most_seen = self._most_seen(users.row, task.tile)
+                n_seen = np.concatenate(([0], np.cumsum(np.diff(self.seen.indptr)[users.row])))
+                ends = np.minimum(np.arange(len(order)) + task.tile, len(order))
+                most_seen = int((n_seen[ends] - n_seen[:-1]).max(initial=0))  # by a tile's users
 
                 def make_space(most_seen: int = most_seen) -> tuple[object, ...]:
                     return (counting_space(task, len(self.candidates), most_seen),)
@@ -295,19 +301,6 @@ class Search(FactorRanker):
     @property
     def _most_at_once(self) -> int:
         return min(ORDER_BLOCK, self._most_of_a_call)
-
-    def _most_seen(self, rows: Integers, tile: int) -> int:
-        """Return the largest number of items that so many users in a row have seen."""
-        before = np.concatenate(([0], np.cumsum(np.diff(self.seen.indptr)[rows])))
-        last = np.minimum(np.arange(len(rows)) + tile, len(rows))
-        return int((before[last] - before[:-1]).max(initial=0))
-
-    def _packed_in_chunks(self, size: int) -> Packed:
-        """Return the packed catalogue with weights in units of the largest norm of each chunk."""
-        norms, weights = self.catalogue.norms, np.zeros_like(self.packed.weights)
-        units = np.repeat(np.maximum(norms[::size], LEAST_NORM), size)[: len(norms)]
-        weights[: len(norms)] = norms / units.astype(np.float64) * (WHOLE / UNIT**2)
-        return self.packed._replace(weights=weights)
 
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""

@@ -109,6 +109,4 @@ def empty_results(n: int, k: int) -> Lists:
 def warn_of_overlap(n_overlap: int) -> None:
     """Warn if held-out items were seen by their users."""
     if n_overlap:
-        warn(
-            f"{n_overlap} held-out items were seen by their users; they have no rank",
-        )
+        warn(f"{n_overlap} held-out items were seen by their users; they have no rank")

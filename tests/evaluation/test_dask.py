@@ -24,9 +24,10 @@ from ways_cases import same as same_by_every_way
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
 from sparse_eval.evaluation.clients import open_runner
-from sparse_eval.evaluation.run import Shared, evaluate_task, merge
+from sparse_eval.evaluation.run import Shared, evaluate_task
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import ModelSource
+from sparse_eval.results.totals import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")
@@ -135,7 +136,7 @@ def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> Non
         shared = Shared(request, source.load, True, False, runner.num_threads)
         done = list(runner.run(evaluate_task, shared, tasks()))
     assert sorted(first for first, _ in done) == list(range(0, 900, 50))
-    found = se.Evaluation(request, parts=[merge(part for _, part in done)])
+    found = se.Evaluation(request, parts=[merge_parts(part for _, part in done)])
     same(found, se.evaluate_model(*data, "ndcg@10"))
 
 

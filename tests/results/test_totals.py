@@ -14,7 +14,7 @@ from sparse_eval.results.seen import SeenCounts
 from sparse_eval.results.totals import (
     Part,
     Retrieval,
-    RunningTotals,
+    merge_parts,
 )
 
 
@@ -24,16 +24,13 @@ def part_of(first: int = 0, *, per_user: bool = True, **options: object) -> Part
 
 
 def test_values_are_kept_only_if_every_part_has_them() -> None:
-    running = RunningTotals()
-    running.add(part_of(10))
-    assert running.part().values is not None
-    running.add(part_of())
-    values = running.part().values
+    parts = [part_of(10), part_of(), part_of(20, per_user=False)]
+    values = merge_parts(parts[:2]).values
     assert values is not None
     np.testing.assert_array_equal(values.users, np.arange(20))
-    running.add(part_of(20, per_user=False))
-    assert running.part().values is None
-    assert running.part().span.n == 30
+    merged = merge_parts(parts)
+    assert merged.values is None
+    assert merged.span.n == 30
 
 
 def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
