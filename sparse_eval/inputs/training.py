@@ -16,8 +16,6 @@ from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum
 from .propensity import digest_by_item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items, Labels
@@ -225,7 +223,9 @@ class Training:
             common = self._statistics.common_users(chosen)
             last = min(first + _ITEMS_AT_ONCE, len(distinct)) - 1
             pairs = order[starts[first] : stops[last]]
-            for some in _of_at_most(_LOOKUPS_AT_ONCE, pairs, sizes[rows[pairs]]):
+            sums = np.cumsum(sizes[rows[pairs]])
+            cuts = np.searchsorted(sums, np.arange(_LOOKUPS_AT_ONCE, sums[-1], _LOOKUPS_AT_ONCE))
+            for some in np.split(pairs, cuts):
                 places = np.searchsorted(chosen, items[some])
                 means[some] = self._mean_cosines(common, chosen, places, bounds, known, rows[some])
         return means
@@ -251,13 +251,6 @@ class Training:
         cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
         total = np.bincount(np.repeat(np.arange(len(rows)), counts), cosines, len(rows))
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-
-
-def _of_at_most(limit: int, pairs: Integers, counts: Integers) -> Iterator[Integers]:
-    """Cut pairs into parts whose counts add up to about `limit`."""
-    sums = np.cumsum(counts)
-    total = int(sums[-1]) if len(sums) else 0
-    yield from np.split(pairs, np.searchsorted(sums, np.arange(limit, total, limit)))
 
 
 class TrainingOfBlock(Training):

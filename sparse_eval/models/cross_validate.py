@@ -24,7 +24,7 @@ from ..results.run_folder import RunFolder, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
 from .evaluate import evaluate_request, parse_cut_request
 from .inputs import digest_of, open_held_out, open_train, training_part
-from .shared_candidates import SharedCandidates, candidates_of, share_candidates
+from .shared_candidates import SharedCandidates, share_candidates
 from .trainers import read_trainers
 from .without_ids import without_warning
 
@@ -155,7 +155,15 @@ def cross_validate(
     chosen = _read_seeds(seeds)
     folder = None
     if out is not None:
-        settings = _settings(trainers, request, chosen)
+        settings: dict[str, JSONValue] = {  # what determines the numbers, but for the splits
+            "versions": dict(library_versions()),
+            "models": {name: trainer.identity for name, trainer in trainers.items()},
+            "metrics": list(request.names),
+            "convention": request.rules,
+            "seen": request.seen,
+            "judged_only": request.judged_only,
+            "seeds": list(chosen),
+        }
         folder = RunFolder(make_folder(out), settings)
     options: dict[str, Any] = {
         "memory": memory,
@@ -169,9 +177,17 @@ def cross_validate(
         for holdout in _make_splits(interactions, splits):
             among = _share(candidates, holdout, request, len(folds) + 1)
             whole = among.corrected(request)
-            folds.append(_describe(holdout, among))
+            fold = Fold(
+                digest_of(training_part(holdout)),
+                digest_of(holdout.validation),
+                holdout.train.nnz,
+                holdout.validation.nnz,
+                None if holdout.cut is None else time_text(holdout.cut),
+                among.digest,
+            )
+            folds.append(fold)
             if folder is not None:
-                folder.begin(len(folds), folds[-1])
+                folder.begin(len(folds), fold)
             for run in runs_of_fold(len(folds), trainers, chosen):
                 bar.set_postfix_str(printable(run.name))
                 values[run] = _evaluate(
@@ -248,24 +264,12 @@ def _share(given: Any, holdout: Holdout, request: Request, number: int) -> Share
     if given is None:
         return SharedCandidates()
     try:
-        own = candidates_of(given, holdout)
+        own = given(holdout) if callable(given) else given
         sides = open_train(holdout.seen), open_held_out(holdout.validation)
         return share_candidates(own, *sides, request)
     except SparseEvalError as error:
         error.add_note(f"This is about fold {number}.")
         raise
-
-
-def _describe(holdout: Holdout, among: SharedCandidates) -> Fold:
-    """Return what is remembered of a split."""
-    return Fold(
-        digest_of(training_part(holdout)),
-        digest_of(holdout.validation),
-        holdout.train.nnz,
-        holdout.validation.nnz,
-        None if holdout.cut is None else time_text(holdout.cut),
-        among.digest,
-    )
 
 
 def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -276,18 +280,3 @@ def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not chosen or len(set(chosen)) < len(chosen):
         raise InvalidDataError(f"seeds: expected one or more different seeds, found {chosen}")
     return chosen
-
-
-def _settings(
-    trainers: Mapping[str, Trainer], request: Request, seeds: tuple[int, ...]
-) -> dict[str, JSONValue]:
-    """Return what determines the numbers, but for the splits."""
-    return {
-        "versions": dict(library_versions()),
-        "models": {name: trainer.identity for name, trainer in trainers.items()},
-        "metrics": list(request.names),
-        "convention": request.rules,
-        "seen": request.seen,
-        "judged_only": request.judged_only,
-        "seeds": list(seeds),
-    }

@@ -40,7 +40,7 @@ from .identifiers import id_arrays
 from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from .matching import add_sides, match_sides
 from .search_space import PARAMETERS, read_grid, read_space
-from .shared_candidates import SharedCandidates, candidates_of, share_candidates
+from .shared_candidates import SharedCandidates, share_candidates
 from .study import STUDY, Study
 from .train import train_als
 
@@ -188,7 +188,16 @@ def tune(
     >>> result.test["ndcg@10"] == ev["ndcg@10"]
     True
     """
-    of_validation, of_test = _candidates_of_parts(candidates, train, test)
+    of_validation: Any = candidates
+    of_test: Any = candidates
+    if callable(candidates):
+        if not isinstance(train, Holdout) or test is not None:
+            raise InvalidDataError(
+                "candidates= is a function of a Holdout, and the parts are given one by one; give "
+                "a Holdout, its test part included, or candidates for all parts"
+            )
+        of_validation = candidates(train)
+        of_test = None if train.test is None else candidates(train.for_test())
     if isinstance(train, Holdout) and test is None:
         test = train.test
     parts, held_out, requested = split_arguments(train, validation, metrics)
@@ -204,18 +213,6 @@ def tune(
         seed=seed,
     )
     return search.run(parts, held_out, test, (of_validation, of_test), out, progress)
-
-
-def _candidates_of_parts(candidates: Any, holdout: Any, test: Any) -> tuple[Any, Any]:
-    if not callable(candidates):
-        return candidates, candidates
-    if not isinstance(holdout, Holdout) or test is not None:
-        raise InvalidDataError(
-            "candidates= is a function of a Holdout, and the parts are given one by one; give a "
-            "Holdout, its test part included, or candidates for all parts"
-        )
-    of_test = None if holdout.test is None else candidates_of(candidates, holdout.for_test())
-    return candidates_of(candidates, holdout), of_test
 
 
 class Search:
