@@ -226,31 +226,18 @@ class Training:
             sums = np.cumsum(sizes[rows[pairs]])
             cuts = np.searchsorted(sums, np.arange(_LOOKUPS_AT_ONCE, sums[-1], _LOOKUPS_AT_ONCE))
             for some in np.split(pairs, cuts):
-                places = np.searchsorted(chosen, items[some])
-                means[some] = self._mean_cosines(common, chosen, places, bounds, known, rows[some])
+                counts = sizes[rows[some]]
+                others = take_rows(bounds, rows[some], known)[1]
+                places = np.repeat(np.searchsorted(chosen, items[some]), counts)
+                both = np.zeros(0)  # SciPy returns a matrix for no entries
+                if len(others):
+                    both = np.asarray(common[places, others]).ravel()
+                degrees = self.item_counts
+                product = degrees[chosen[places]].astype(np.float64) * degrees[others]
+                cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
+                total = np.bincount(np.repeat(np.arange(len(some)), counts), cosines, len(some))
+                means[some] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
         return means
-
-    def _mean_cosines(
-        self,
-        common: sparse.csr_matrix,
-        chosen: Items,
-        places: Integers,
-        bounds: Integers,
-        known: Items,
-        rows: Integers,
-    ) -> Floats:
-        """Return the mean cosine of items at `places` of `chosen` with the rows of a history."""
-        counts = np.diff(bounds)[rows]
-        others = take_rows(bounds, rows, known)[1]
-        places = np.repeat(places, counts)
-        both = np.zeros(0)  # SciPy returns a matrix for no entries
-        if len(others):
-            both = np.asarray(common[places, others]).ravel()
-        degrees = self.item_counts
-        product = degrees[chosen[places]].astype(np.float64) * degrees[others]
-        cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
-        total = np.bincount(np.repeat(np.arange(len(rows)), counts), cosines, len(rows))
-        return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
 
 class TrainingOfBlock(Training):

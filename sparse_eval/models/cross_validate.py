@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
     from .shared_candidates import CandidatesOfSplit
-    from .trainers import Trainer, TrainerLike
+    from .trainers import TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
@@ -165,12 +165,6 @@ def cross_validate(
             "seeds": list(chosen),
         }
         folder = RunFolder(make_folder(out), settings)
-    options: dict[str, Any] = {
-        "memory": memory,
-        "client": client,
-        "num_threads": num_threads,
-        "progress": False,
-    }
     folds: list[Fold] = []
     values: dict[Run, RunValues] = {}
     with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
@@ -190,42 +184,36 @@ def cross_validate(
                 folder.begin(len(folds), fold)
             for run in runs_of_fold(len(folds), trainers, chosen):
                 bar.set_postfix_str(printable(run.name))
-                values[run] = _evaluate(
-                    run, trainers[run.model], holdout, whole, among.inputs, options, folder
-                )
+                if folder is not None and folder.has(run):
+                    evaluation = Evaluation.load(folder.path(run))
+                    folder.check(run, evaluation.about)
+                else:
+                    try:
+                        model = trainers[run.model].train(holdout.train, run.seed)
+                        with without_warning():  # it was trained on this part
+                            evaluation = evaluate_request(
+                                whole,
+                                model,
+                                training_part(holdout),
+                                holdout.validation,
+                                among.inputs,
+                                memory=memory,
+                                client=client,
+                                num_threads=num_threads,
+                                progress=False,
+                            )
+                    except SparseEvalError as error:
+                        error.add_note(f"This is about {run.name}.")
+                        raise
+                    if folder is not None:
+                        evaluation.save(folder.path(run), about=folder.about(run))
+                values[run] = RunValues.of(evaluation)
                 bar.update()
     if not folds:
         raise InvalidDataError("splits: there are none; give at least one Holdout")
     if folder is not None:
         folder.finish(len(folds))
     return CrossValidation(whole, folds, values)
-
-
-def _evaluate(
-    run: Run,
-    trainer: Trainer,
-    holdout: Holdout,
-    request: Request,
-    inputs: dict[str, Any],
-    options: Mapping[str, Any],
-    folder: RunFolder | None,
-) -> RunValues:
-    """Return the values of a run: those that are there already, or new ones."""
-    if folder is not None and folder.has(run):
-        evaluation = Evaluation.load(folder.path(run))
-        folder.check(run, evaluation.about)
-        return RunValues.of(evaluation)
-    try:
-        model = trainer.train(holdout.train, run.seed)
-        parts = training_part(holdout), holdout.validation
-        with without_warning():  # it was trained on this part
-            evaluation = evaluate_request(request, model, *parts, inputs, **options)
-    except SparseEvalError as error:
-        error.add_note(f"This is about {run.name}.")
-        raise
-    if folder is not None:
-        evaluation.save(folder.path(run), about=folder.about(run))
-    return RunValues.of(evaluation)
 
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:

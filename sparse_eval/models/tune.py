@@ -287,7 +287,30 @@ class Search:
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
         with nullcontext() if folder is None else locked_folder(folder):
-            study = self._study(folder, parts, held_out, among)
+            for name in (_MODEL, _TEST):
+                if folder and (folder / name).exists() and not (folder / STUDY).exists():
+                    raise InvalidFileError(
+                        f"is there without the {STUDY} that it is of; choose another folder",
+                        folder / name,
+                    )
+            sampler = "grid" if self.grid else self.sampler or "tpe"
+            settings: dict[str, JSONValue] = {  # all that determines the values of trials
+                "sparse_eval": installed_version(),
+                "train": digest_of(parts),
+                "validation": digest_of(held_out),
+                "candidates": among.digest,
+                "metrics": list(self.request.names),
+                "monitor": str(self.monitor),
+                "convention": self.request.rules,
+                "seen": self.request.seen,
+                "judged_only": self.request.judged_only,
+                "patience": self.patience,
+                **{name: str(values) for name, values in self.space.items()},
+                "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
+                "seed": self.seed,
+            }
+            direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
+            study = Study(folder, direction, settings, self.pruner, objective.names)
             self.so_far = partial(self._tuning, study, objective.names)
             self._run_trials(study, objective, progress)
             tuning, best = self.so_far(), self._best(study.finished())
@@ -318,40 +341,6 @@ class Search:
         """Return the finished trials, without a test."""
         trials = study.finished()
         return Tuning(_frame(trials, self._best(trials), names), None, None, study.study)
-
-    def _study(
-        self,
-        folder: Path | None,
-        train: CSRMatrix | NewUsers,
-        held_out: Relevance,
-        among: SharedCandidates,
-    ) -> Study:
-        """Open the study, with all that determines the values of its trials."""
-        for name in (_MODEL, _TEST):
-            if folder and (folder / name).exists() and not (folder / STUDY).exists():
-                raise InvalidFileError(
-                    f"is there without the {STUDY} that it is of; choose another folder",
-                    folder / name,
-                )
-        sampler = "grid" if self.grid else self.sampler or "tpe"
-        settings: dict[str, JSONValue] = {
-            "sparse_eval": installed_version(),
-            "train": digest_of(train),
-            "validation": digest_of(held_out),
-            "candidates": among.digest,
-            "metrics": list(self.request.names),
-            "monitor": str(self.monitor),
-            "convention": self.request.rules,
-            "seen": self.request.seen,
-            "judged_only": self.request.judged_only,
-            "patience": self.patience,
-            **{name: str(values) for name, values in self.space.items()},
-            "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
-            "seed": self.seed,
-        }
-        direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-        names = list(among.names(among.corrected(self.request)).values())
-        return Study(folder, direction, settings, self.pruner, names)
 
     def _run_trials(self, study: Study, objective: _Objective, progress: bool | None) -> None:
         with tqdm(total=self.n_trials, desc="tune", unit=" trials", **display(progress)) as bar:
