@@ -68,11 +68,7 @@ def check_number(name: str, value: object, least: float, *, open_end: bool = Fal
 
 def check_fraction(name: str, value: object) -> float:
     """Return `value` as a float, or raise `InvalidDataError` unless it is between 0 and 1."""
-    if (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and 0 < value < 1
-    ):
+    if isinstance(value, float | np.floating) and 0 < value < 1:
         return float(value)
     raise InvalidDataError(
         f"{name}: expected a number between 0 and 1, both excluded, found {value!r}", argument=name

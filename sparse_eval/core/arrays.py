@@ -97,13 +97,12 @@ def _unreadable(values: Any, name: str, expected: str, error: Exception) -> Inva
         sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
         row = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
         if row is not None:
-            padding = "pad shorter lists with -1" if name == "ids" else None
             return InvalidDataError(
                 f"{name} have rows of different lengths: {sizes[0]} in row 0 and {sizes[row]} in "
                 f"row {row}",
                 argument=name,
                 row=row,
-                hint=padding,
+                hint="pad shorter lists with -1" if name == "ids" else None,
             )
     return InvalidDataError(
         f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}",

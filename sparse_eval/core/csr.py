@@ -303,7 +303,7 @@ def row_numbers(values: ArrayLike, name: str, n: int, kind: str) -> Integers:
 
 
 def _check_matrix(matrix: object, name: str) -> SparseInput:
-    """Raise unless `matrix` is a sparse matrix or array with two dimensions."""
+    """Return a sparse matrix with two dimensions, in a dtype that SciPy and numba compute with."""
     if not sparse.issparse(matrix):
         raise mistaken(matrix, name, SPARSE)
     checked: SparseInput = matrix  # type: ignore[assignment]  # scipy has no types
@@ -312,23 +312,17 @@ def _check_matrix(matrix: object, name: str) -> SparseInput:
             f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D",
             argument=name,
         )
-    return _in_usual_dtype(checked)
-
-
-def _in_usual_dtype(matrix: Any) -> SparseInput:
-    """Return a matrix of real numbers in a dtype that SciPy and numba compute with."""
     data = getattr(matrix, "data", None)
-    if not isinstance(data, np.ndarray) or data.dtype.kind not in "iuf":
-        return matrix  # type: ignore[no-any-return]  # refused later, if need be
-    usual = data.dtype.newbyteorder("=")
-    if usual.kind == "f" and usual.itemsize not in (4, 8):
-        usual = np.dtype(np.float64)
-    if usual == data.dtype:
-        return matrix  # type: ignore[no-any-return]
-    # Neither the copy nor `astype` of a matrix: SciPy refuses the dtype, or sums duplicates.
-    converted = copy(matrix)
-    converted.data = data.astype(usual)
-    return converted  # type: ignore[no-any-return]
+    if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":  # others are refused later
+        usual = data.dtype.newbyteorder("=")
+        if usual.kind == "f" and usual.itemsize not in (4, 8):
+            usual = np.dtype(np.float64)
+        if usual != data.dtype:
+            # Neither its copy nor `astype`: SciPy refuses the dtype, or sums duplicates.
+            converted: Any = copy(checked)
+            converted.data = data.astype(usual)
+            checked = converted
+    return checked
 
 
 def _checked_copy(matrix: Any, name: str) -> SparseInput:

@@ -71,7 +71,9 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         hint = "give its .matrix()"
     elif name == "ids" and sparse.issparse(values):
         hint = "Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
-    elif _are_blocks(values):
+    elif isinstance(values, Iterator) or (
+        isinstance(values, Sequence) and any(hasattr(value, "indptr") for value in values[:1])
+    ):
         hint = _BLOCKS
     elif name == "the position matrix" and hasattr(values, "__len__"):
         hint = (
@@ -79,13 +81,6 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         )
     message = f"{name} is {describe(values)}; expected {expected}"
     return InvalidDataError(message, argument=name, hint=hint)
-
-
-def _are_blocks(values: Any) -> bool:
-    """Return whether a value may hold matrices, or whatever has rows like them."""
-    if isinstance(values, Iterator):
-        return True
-    return isinstance(values, Sequence) and any(hasattr(value, "indptr") for value in values[:1])
 
 
 def way_from_frame(values: Any, *, timestamp: bool = False) -> str:

@@ -16,8 +16,6 @@ from .labels import sort_labels, text_labels, vocabulary
 from .lines import BadLines, GuessWarning, numbered_lines, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..core.types import Integers, PathLike
 
 _MANY = 10  # lines that do not begin with the number of their items, when most others do
@@ -118,7 +116,19 @@ def load_adjacency(
     (Interactions(2 users × 3 items, 3 events), Interactions(2 users × 3 items, 1 events))
     """
     texts = [read_text(as_input(path), encoding, guess=True) for path in paths]
-    counted = _begin_with_counts(texts, paths) if counts is None else counts
+    counted = counts
+    if counted is None:
+        verdicts = [_begins_with_counts(*pair) for pair in zip(texts, paths, strict=True)]
+        if True in verdicts and False in verdicts:
+            raise InvalidFileError(
+                "lines begin with the number of their items, but not those of "
+                f"{paths[verdicts.index(False)]}; say what they begin with (counts=True or "
+                "counts=False)",
+                paths[verdicts.index(True)],
+            )
+        if verdicts.count(None) == len(verdicts):
+            _warn_of_counts(paths[0], "but none is there twice")
+        counted = True in verdicts
     user_numbers, item_numbers = vocabulary(), vocabulary()
     files = [
         _read(text, counted, user_numbers, item_numbers, BadLines(Path(path), on_bad_lines))
@@ -140,21 +150,6 @@ def load_adjacency(
         for rows, columns, n_skipped in files
     )
     return result[0] if len(result) == 1 else result
-
-
-def _begin_with_counts(texts: Sequence[bytes], paths: Sequence[PathLike]) -> bool:
-    """Return whether lines begin with the number of their items; warn if that is not certain."""
-    verdicts = [_begins_with_counts(text, path) for text, path in zip(texts, paths, strict=True)]
-    if True in verdicts and False in verdicts:
-        raise InvalidFileError(
-            "lines begin with the number of their items, but not those of "
-            f"{paths[verdicts.index(False)]}; say what they begin with (counts=True or "
-            "counts=False)",
-            paths[verdicts.index(True)],
-        )
-    if verdicts.count(None) == len(verdicts):
-        _warn_of_counts(paths[0], "but none is there twice")
-    return True in verdicts
 
 
 def _begins_with_counts(text: bytes, path: PathLike) -> bool | None:

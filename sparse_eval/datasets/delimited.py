@@ -174,10 +174,8 @@ class TextTable:
         try:
             self.sep = _separator(self.path, first) if sep is None else sep
             self.names = split_fields(first, self.sep)
-        except (InvalidFileError, MalformedLineError) as error:
+        except MalformedLineError as error:
             file.check()
-            if isinstance(error, InvalidFileError):
-                raise
             raise InvalidFileError(str(error), self.path, self.number) from None
 
     def load(
@@ -280,8 +278,8 @@ def _separator(path: Path, line: str) -> str:
         return "\t"
     best = max(_SEPARATORS, key=line.count)
     if best not in line:
-        raise InvalidFileError(
-            "expected fields separated by a tab, ',', ';', '|' or '::'; give sep=", path, 1
+        raise MalformedLineError(
+            "expected fields separated by a tab, ',', ';', '|' or '::'; give sep="
         )
     return best
 

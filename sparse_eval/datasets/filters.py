@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.arguments import check_number, check_whole
+from ..core.arguments import check_whole
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 
@@ -47,10 +47,6 @@ class Selection:
                 f"no interactions are left: {counts} were dropped; relax the conditions"
             )
 
-    def keep_values(self, min_value: float) -> None:
-        """Drop the events of a smaller value."""
-        self.keep("min_value", self.values >= check_number("min_value", min_value, 0))
-
     def keep_core(
         self, min_user_interactions: int | None, min_item_interactions: int | None
     ) -> None:
@@ -65,7 +61,12 @@ class Selection:
         ]
         if not conditions:
             return
-        chosen = self._one_event_of_each_chosen_pair()
+        # One kept event of each distinct (user, item) that has a value above 0.
+        rows = np.flatnonzero(self.kept & (self.values > 0))
+        n_items = int(self.items.max(initial=-1)) + 1
+        order, _, starts = sort_pairs(self.users[rows], self.items[rows], n_items)
+        chosen = np.zeros(len(self.kept), dtype=bool)
+        chosen[rows[order[starts]]] = True
         while True:
             n_before = np.count_nonzero(self.kept)
             for option, codes, least in conditions:
@@ -74,14 +75,3 @@ class Selection:
                 self.keep(option, sizes[codes] >= least)
             if np.count_nonzero(self.kept) == n_before:
                 return
-
-    def _one_event_of_each_chosen_pair(self) -> Booleans:
-        """Mark one kept event of each distinct (user, item) that has a value above 0."""
-        rows = np.flatnonzero(self.kept & (self.values > 0))
-        marked = np.zeros(len(self.kept), dtype=bool)
-        if len(rows):
-            order, _, starts = sort_pairs(
-                self.users[rows], self.items[rows], int(self.items.max()) + 1
-            )
-            marked[rows[order[starts]]] = True
-        return marked

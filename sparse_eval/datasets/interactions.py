@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 import numpy as np
 import pandas as pd
 
-from ..core.arguments import check_choice
+from ..core.arguments import check_choice, check_number
 from ..core.csr import summed_csr
 from ..core.frames import USUAL, as_pandas
 from ..core.labelled import LabelledMatrix
@@ -261,7 +261,8 @@ class Interactions:
             if labels is not None:
                 selection.keep(f"{name}s", index.isin(check_labels(labels, name))[codes])
         if min_value is not None:
-            selection.keep_values(min_value)
+            least = check_number("min_value", min_value, 0)
+            selection.keep("min_value", self.values >= least)
         selection.keep_core(min_user_interactions, min_item_interactions)
         return self._take(selection.kept, selection.dropped)._without_unused_labels()
 

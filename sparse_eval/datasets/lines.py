@@ -120,7 +120,19 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidFileError(f"cannot be read ({error})", path) from error
     if encoding is not None:
-        data = _transcoded(data, path, encoding)
+        try:
+            data = data.decode(encoding).encode()
+        except (LookupError, TypeError):
+            raise InvalidDataError(
+                "encoding: expected a name that Python knows, such as 'utf-8', 'latin-1', 'cp1252' "
+                f"or 'utf-16', found {encoding!r}"
+            ) from None
+        except UnicodeError as error:
+            start = error.start if isinstance(error, UnicodeDecodeError) else 0
+            line = data[:start].decode(encoding, "replace").count("\n") + 1
+            raise InvalidFileError(
+                f"expected text in {encoding} ({error}); give another encoding=", path, line
+            ) from None
     data = data.removeprefix(codecs.BOM_UTF8)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -149,23 +161,6 @@ def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -
     if not data or data.isspace():
         raise InvalidFileError("the file is empty", path)
     return data
-
-
-def _transcoded(data: bytes, path: Path, encoding: str) -> bytes:
-    """Return text of another encoding as UTF-8, or raise."""
-    try:
-        return data.decode(encoding).encode()
-    except (LookupError, TypeError):
-        raise InvalidDataError(
-            f"encoding: expected a name that Python knows, such as 'utf-8', 'latin-1', 'cp1252' or "
-            f"'utf-16', found {encoding!r}"
-        ) from None
-    except UnicodeError as error:
-        start = error.start if isinstance(error, UnicodeDecodeError) else 0
-        line = data[:start].decode(encoding, "replace").count("\n") + 1
-        raise InvalidFileError(
-            f"expected text in {encoding} ({error}); give another encoding=", path, line
-        ) from None
 
 
 def numbered_lines(data: bytes) -> Iterator[tuple[int, str]]:

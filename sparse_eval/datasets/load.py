@@ -193,8 +193,7 @@ def guess_format(path: PathLike) -> str:
             return "mind"
         if any((path / name).is_file() for name in movielens.FILE_NAMES):
             return "movielens"
-        names = ", ".join((mind.FILE_NAME, *movielens.FILE_NAMES))
-        raise _unknown_format(path, f"a folder without {names}")
+        raise _unknown_format(path, "a folder without files of MIND or MovieLens")
     name = path.name.lower().removesuffix(".gz")
     if name == mind.FILE_NAME:
         return "mind"

@@ -117,7 +117,16 @@ class _Log:
 
     def add(self, line: str) -> None:
         """Add a line, or raise `MalformedLineError`."""
-        user, time, history, impressions = _fields(line)
+        fields = line.split("\t")
+        if len(fields) != len(_FIELDS):
+            raise MalformedLineError(
+                f"expected {len(_FIELDS)} fields separated by tabs ({', '.join(_FIELDS)}), found "
+                f"{len(fields)}"
+            )
+        _, user, written, history, impressions = fields
+        if not (user.strip() and impressions.strip()):
+            raise MalformedLineError("expected a user id and impressions like 'N123-1 N456-0'")
+        time = _unix_seconds(written)
         shown = list(map(self._shown_codes.__getitem__, impressions.split()))
         user_code = self.users[user]
         read: list[int] = []
@@ -178,22 +187,6 @@ class _ShownCodes(dict[str, int]):
             )
         code = self[token] = 2 * self.news[label] + int(clicked)
         return code
-
-
-def _fields(line: str) -> tuple[str, int, str, str]:
-    """Return user, time, history and impressions."""
-    fields = line.split("\t")
-    if len(fields) != len(_FIELDS):
-        raise MalformedLineError(
-            f"expected {len(_FIELDS)} fields separated by tabs ({', '.join(_FIELDS)}), "
-            f"found {len(fields)}"
-        )
-    _, user, time, history, impressions = fields
-    if not user.strip():
-        raise MalformedLineError("expected a user id, found an empty field")
-    if not impressions.strip():
-        raise MalformedLineError("expected impressions like 'N123-1 N456-0', found none")
-    return user, _unix_seconds(time), history, impressions
 
 
 def _unix_seconds(text: str) -> int:

@@ -70,13 +70,10 @@ def synthetic(
     >>> synthetic(n_users=100, n_items=200, n_interactions=1500)
     Interactions(100 users × 200 items, 1,500 events, timestamps)
     """
-    for name, value, least in (
-        ("n_users", n_users, 1),
-        ("n_items", n_items, 1),
-        ("n_topics", n_topics, 1),
-        ("seed", seed, 0),
-    ):
-        check_whole(name, value, least)
+    check_whole("n_users", n_users, 1)
+    check_whole("n_items", n_items, 1)
+    check_whole("n_topics", n_topics, 1)
+    check_whole("seed", seed, 0)
     if n_interactions is None:
         n_interactions = n_users * max(1, min(_PER_USER, n_items // 4))
     check_whole("n_interactions", n_interactions, n_users, n_users * n_items)

@@ -205,13 +205,17 @@ class _Reader:
 
     def add(self, lines: bytes, table: BlockTable) -> None:
         """Add the fields of plain lines to a table, or raise an error and add nothing."""
+        import pyarrow as pa
         from pyarrow import BufferReader, compute, csv
 
         lines, sep = _separated(lines, self.layout.sep)
         names = list(map(str, range(self.layout.n_fields)))
         column_of = {role: names[number] for role, number in self.layout.columns.items()}
         dated = self._dated(lines, sep)
-        types = self._types(lines, dated)
+        # Arrow takes hexadecimal text for a number as well.
+        as_text = dated or b"x" in lines or b"X" in lines
+        kinds = {"value": pa.float64(), "timestamp": pa.string() if as_text else pa.int64()}
+        types = {role: kinds.get(role, pa.string()) for role in self.layout.columns}
         fields = csv.read_csv(
             BufferReader(lines),
             read_options=csv.ReadOptions(column_names=names),
@@ -253,15 +257,6 @@ class _Reader:
         if len(fields) != self.layout.n_fields:
             raise UnusualError
         return parser_of(fields[place]) is nanoseconds
-
-    def _types(self, lines: bytes, dated: bool) -> dict[str, Any]:
-        """Return the type of the column of each role."""
-        import pyarrow as pa
-
-        # Arrow takes hexadecimal text for a number as well.
-        as_text = dated or b"x" in lines or b"X" in lines
-        kinds = {"value": pa.float64(), "timestamp": pa.string() if as_text else pa.int64()}
-        return {role: kinds.get(role, pa.string()) for role in self.layout.columns}
 
 
 def _separated(lines: bytes, sep: str) -> tuple[bytes, str]:

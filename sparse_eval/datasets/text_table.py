@@ -77,7 +77,14 @@ def read_lines(
             continue
         try:
             fields = split_fields(line, layout.sep)
-            _check_fields(fields, layout)
+            if len(fields) != layout.n_fields:
+                raise MalformedLineError(
+                    f"expected {layout.n_fields} fields separated by {layout.sep!r}, found "
+                    f"{len(fields)}"
+                )
+            for role in ("user", "item"):
+                if not fields[columns[role]].strip():
+                    raise MalformedLineError(f"the {role} id is missing")
             row = {}
             for role in cells:
                 text = fields[columns[role]]
@@ -105,17 +112,6 @@ def read_lines(
     if parsers.get("timestamp") is nanoseconds:
         frame["timestamp"] = frame["timestamp"].astype("datetime64[ns]")
     return frame[list(columns)]
-
-
-def _check_fields(fields: list[str], layout: Layout) -> None:
-    """Raise if a line has too few or too many fields, or an empty id."""
-    if len(fields) != layout.n_fields:
-        raise MalformedLineError(
-            f"expected {layout.n_fields} fields separated by {layout.sep!r}, found {len(fields)}"
-        )
-    for role, article in (("user", "a"), ("item", "an")):
-        if not fields[layout.columns[role]].strip():
-            raise MalformedLineError(f"expected {article} {role} id, found an empty field")
 
 
 def split_fields(line: str, sep: str) -> list[str]:

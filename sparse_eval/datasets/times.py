@@ -119,11 +119,7 @@ class Clock:
         unit = self._known_unit()
         units, rest = divmod(_nanoseconds(length.to_timedelta64()), _NANOSECONDS[unit])
         if rest:
-            raise InvalidDataError(
-                f"{name}: expected a whole number of {unit}, the unit of the timestamps, found "
-                f"{value!r}",
-                argument=name,
-            )
+            raise _not_valid(name, f"a whole number of {unit}, the unit of the timestamps", value)
         return check_whole(name, units, least)
 
     def date(self, time: int) -> np.datetime64 | int:

@@ -34,7 +34,15 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
     if rankings.users is not None and relevance.users is not None:
         rankings, relevance = _match_users(rankings, relevance)
     if rankings.items_index is not None and relevance.items_index is not None:
-        rankings = _match_items(rankings, relevance.items_index)
+        if rankings.items_index is not relevance.items_index:
+            # Items that the relevance lacks come after those that it numbers.
+            columns, union = locate(relevance.items_index, rankings.items_index, "item", _SIDES)
+            rankings = replace(
+                rankings,
+                shape=(rankings.shape[0], len(union)),
+                items=columns[rankings.items].astype(np.int32),
+                items_index=union,
+            )
     else:  # columns of one number are the same item
         rankings, relevance = (
             _share_items(rankings, relevance.items_index),
@@ -180,18 +188,4 @@ def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:
         gapped_positions=None,
         last_positions=None,
         relevant_last=False,
-    )
-
-
-def _match_items(rankings: Rankings, labels: Labels) -> Rankings:
-    """Renumber items as the relevance numbers them; items that it lacks come after them."""
-    assert rankings.items_index is not None  # noqa: S101 - for the type checker
-    if rankings.items_index is labels:
-        return rankings
-    columns, union = locate(labels, rankings.items_index, "item", _SIDES)
-    return replace(
-        rankings,
-        shape=(rankings.shape[0], len(union)),
-        items=columns[rankings.items].astype(np.int32),
-        items_index=union,
     )

@@ -94,15 +94,6 @@ def written(name: str) -> str:
     return f"items=se.ItemData({name}=…)"
 
 
-def not_covered(name: str, n: int, n_items: int) -> InvalidDataError:
-    """Return the error about entries for fewer items than there are."""
-    return InvalidDataError(
-        f"{written(name)} covers {n} items, but there are {n_items}; give every item of the "
-        "catalogue one",
-        argument=name,
-    )
-
-
 def item_name(item: int, labels: Labels | None) -> Any:
     """Return what messages call an item."""
     return repr(labels.tolist()[item]) if labels is not None and item < len(labels) else item

@@ -369,10 +369,11 @@ def align_candidates(
             "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
             "are meant; give ids as pandas.Index(ids)"
         )
-    columns, items = _columns(candidates, shape[1], items, others)
-    n_items = max(shape[1], candidates.shape[1]) if columns is None else columns[1]
-    if columns is not None:
-        candidates = _renumbered(candidates, columns[0], n_items)
+    n_items = max(shape[1], candidates.shape[1])
+    if own[1] is not None and items is not None and own[1] is not items:
+        places, union = locate(items, own[1], "item", ("candidates", others), shape[1])
+        n_items = int(places.max(initial=max(len(items), shape[1]) - 1)) + 1
+        candidates, items = _renumbered(candidates, places), union
     candidates = replace(candidates, shape=(candidates.shape[0], n_items), items_index=items)
     if candidates.for_all:
         return candidates, items
@@ -393,26 +394,14 @@ def align_candidates(
     return replace(candidates, users=users, encoded=False), items
 
 
-def _columns(
-    candidates: Candidates, n_items: int, items: Labels | None, others: str
-) -> tuple[tuple[Integers, int] | None, Labels | None]:
-    """Return where the columns of candidates go and their number, and the labels of all items."""
-    own = candidates.items_index
-    if own is None or items is None or own is items:
-        return None, items
-    places, union = locate(items, own, "item", ("candidates", others), n_items)
-    return (places, int(places.max(initial=max(len(items), n_items) - 1)) + 1), union
-
-
-def _renumbered(candidates: Candidates, columns: Integers, n_items: int) -> Candidates:
+def _renumbered(candidates: Candidates, columns: Integers) -> Candidates:
     """Return candidates with other columns, ascending within a row."""
     moved = columns[candidates.items]
-    shape = (candidates.shape[0], n_items)
     if candidates.indptr is None:
-        return replace(candidates, shape=shape, items=as_int32(np.sort(moved)))
+        return replace(candidates, items=as_int32(np.sort(moved)))
     owners = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
     order = np.lexsort((moved, owners))
-    return replace(candidates, shape=shape, items=as_int32(moved[order]))
+    return replace(candidates, items=as_int32(moved[order]))
 
 
 def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:

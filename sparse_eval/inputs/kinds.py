@@ -113,7 +113,9 @@ def _kind_of_text(head: bytes, path: Path) -> Kind:
     line = lines[0] if lines else ""
     # Comments may come before the lines of a run or qrels; a table may have a # in its header.
     fields = next((line for line in lines if not line.lstrip().startswith("#")), "").split()
-    if _is_of_run(fields):
+    # The tag of a run may be several fields, but an item is no tag.
+    is_run = len(fields) == 6 or (len(fields) > 6 and not all(map(_is_number, fields)))
+    if is_run and _is_number(fields[4]) and "," not in "".join(fields[:5]):
         return Kind.RUN
     if len(fields) == 4 and _is_number(fields[3]) and "," not in "".join(fields):
         return Kind.QRELS
@@ -121,16 +123,6 @@ def _kind_of_text(head: bytes, path: Path) -> Kind:
         return Kind.CSV
     found = "holds something else" if line else "is empty"
     raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
-
-
-def _is_of_run(fields: list[str]) -> bool:
-    """Return whether these may be the fields of a line, of which the tag may be several."""
-    return (
-        len(fields) >= 6
-        and _is_number(fields[4])
-        and "," not in "".join(fields[:5])
-        and not (len(fields) > 6 and all(map(_is_number, fields)))  # an item is no tag
-    )
 
 
 def separator_of(header: str) -> str | None:

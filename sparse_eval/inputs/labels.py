@@ -25,10 +25,9 @@ def matrix_labels(
         If labels are missing, repeated or cannot be hashed, or their number is another.
     """
     own = labels_of(matrix)
-    given = (users, items)
     return (
-        own[0] if given[0] is None else axis_labels(given[0], shape[0], "users"),
-        own[1] if given[1] is None else axis_labels(given[1], shape[1], "items"),
+        own[0] if users is None else axis_labels(users, shape[0], "users"),
+        own[1] if items is None else axis_labels(items, shape[1], "items"),
     )
 
 

@@ -93,11 +93,7 @@ def check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
 def check_positions(matrix: CSRMatrix) -> None:
     """Raise if a matrix of positions holds something else."""
     data = matrix.data
-    if data.dtype.kind == "f":
-        whole = np.isfinite(data) & (data == np.floor(data))
-    else:
-        whole = np.ones(len(data), bool)
-    valid = whole & (data >= 1) & (data <= MAX_ITEMS)
+    valid = (data == np.floor(data)) & (data >= 1) & (data <= MAX_ITEMS)
     if valid.all():
         return
     entry = int(np.flatnonzero(~valid)[0])

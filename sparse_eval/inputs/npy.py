@@ -142,16 +142,10 @@ def release(*sides: object) -> None:
     for side in sides:
         arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)  # type: ignore[attr-defined]
         for array in arrays:
-            _release_mapped(array)
-
-
-def _release_mapped(array: object) -> None:
-    """Release the file that an array, or what it is a view of, is mapped from."""
-    while array is not None:
-        base = getattr(array, "base", None)
-        if isinstance(base, mmap.mmap):
-            # Windows has no madvise, and takes the pages back by itself.
-            if getattr(array, "mode", "") == "r" and hasattr(base, "madvise"):
-                base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
-            return
-        array = base
+            while array is not None:  # or what it is a view of
+                base = getattr(array, "base", None)
+                # Windows has no madvise, and takes the pages back by itself.
+                is_mapped = isinstance(base, mmap.mmap) and getattr(array, "mode", "") == "r"
+                if base is not None and is_mapped and hasattr(base, "madvise"):
+                    base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
+                array = base

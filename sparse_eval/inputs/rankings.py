@@ -579,9 +579,9 @@ class Rankings:
 
     def _check_certain(self) -> None:
         if self.last_positions is not None:
-            ties = "pessimistic" if self.relevant_last else "average"
             raise InvalidDataError(
-                f'lists with ties="{ties}" have no certain positions; use ties="item"'
+                'lists with ties="average" or "pessimistic" have no certain positions; make them '
+                'with ties="item"'
             )
 
     def __repr__(self) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..core.arguments import check_choice, check_number
-from ..core.csr import (
-    as_int32,
-    canonical_csr,
-    entry_position,
-)
+from ..core.csr import as_int32, canonical_csr, entry_position
 from ..core.frames import USUAL, Usual, as_pandas
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
@@ -110,8 +105,15 @@ class Relevance:
         <Relevance: 3 relevant items of 2 users, 2 users × 3 items>
         """
         csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
-        if len(csr.data) < matrix.nnz:
-            _check_summands(matrix)
+        if len(csr.data) < matrix.nnz:  # a sum would hide a negative gain
+            coo = matrix.tocoo()
+            if (coo.data < 0).any():
+                at = (coo.data < 0).argmax()
+                raise InvalidDataError(
+                    f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix "
+                    f"is {coo.data[at]}, one of several stored for this pair; expected at least 0",
+                    row=coo.row[at],
+                )
         gains = csr.data.astype(np.float64, copy=False)
         least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
         if not (least >= 0 and most < np.inf):  # a NaN is neither
@@ -275,17 +277,4 @@ class Relevance:
         return (
             f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
-        )
-
-
-def _check_summands(matrix: Any) -> None:
-    """Refuse a negative gain that a sum with others of its pair would hide."""
-    coo = matrix.tocoo()
-    negative = np.flatnonzero(coo.data < 0)
-    if len(negative):
-        at = negative[0]
-        raise InvalidDataError(
-            f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix is "
-            f"{coo.data[at]}, one of several stored for this pair; expected at least 0",
-            row=coo.row[at],
         )

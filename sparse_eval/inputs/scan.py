@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 
 from ..core.frames import as_pandas, check_header, exports_rows
 from ..core.parquet import read_parquet
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
 
 Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark", "arrow"]
-
-_ENGINES: dict[str, Engine] = {
-    "pandas": "pandas",
-    "polars": "polars",
-    "pyarrow": "pyarrow",
-    "dask": "dask",
-    "dask_expr": "dask",
-    "pyspark": "pyspark",
-}
 
 
 class FrameLike(Protocol):
@@ -155,9 +146,9 @@ def engine_of(table: object) -> Engine | None:
     """Return the library that a frame belongs to, "arrow" for any other, None if it is no frame."""
     # Of the type: the columns of a lazy frame of polars take a computation.
     if hasattr(type(table), "columns"):
-        engine = _ENGINES.get(type(table).__module__.partition(".")[0])
-        if engine is not None:
-            return engine
+        library = type(table).__module__.partition(".")[0].removesuffix("_expr")  # of Dask
+        if library in get_args(Engine):
+            return cast("Engine", library)
     return "arrow" if exports_rows(table) else None
 
 
@@ -194,10 +185,9 @@ def _renamed(frame: pd.DataFrame, columns: list[str], names: list[str]) -> pd.Da
 
 def read_table(table: Any, ids: tuple[str, str]) -> pd.DataFrame:
     """Return a table as a frame of pandas."""
-    return _read_file(Path(table), ids) if isinstance(table, str | Path) else as_pandas(table)
-
-
-def _read_file(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
+    if not isinstance(table, str | Path):
+        return as_pandas(table)
+    path = Path(table)
     kind = kind_of(path)
     if kind is Kind.CSV:
         return _read_csv(path, ids)

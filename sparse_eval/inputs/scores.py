@@ -106,9 +106,7 @@ def rank_rows(
             column.append(buffer[: counts[user]].copy())
     items, first, last = (np.concatenate(column or [np.empty(0, np.int32)]) for column in collected)
     indptr = indptr_from_counts(counts)
-    if keep_ties:
-        return indptr, items, first, lengths, last
-    return indptr, items, None, lengths, None
+    return indptr, items, first if keep_ties else None, lengths, last if keep_ties else None
 
 
 def _is_score(values: AnyArray) -> Booleans:

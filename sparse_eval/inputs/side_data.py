@@ -13,7 +13,7 @@ from ..core.csr import canonical_csr, entry_position, training_csr
 from ..core.labelled import labels_of
 from ..errors import InvalidDataError
 from .alignment import locate
-from .by_item import by_item, is_keyed, item_name, not_covered, written
+from .by_item import by_item, is_keyed, item_name, written
 from .candidates import Candidates, align_candidates, as_candidates
 from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance
@@ -131,7 +131,11 @@ class SideData:
         n_items = max([n_items, *sizes.values()])  # they may know more items than anyone was shown
         for name, n in sizes.items():
             if n < n_items:
-                raise not_covered(name, n, n_items)
+                raise InvalidDataError(
+                    f"{written(name)} covers {n} items, but there are {n_items}; give every item "
+                    "of the catalogue one",
+                    argument=name,
+                )
         digest = None if chances is None else digest_by_item(chances, labels)
         training = None if matrix is None else _training(matrix, shape[0], n_items)
         if candidates is not None:

@@ -16,8 +16,6 @@ from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum
 from .propensity import digest_by_item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items, Labels
@@ -225,39 +223,21 @@ class Training:
             common = self._statistics.common_users(chosen)
             last = min(first + _ITEMS_AT_ONCE, len(distinct)) - 1
             pairs = order[starts[first] : stops[last]]
-            for some in _of_at_most(_LOOKUPS_AT_ONCE, pairs, sizes[rows[pairs]]):
-                places = np.searchsorted(chosen, items[some])
-                means[some] = self._mean_cosines(common, chosen, places, bounds, known, rows[some])
+            sums = np.cumsum(sizes[rows[pairs]])
+            cuts = np.searchsorted(sums, np.arange(_LOOKUPS_AT_ONCE, sums[-1], _LOOKUPS_AT_ONCE))
+            for some in np.split(pairs, cuts):
+                counts = sizes[rows[some]]
+                others = take_rows(bounds, rows[some], known)[1]
+                places = np.repeat(np.searchsorted(chosen, items[some]), counts)
+                both = np.zeros(0)  # SciPy returns a matrix for no entries
+                if len(others):
+                    both = np.asarray(common[places, others]).ravel()
+                degrees = self.item_counts
+                product = degrees[chosen[places]].astype(np.float64) * degrees[others]
+                cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
+                total = np.bincount(np.repeat(np.arange(len(some)), counts), cosines, len(some))
+                means[some] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
         return means
-
-    def _mean_cosines(
-        self,
-        common: sparse.csr_matrix,
-        chosen: Items,
-        places: Integers,
-        bounds: Integers,
-        known: Items,
-        rows: Integers,
-    ) -> Floats:
-        """Return the mean cosine of items at `places` of `chosen` with the rows of a history."""
-        counts = np.diff(bounds)[rows]
-        others = take_rows(bounds, rows, known)[1]
-        places = np.repeat(places, counts)
-        both = np.zeros(0)  # SciPy returns a matrix for no entries
-        if len(others):
-            both = np.asarray(common[places, others]).ravel()
-        degrees = self.item_counts
-        product = degrees[chosen[places]].astype(np.float64) * degrees[others]
-        cosines = np.divide(both, np.sqrt(product), out=np.zeros(len(both)), where=both > 0)
-        total = np.bincount(np.repeat(np.arange(len(rows)), counts), cosines, len(rows))
-        return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
-
-
-def _of_at_most(limit: int, pairs: Integers, counts: Integers) -> Iterator[Integers]:
-    """Cut pairs into parts whose counts add up to about `limit`."""
-    sums = np.cumsum(counts)
-    total = int(sums[-1]) if len(sums) else 0
-    yield from np.split(pairs, np.searchsorted(sums, np.arange(limit, total, limit)))
 
 
 class TrainingOfBlock(Training):

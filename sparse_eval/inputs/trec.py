@@ -16,7 +16,7 @@ import re
 from array import array
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
 import pandas as pd
@@ -97,9 +97,9 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ['eggs', 'milk']
     """
     ties = check_ties(ties)
-    table = _read(as_path(path), _RUN, "score")
-    rankings = Rankings.from_scores(table.matrix, ties=ties)
-    return replace(rankings, users=table.users, items_index=table.items, encoded=True)
+    matrix, users, items = _read(as_path(path), _RUN, "score")
+    rankings = Rankings.from_scores(matrix, ties=ties)
+    return replace(rankings, users=users, items_index=items, encoded=True)
 
 
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
@@ -146,10 +146,9 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     ...     trec.read_qrels(path)
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
-    table = _read(as_path(path), _QRELS, "gain")
-    gains = _judgements(table.matrix)
-    labels = {"users": table.users, "items": table.items}
-    relevance = Relevance.from_csr(gains, threshold=threshold, **labels)
+    matrix, users, items = _read(as_path(path), _QRELS, "gain")
+    gains = _judgements(matrix)
+    relevance = Relevance.from_csr(gains, threshold=threshold, users=users, items=items)
     return replace(relevance, encoded=True)
 
 
@@ -211,12 +210,16 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     _check_field("tag", tag, tag)
     if not isinstance(rankings, Rankings):
         raise InvalidDataError(f"rankings is {describe(rankings)}; expected Rankings")
-    if rankings.last_positions is not None:
+    rankings._check_certain()
+    gapped = np.diff(rankings.indptr) != rankings.lengths
+    if gapped.any():
+        row = int(gapped.argmax())
+        label = row if rankings.users is None else rankings.users[row]
         raise InvalidDataError(
-            'lists with ties="average" or "pessimistic" have no certain positions to write; '
-            "create them with another ties="
+            f"the list of user {label!r} has positions without an item; a run cannot hold gaps, "
+            "because its readers move up the items after them; give complete lists",
+            user=label,
         )
-    _check_gaps(rankings)
     users, items = _texts(rankings.users, rankings.items_index, rankings.indptr, rankings.items)
     with _writing(path) as file:
         for user, entries in _rows(rankings.indptr):
@@ -281,16 +284,10 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
             )
 
 
-class _Table(NamedTuple):
-    """The numbers of a file as a CSR of users × items, and the sorted labels."""
-
-    matrix: CSRMatrix
-    users: Labels
-    items: Labels
-
-
-def _read(path: Path, fields: tuple[str, ...], number_field: str) -> _Table:
-    """Read a file in which each line has a user, an item and a number."""
+def _read(
+    path: Path, fields: tuple[str, ...], number_field: str
+) -> tuple[CSRMatrix, Labels, Labels]:
+    """Return the numbers of a file as a CSR of users × items, and the sorted labels."""
     user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
     users, items = vocabulary(), vocabulary()
     user_numbers, item_numbers, lines, values = array("q"), array("q"), array("q"), array("d")
@@ -329,7 +326,7 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> _Table:
     matrix = sparse.csr_matrix(
         (np.array(values)[order], columns, indptr), shape=(len(users), len(items))
     )
-    return _Table(matrix, user_index, item_index)
+    return matrix, user_index, item_index
 
 
 def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str], float] | None:
@@ -355,20 +352,6 @@ def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str
             "correct the line"
         )
     return texts, value
-
-
-def _check_gaps(rankings: Rankings) -> None:
-    """Raise if a list has a position without an item."""
-    gapped = np.diff(rankings.indptr) != rankings.lengths
-    if not gapped.any():
-        return
-    user = int(gapped.argmax())
-    label = user if rankings.users is None else rankings.users[user]
-    raise InvalidDataError(
-        f"the list of user {label!r} has positions without an item; a run cannot hold gaps, "
-        "because its readers move up the items after them; give complete lists",
-        user=label,
-    )
 
 
 def _rows(indptr: Integers) -> Iterator[tuple[int, slice]]:

@@ -47,10 +47,6 @@ JARVELIN = "Järvelin and Kekäläinen, 2002, ACM TOIS 20(4), doi:10.1145/582415
 LI = "items=: Li, Jullien, Ariannezhad and de Rijke, 2023, ACM TOIS 41(4), doi:10.1145/3587153"
 
 
-def cg(s: Statistics) -> Floats:
-    return s.gain
-
-
 def dcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
     if gain == "exp":
         return s.dcg_exp
@@ -88,20 +84,12 @@ def recall(
     return hits, np.minimum(s.n_relevant, s.k) if denominator == "min" else s.n_relevant
 
 
-def hit_rate(s: Statistics, items: str) -> Floats:
-    return s.any_hit
-
-
 def f1(s: Statistics, beta: float) -> Floats:
     return f_measure(s, s.k, beta)
 
 
 def jaccard(s: Statistics) -> Floats:
     return s.hits / (s.list_length + s.n_relevant - s.hits)
-
-
-def mrr(s: Statistics) -> Floats:
-    return s.reciprocal_rank
 
 
 def arhr(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
@@ -226,7 +214,7 @@ def _expected_fcp(s: ExpectedStatistics) -> Floats:
 METRICS = (
     Definition(
         "cg",
-        cg,
+        lambda s: s.gain,
         "Σ g(r)",
         "cumulative gain: the sum of the gains in the list",
         plain="How much relevance the list holds in all, wherever in it.",
@@ -314,7 +302,7 @@ METRICS = (
     ),
     Definition(
         "hit_rate",
-        hit_rate,
+        lambda s, items: s.any_hit,
         "1 if hits > 0, else 0",
         "whether anything relevant was found",
         plain="The share of users who were shown at least one item that they were interested in.",
@@ -347,7 +335,7 @@ METRICS = (
     ),
     Definition(
         "mrr",
-        mrr,
+        lambda s: s.reciprocal_rank,
         "1 / rank of the first hit, else 0",
         "reciprocal rank of the first hit",
         plain=(

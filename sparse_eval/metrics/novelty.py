@@ -103,22 +103,6 @@ def _discoveries(training: Training) -> Floats:
     return bits
 
 
-def epc(lists: Lists) -> Floats:
-    return _of_hits(lists, _complements(lists.train))
-
-
-def expected_epc(random: RandomLists) -> Floats:
-    return _expected_of_hits(random, _complements(random.lists.train))
-
-
-def efd(lists: Lists) -> Floats:
-    return _of_hits(lists, _discoveries(lists.train))
-
-
-def expected_efd(random: RandomLists) -> Floats:
-    return _expected_of_hits(random, _discoveries(random.lists.train))
-
-
 METRICS = (
     Definition(
         "novelty",
@@ -153,18 +137,18 @@ METRICS = (
     ),
     Definition(
         "epc",
-        epc,
+        lambda lists: _of_hits(lists, _complements(lists.train)),
         "Σ h(r)·(1 − users of i / users) / log2(r + 1) / Σ 1 / log2(r + 1)",
         "expected popularity complement: how unknown the relevant items near the top are",
         plain="How many little-known items of interest stand near the top of the list.",
         over="lists",
         needs=("train",),
-        expected=expected_epc,
+        expected=lambda random: _expected_of_hits(random, _complements(random.lists.train)),
         source=VARGAS,
     ),
     Definition(
         "efd",
-        efd,
+        lambda lists: _of_hits(lists, _discoveries(lists.train)),
         "Σ h(r)·−log2(users of i / interactions) / log2(r + 1) / Σ 1 / log2(r + 1)",
         "expected free discovery: surprise, in bits, of the relevant items near the top; an item "
         "without users counts as having one",
@@ -172,7 +156,7 @@ METRICS = (
         over="lists",
         needs=("train",),
         upper=np.inf,
-        expected=expected_efd,
+        expected=lambda random: _expected_of_hits(random, _discoveries(random.lists.train)),
         source=VARGAS,
     ),
 )

@@ -158,10 +158,6 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
     return inverse
 
 
-def psp(s: Statistics, **_: object) -> Ratio:
-    return s.gain, s.largest_sum
-
-
 def psrecall(s: Statistics, **_: object) -> Ratio:
     n = np.maximum(s.n_relevant, 1)
     return s.gain / n, s.largest_sum / n
@@ -175,7 +171,7 @@ def psndcg(s: Statistics, **_: object) -> Ratio:
 METRICS = (
     Definition(
         "psp",
-        psp,
+        lambda s, **_: (s.gain, s.largest_sum),
         "Σ h(r) / p(i) / the largest such sum",
         "precision where a hit counts 1 / its propensity p, relative to the best possible",
         plain=(

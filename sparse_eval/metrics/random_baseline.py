@@ -180,30 +180,23 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
         part = aligned.of(view)
         if part is not aligned and not view.judged:  # of the same candidates
             part.__dict__["n_candidates"] = aligned.n_candidates
-        _expect(part, plans, rows, columns)
+        chosen = [plans[row] for row in rows]
+        cutoffs = sorted({plan.metric.k for plan in chosen})
+        exponential = any(plan.is_exponential for plan in chosen)
+        ideal = any("ideal_gain" in plan.definition.uses for plan in chosen)
+        for first in range(0, part.n_users, BLOCK):
+            last = min(first + BLOCK, part.n_users)
+            block = _Block(part, first, last, exponential, ideal)
+            with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
+                for k in cutoffs:
+                    statistics = block.expect(k)
+                    for row, plan in zip(rows, chosen, strict=True):
+                        if plan.metric.k == k:
+                            formula = plan.definition.expected or plan.definition.formula
+                            value = formula(statistics, **plan.arguments)
+                            columns.store(row, first, last, value, plan.metric)
+        _count_as_zero(part, columns, chosen, rows)
     return columns
-
-
-def _expect(
-    aligned: Aligned, plans: Sequence[Plan], rows: Sequence[int], columns: MetricColumns
-) -> None:
-    """Fill rows of the columns of plans that are about the relevant items of `aligned`."""
-    plans = [plans[row] for row in rows]
-    cutoffs = sorted({plan.metric.k for plan in plans})
-    exponential = any(plan.is_exponential for plan in plans)
-    ideal = any("ideal_gain" in plan.definition.uses for plan in plans)
-    for first in range(0, aligned.n_users, BLOCK):
-        last = min(first + BLOCK, aligned.n_users)
-        block = _Block(aligned, first, last, exponential, ideal)
-        with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
-            for k in cutoffs:
-                statistics = block.expect(k)
-                for row, plan in zip(rows, plans, strict=True):
-                    if plan.metric.k == k:
-                        formula = plan.definition.expected or plan.definition.formula
-                        value = formula(statistics, **plan.arguments)
-                        columns.store(row, first, last, value, plan.metric)
-    _count_as_zero(aligned, columns, plans, rows)
 
 
 class _Block:

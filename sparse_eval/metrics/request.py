@@ -92,7 +92,20 @@ class Request:
             for name in sorted(plan.inputs - request.inputs):
                 missing = _GIVEN.get(name, f"{name}: give {name}=")
                 raise InvalidMetricError(f"{plan.metric} needs {missing}", metric=plan.metric)
-        request._check_items_are_used()
+        # Vectors or propensities of items may be given that no metric takes.
+        unused = request.inputs.difference(*(plan.inputs for plan in request.plans))
+        others = (plan.metric for plan in request.plans if "similarity" in plan.arguments)
+        if "item_vectors" in unused and (metric := next(others, None)):
+            raise InvalidMetricError(
+                f"{metric} does not compare items by the vectors= of se.ItemData; ask for "
+                f"{metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave vectors= out",
+                metric=metric,
+            )
+        if "propensity" in unused:
+            raise InvalidMetricError(
+                "no metric weights hits by the propensity= of se.ItemData; ask for "
+                "recall(weights=snips)@10 or psp(propensity=given)@10, or leave propensity= out"
+            )
         return request
 
     def corrected_by(self, estimator: Estimator | None) -> Request:
@@ -107,22 +120,6 @@ class Request:
             return self
         check_corrected(self.plans, self.convention)
         return replace(self, corrected=estimator)
-
-    def _check_items_are_used(self) -> None:
-        """Raise if vectors or propensities of items are given, and no metric takes them."""
-        unused = self.inputs.difference(*(plan.inputs for plan in self.plans))
-        others = (plan.metric for plan in self.plans if "similarity" in plan.arguments)
-        if "item_vectors" in unused and (metric := next(others, None)):
-            raise InvalidMetricError(
-                f"{metric} does not compare items by the vectors= of se.ItemData; ask for "
-                f"{metric.name}(similarity=vectors)@{metric.cutoff or 10}, or leave vectors= out",
-                metric=metric,
-            )
-        if "propensity" in unused:
-            raise InvalidMetricError(
-                "no metric weights hits by the propensity= of se.ItemData; ask for "
-                "recall(weights=snips)@10 or psp(propensity=given)@10, or leave propensity= out"
-            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling by name: definitions hold functions, which every process has."""

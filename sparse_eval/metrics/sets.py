@@ -28,40 +28,8 @@ def f_measure(s: Statistics, n_listed: Integers | int, beta: float) -> Floats:
     return values
 
 
-def set_precision(s: Statistics) -> Ratio:
-    return s.hits, s.list_length
-
-
-def set_relative_precision(s: Statistics) -> Ratio:
-    return s.hits, np.minimum(s.list_length, s.n_relevant)
-
-
-def set_f(s: Statistics, beta: float) -> Floats:
-    return f_measure(s, s.list_length, beta)
-
-
-def set_map(s: Statistics) -> Ratio:
-    return s.hits**2, s.list_length * s.n_relevant
-
-
 def expected_set_map(s: ExpectedStatistics) -> Ratio:
     return 2 * s.step_sum - s.hits, s.list_length * s.n_relevant  # h² = h(h + 1) − h
-
-
-def utility(s: Statistics) -> Floats:
-    return 2 * s.hits - s.list_length
-
-
-def num_ret(s: Statistics) -> Floats:
-    return s.list_length.astype(np.float64)
-
-
-def num_rel(s: Statistics) -> Floats:
-    return s.n_relevant.astype(np.float64)
-
-
-def num_rel_ret(s: Statistics) -> Floats:
-    return s.hits
 
 
 def num_nonrel_judged_ret(s: Statistics) -> Floats:
@@ -71,7 +39,7 @@ def num_nonrel_judged_ret(s: Statistics) -> Floats:
 METRICS = (
     Definition(
         "set_precision",
-        set_precision,
+        lambda s: (s.hits, s.list_length),
         "hits / list length",
         "share of the whole list that is relevant",
         plain="Of all items listed, the share that the user was interested in.",
@@ -79,7 +47,7 @@ METRICS = (
     ),
     Definition(
         "set_relative_precision",
-        set_relative_precision,
+        lambda s: (s.hits, np.minimum(s.list_length, s.n_relevant)),
         "hits / min(n, list length)",
         "precision of the whole list relative to the best of its length",
         plain=(
@@ -90,7 +58,7 @@ METRICS = (
     ),
     Definition(
         "set_f",
-        set_f,
+        lambda s, beta: f_measure(s, s.list_length, beta),
         "(1 + β²)·hits / (list length + β²·n)",
         "weighted harmonic mean of the whole list's precision and recall",
         plain="One number for precision and recall of the whole list, high only if both are.",
@@ -100,7 +68,7 @@ METRICS = (
     ),
     Definition(
         "set_map",
-        set_map,
+        lambda s: (s.hits**2, s.list_length * s.n_relevant),
         "hits² / (list length·n)",
         "precision times recall of the whole list",
         plain="Precision times recall of the whole list, high only if both are.",
@@ -109,7 +77,7 @@ METRICS = (
     ),
     Definition(
         "utility",
-        utility,
+        lambda s: 2 * s.hits - s.list_length,
         "hits − misses",
         "relevant items of the list less the others",
         plain=(
@@ -122,7 +90,7 @@ METRICS = (
     ),
     Definition(
         "num_ret",
-        num_ret,
+        lambda s: s.list_length.astype(np.float64),
         "list length",
         "number of listed items",
         plain="How many items were listed.",
@@ -131,7 +99,7 @@ METRICS = (
     ),
     Definition(
         "num_rel",
-        num_rel,
+        lambda s: s.n_relevant.astype(np.float64),
         "n",
         "number of relevant items",
         plain="How many items the user was interested in, listed or not.",
@@ -140,7 +108,7 @@ METRICS = (
     ),
     Definition(
         "num_rel_ret",
-        num_rel_ret,
+        lambda s: s.hits,
         "hits",
         "number of relevant items in the list",
         plain="How many items of interest were listed.",

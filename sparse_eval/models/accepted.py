@@ -100,7 +100,10 @@ def as_model(model: Any) -> Model:
         model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
         if sparse.issparse(model) or is_array(model):
-            return _of_matrix(model)
+            shape: tuple[int, ...] = getattr(model, "shape", ())
+            if len(shape) == 2 and shape[0] != shape[1]:
+                return Scorer(model)
+            return ItemItemModel(check_weights(model), labels_of(model)[1], may_be_scores=True)
         if callable(model) and not isinstance(model, type):
             return Scorer(model)
         raise UnsupportedModelError(
@@ -122,17 +125,6 @@ def as_model(model: Any) -> Model:
         )
     checked: ImplicitModel = model
     return checked
-
-
-def _of_matrix(matrix: Any) -> ItemItemModel | Scorer:
-    """Return a model from a matrix: scores of users × items, unless the matrix is square.
-
-    A square matrix holds item-item weights if the numbers of users and items differ.
-    """
-    shape: tuple[int, ...] = getattr(matrix, "shape", ())
-    if len(shape) == 2 and shape[0] != shape[1]:
-        return Scorer(matrix)
-    return ItemItemModel(check_weights(matrix), labels_of(matrix)[1], may_be_scores=True)
 
 
 def takes_zeros(model: object) -> bool:

@@ -24,7 +24,7 @@ from ..results.run_folder import RunFolder, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
 from .evaluate import evaluate_request, parse_cut_request
 from .inputs import digest_of, open_held_out, open_train, training_part
-from .shared_candidates import SharedCandidates, candidates_of, share_candidates
+from .shared_candidates import SharedCandidates, share_candidates
 from .trainers import read_trainers
 from .without_ids import without_warning
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
     from .shared_candidates import CandidatesOfSplit
-    from .trainers import Trainer, TrainerLike
+    from .trainers import TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
@@ -155,61 +155,65 @@ def cross_validate(
     chosen = _read_seeds(seeds)
     folder = None
     if out is not None:
-        settings = _settings(trainers, request, chosen)
+        settings: dict[str, JSONValue] = {  # what determines the numbers, but for the splits
+            "versions": dict(library_versions()),
+            "models": {name: trainer.identity for name, trainer in trainers.items()},
+            "metrics": list(request.names),
+            "convention": request.rules,
+            "seen": request.seen,
+            "judged_only": request.judged_only,
+            "seeds": list(chosen),
+        }
         folder = RunFolder(make_folder(out), settings)
-    options: dict[str, Any] = {
-        "memory": memory,
-        "client": client,
-        "num_threads": num_threads,
-        "progress": False,
-    }
     folds: list[Fold] = []
     values: dict[Run, RunValues] = {}
     with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
         for holdout in _make_splits(interactions, splits):
             among = _share(candidates, holdout, request, len(folds) + 1)
             whole = among.corrected(request)
-            folds.append(_describe(holdout, among))
+            fold = Fold(
+                digest_of(training_part(holdout)),
+                digest_of(holdout.validation),
+                holdout.train.nnz,
+                holdout.validation.nnz,
+                None if holdout.cut is None else time_text(holdout.cut),
+                among.digest,
+            )
+            folds.append(fold)
             if folder is not None:
-                folder.begin(len(folds), folds[-1])
+                folder.begin(len(folds), fold)
             for run in runs_of_fold(len(folds), trainers, chosen):
                 bar.set_postfix_str(printable(run.name))
-                values[run] = _evaluate(
-                    run, trainers[run.model], holdout, whole, among.inputs, options, folder
-                )
+                if folder is not None and folder.has(run):
+                    evaluation = Evaluation.load(folder.path(run))
+                    folder.check(run, evaluation.about)
+                else:
+                    try:
+                        model = trainers[run.model].train(holdout.train, run.seed)
+                        with without_warning():  # it was trained on this part
+                            evaluation = evaluate_request(
+                                whole,
+                                model,
+                                training_part(holdout),
+                                holdout.validation,
+                                among.inputs,
+                                memory=memory,
+                                client=client,
+                                num_threads=num_threads,
+                                progress=False,
+                            )
+                    except SparseEvalError as error:
+                        error.add_note(f"This is about {run.name}.")
+                        raise
+                    if folder is not None:
+                        evaluation.save(folder.path(run), about=folder.about(run))
+                values[run] = RunValues.of(evaluation)
                 bar.update()
     if not folds:
         raise InvalidDataError("splits: there are none; give at least one Holdout")
     if folder is not None:
         folder.finish(len(folds))
     return CrossValidation(whole, folds, values)
-
-
-def _evaluate(
-    run: Run,
-    trainer: Trainer,
-    holdout: Holdout,
-    request: Request,
-    inputs: dict[str, Any],
-    options: Mapping[str, Any],
-    folder: RunFolder | None,
-) -> RunValues:
-    """Return the values of a run: those that are there already, or new ones."""
-    if folder is not None and folder.has(run):
-        evaluation = Evaluation.load(folder.path(run))
-        folder.check(run, evaluation.about)
-        return RunValues.of(evaluation)
-    try:
-        model = trainer.train(holdout.train, run.seed)
-        parts = training_part(holdout), holdout.validation
-        with without_warning():  # it was trained on this part
-            evaluation = evaluate_request(request, model, *parts, inputs, **options)
-    except SparseEvalError as error:
-        error.add_note(f"This is about {run.name}.")
-        raise
-    if folder is not None:
-        evaluation.save(folder.path(run), about=folder.about(run))
-    return RunValues.of(evaluation)
 
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
@@ -248,24 +252,12 @@ def _share(given: Any, holdout: Holdout, request: Request, number: int) -> Share
     if given is None:
         return SharedCandidates()
     try:
-        own = candidates_of(given, holdout)
+        own = given(holdout) if callable(given) else given
         sides = open_train(holdout.seen), open_held_out(holdout.validation)
         return share_candidates(own, *sides, request)
     except SparseEvalError as error:
         error.add_note(f"This is about fold {number}.")
         raise
-
-
-def _describe(holdout: Holdout, among: SharedCandidates) -> Fold:
-    """Return what is remembered of a split."""
-    return Fold(
-        digest_of(training_part(holdout)),
-        digest_of(holdout.validation),
-        holdout.train.nnz,
-        holdout.validation.nnz,
-        None if holdout.cut is None else time_text(holdout.cut),
-        among.digest,
-    )
 
 
 def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -276,18 +268,3 @@ def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not chosen or len(set(chosen)) < len(chosen):
         raise InvalidDataError(f"seeds: expected one or more different seeds, found {chosen}")
     return chosen
-
-
-def _settings(
-    trainers: Mapping[str, Trainer], request: Request, seeds: tuple[int, ...]
-) -> dict[str, JSONValue]:
-    """Return what determines the numbers, but for the splits."""
-    return {
-        "versions": dict(library_versions()),
-        "models": {name: trainer.identity for name, trainer in trainers.items()},
-        "metrics": list(request.names),
-        "convention": request.rules,
-        "seen": request.seen,
-        "judged_only": request.judged_only,
-        "seeds": list(seeds),
-    }

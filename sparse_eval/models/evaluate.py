@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
     from ..evaluation.run import Keep
     from ..evaluation.runners import ClientLike
@@ -333,7 +332,14 @@ def _evaluate_in_memory(
     way = choose_way(model, request, among="candidates" in inputs, lists=keep == "lists")
     names = name_of("train", train), name_of("validation", validation)
     known = open_train(train)
-    _warn_of_zeros(model, known)
+    if takes_zeros(model) and not isinstance(known, Relevance):
+        n_zeros = int(np.count_nonzero(known.data == 0))
+        if n_zeros:
+            warn(
+                f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
+                "takes for positives; train it without them: EvaluationCallback.fit does so, or "
+                "call matrix.eliminate_zeros() before fit"
+            )
     model = numbered_as(model, known)
     given = inputs.get("candidates")
     sides = match_sides(model, known, open_held_out(validation), names, given, chosen)
@@ -393,19 +399,6 @@ def _evaluate_in_memory(
     if baselines:
         evaluation.baselines["popularity"] = evaluated(rank_by_popularity)
     return evaluation
-
-
-def _warn_of_zeros(model: object, train: CSRMatrix | Relevance) -> None:
-    """Warn if a model may have taken what was only shown for positives."""
-    if not takes_zeros(model) or isinstance(train, Relevance):
-        return
-    n_zeros = int(np.count_nonzero(train.data == 0))
-    if n_zeros:
-        warn(
-            f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
-            "takes for positives; train it without them: EvaluationCallback.fit does so, or call "
-            "matrix.eliminate_zeros() before fit"
-        )
 
 
 def parse_cut_request(protocol: Protocol, inputs: Iterable[str] = ("train",)) -> Request:

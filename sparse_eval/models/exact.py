@@ -65,9 +65,7 @@ def numbered_as(model: Any, train: Any) -> Any:
                 "se.save_model"
             )
         return model
-    if not isinstance(model, Scorer):
-        return model
-    if model.n_users is not None and model.n_items is not None:
+    if not isinstance(model, Scorer) or None not in (model.n_users, model.n_items):
         return model
     if shape is None:
         raise InvalidDataError(

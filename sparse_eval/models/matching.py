@@ -134,9 +134,10 @@ def match_sides(
     if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)
         order = np.concatenate((first, rest))
-        matrix = _take_rows(matrix, order)
+        n_rows = int(order.max(initial=-1)) + 1
+        matrix = slice_rows(matrix, 0, max(matrix.shape[0], n_rows))[order]
         if candidates is not None and candidates.users is None:
-            candidates = candidates.padded(int(order.max(initial=-1)) + 1).take(order)
+            candidates = candidates.padded(n_rows).take(order)
         assert users.places is not None  # noqa: S101 - it is of those in `first`
         ordered = None if users.labels is None else users.labels[order]
         users = _Axis(np.searchsorted(first, users.places), ordered, len(first))
@@ -154,6 +155,7 @@ def match_sides(
         import pandas as pd
 
         moved = replace(moved, users=pd.Index(first))
+    relevant = moved.items[moved.gains > 0]
     return Sides(
         matrix,
         moved,
@@ -161,7 +163,8 @@ def match_sides(
         items.labels,
         n_known,
         user_rows,
-        *_count_beyond(moved, (n_known, shape[1])),
+        int(np.count_nonzero(moved.n_relevant[n_known:])),
+        len(np.unique(relevant[relevant >= shape[1]])),
         candidates,
         largest_gain,
     )
@@ -285,12 +288,6 @@ def _as_matrix(train: CSRMatrix | Relevance, axes: list[_Axis]) -> CSRMatrix:
     return canonical_csr(coo, "train", sum_duplicates=True)
 
 
-def _take_rows(matrix: CSRMatrix, rows: Integers) -> CSRMatrix:
-    """Return rows of a matrix; those behind its end are empty."""
-    padded = slice_rows(matrix, 0, max(matrix.shape[0], int(rows.max(initial=-1)) + 1))
-    return padded[rows]
-
-
 def _check_numbering(candidates: Candidates, trained: list[_Axis], name: str) -> None:
     """Raise if candidates number what the model and training data name in different orders."""
     for axis, one in zip(_AXES, trained, strict=True):
@@ -334,13 +331,6 @@ def _move(indptr: Any, indices: Any, users: _Axis, items: _Axis) -> tuple[Intege
         rows if users.places is None else users.places[rows],
         columns if items.places is None else items.places[columns],
     )
-
-
-def _count_beyond(relevance: Relevance, shape: tuple[int, int]) -> tuple[int, int]:
-    """Return how many users and items with relevance lie outside of a shape."""
-    n_users = int(np.count_nonzero(relevance.n_relevant[shape[0] :]))
-    relevant = relevance.items[relevance.gains > 0]
-    return n_users, len(np.unique(relevant[relevant >= shape[1]]))
 
 
 def within(side: Any, shape: tuple[int, int]) -> Any:

@@ -340,21 +340,14 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
     labels = labels_of(opened)
     n_negatives = np.array(list(map(len, negatives)))
     owners = np.concatenate((np.arange(len(users)), np.repeat(np.arange(len(users)), n_negatives)))
-    words = (
-        pd.Series(users, dtype=object).take(owners),
-        pd.Series([*items, *(item for row in negatives for item in row)], dtype=object),
-    )
-    places: list[Integers] = []
-    indexes: list[Labels | None] = []
-    for axis, (own, known) in enumerate(zip(words, labels, strict=True)):
-        codes, unique = _numbered(own.to_numpy(), known, opened.shape[axis], path, axis)
-        places.append(codes)
-        indexes.append(unique)
-    rows, columns = places
+    user_words = np.array(users, object)[owners]
+    item_words = np.array([*items, *(item for row in negatives for item in row)], object)
     n_users, n_items = opened.shape
+    rows, user_ids = _numbered(user_words, labels[0], n_users, path, "user")
+    columns, item_ids = _numbered(item_words, labels[1], n_items, path, "item")
     shape = (
-        n_users if indexes[0] is None else len(indexes[0]),
-        n_items if indexes[1] is None else len(indexes[1]),
+        n_users if user_ids is None else len(user_ids),
+        n_items if item_ids is None else len(item_ids),
     )
     data = np.ones(len(rows))
     first = slice(0, len(users))
@@ -366,15 +359,15 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
     )
     several = np.diff(matrix.indptr).max(initial=0) > 1
     usual = int(np.bincount(n_negatives).argmax()) if len(n_negatives) else 0
-    encoded = any(index is not None for index in indexes)
-    validation = Relevance.from_csr(matrix, users=indexes[0], items=indexes[1])
+    encoded = user_ids is not None or item_ids is not None
+    validation = Relevance.from_csr(matrix, users=user_ids, items=item_ids)
     candidates = Candidates(
         shape,
         whole.indptr.astype(np.int64),
         as_int32(whole.indices),
         f"{'n' if several else '1'}+{usual}",
-        indexes[0],
-        indexes[1],
+        user_ids,
+        item_ids,
         encoded,
     )
     return Negatives(replace(validation, encoded=encoded), candidates)
@@ -410,10 +403,9 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
 
 
 def _numbered(
-    words: Any, labels: Labels | None, n: int, path: Path, axis: int
+    words: Any, labels: Labels | None, n: int, path: Path, kind: str
 ) -> tuple[Integers, Labels | None]:
     """Return the row or column of each word, and the labels of all; those unknown come behind."""
-    kind = ("user", "item")[axis]
     if labels is None or labels.inferred_type == "integer":
         try:
             numbers = words.astype(np.int64)

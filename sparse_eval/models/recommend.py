@@ -71,7 +71,16 @@ def recommend_lists(
         own: ImplicitModel = model.model
         model = own
     _, n_items = catalogue(model)
-    train = _as_model_input(model, train)
+    dtype = np.float32 if has_factors(model) else np.float64
+    train = sparse.csr_matrix(  # of the class and dtypes that the model's compiled code takes
+        (
+            train.data.astype(dtype, copy=False),
+            train.indices.astype(np.int32, copy=False),
+            train.indptr.astype(np.int32, copy=False),
+        ),
+        shape=train.shape,
+        copy=False,
+    )
     lists = np.empty((len(users), k), np.int32)
     pending = np.arange(len(users))
     n_requested = min(k, n_items)
@@ -143,18 +152,3 @@ def _recommend(
         complete,
     )
     return lists, complete
-
-
-def _as_model_input(model: ImplicitModel, train: CSRMatrix) -> CSRMatrix:
-    """Return `train` with the class and dtypes that the model's compiled code takes."""
-    dtype = np.float32 if has_factors(model) else np.float64
-    matrix: CSRMatrix = sparse.csr_matrix(
-        (
-            train.data.astype(dtype, copy=False),
-            train.indices.astype(np.int32, copy=False),
-            train.indptr.astype(np.int32, copy=False),
-        ),
-        shape=train.shape,
-        copy=False,
-    )
-    return matrix

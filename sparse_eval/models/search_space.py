@@ -69,14 +69,10 @@ def read_distribution(name: str, searched: Searched) -> BaseDistribution:
     kind = IntDistribution if name in _WHOLE else FloatDistribution
     if isinstance(searched, str) and ":" in searched:
         ends: Any = [read_number(name, word) for word in searched.split(":")]
-        if len(ends) != 2 or ends[0] >= ends[1]:
+        if len(ends) != 2 or not 0 < ends[0] < ends[1]:
             raise InvalidDataError(
-                f"{name}: expected a range LOW:HIGH with LOW below HIGH, found {searched!r}"
-            )
-        if ends[0] == 0:
-            raise InvalidDataError(
-                f"{name}: a range is log-uniform and starts above 0, found {searched!r}; for "
-                "another one, give a distribution of Optuna"
+                f"{name}: expected a range LOW:HIGH, log-uniform, with LOW above 0 and below HIGH, "
+                f"or a distribution of Optuna, found {searched!r}"
             )
         return kind(low=ends[0], high=ends[1], log=True)
     if isinstance(searched, BaseDistribution) and not isinstance(searched, CategoricalDistribution):

@@ -102,11 +102,6 @@ def share_candidates(
     return shared
 
 
-def candidates_of(given: Any, holdout: Holdout) -> Any:
-    """Return the candidates of a split: those given, or what a function of it returns."""
-    return given(holdout) if callable(given) else given
-
-
 def _digest(candidates: Candidates) -> str:
     indptr = candidates.indptr
     bounds = np.array([0, len(candidates.items)]) if indptr is None else indptr

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
-    from ..results import Evaluation
     from .inputs import CandidatesLike, TrainLike
 
 #: Device, inode, size and time of the last change of a file.
@@ -313,14 +312,30 @@ def _attempt(
         if _state(path) != state:
             return None
         with without_warning():  # the sweep warns once
-            ev = _evaluate(model, job)
+            ev = evaluate_request(
+                job.request,
+                model,
+                job.train,
+                job.relevance,
+                dict(job.inputs),
+                baselines=job.saves,  # with all that is worth saving where that is to be saved
+                keep="lists" if job.saves else "values",
+                num_threads=job.num_threads,
+                progress=False,
+            )
         seen = job.train.seen if isinstance(job.train, NewUsers) else job.train
         numbers = lacks_ids(model, seen, job.relevance)
         if job.saves:
             savable = ev._savable()
             parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
         row |= {job.columns[name]: repr(float(mean)) for name, mean in ev.mean().items()}
-        row |= _parameter_cells(checkpoint.parameters, {*BEFORE, *AFTER_AMONG, *row})
+        cells: Row = {}  # hyperparameters, under names that are not taken
+        for name, value in checkpoint.parameters.items():
+            column = text_of(name)
+            while column in {*BEFORE, *AFTER_AMONG, *row, *cells}:
+                column += "_"
+            cells[column] = text_of(value)
+        row |= {column: text for column, text in cells.items() if text}
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
@@ -329,21 +344,6 @@ def _attempt(
         savable = None
     row["seconds"] = str(round(time.perf_counter() - start, 3))
     return Scored(row, savable, parameters, numbers)
-
-
-def _evaluate(model: Any, job: Job) -> Evaluation:
-    """Evaluate a model, with all that is worth saving where that is to be saved."""
-    return evaluate_request(
-        job.request,
-        model,
-        job.train,
-        job.relevance,
-        dict(job.inputs),
-        baselines=job.saves,
-        keep="lists" if job.saves else "values",
-        num_threads=job.num_threads,
-        progress=False,
-    )
 
 
 def _state(path: Path) -> _State | None:
@@ -365,14 +365,3 @@ def _in_folder(folder: Path) -> list[Path]:
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None
     return sorted(files, key=lambda path: natural(path.name))
-
-
-def _parameter_cells(parameters: Mapping[str, object], taken: set[str]) -> Row:
-    """Return hyperparameters as cells, under names that are not `taken`."""
-    cells: Row = {}
-    for name, value in parameters.items():
-        column = text_of(name)
-        while column in taken or column in cells:
-            column += "_"
-        cells[column] = text_of(value)
-    return {column: text for column, text in cells.items() if text}

@@ -65,21 +65,17 @@ def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
 
 def _read(name: str, given: object) -> Trainer:
     if isinstance(given, Mapping):
-        return _parameters(name, given)
+        unknown = [key for key in given if key not in PARAMETERS]
+        if unknown:
+            raise InvalidDataError(
+                f"models: {name} has {unknown[0]!r}; expected parameters of train_als, "
+                f"{', '.join(PARAMETERS)} (seeds= says with which seeds)"
+            )
+        parameters: dict[str, JSONValue] = {key: read_number(key, x) for key, x in given.items()}
+        return Trainer(parameters, {"train_als": parameters})
     if not callable(given):
         raise InvalidDataError(f"models: {name} is {describe(given)}; {_EXPECTED}")
     return Trainer(given, {"function": _name(given), "code": _digest(given)})
-
-
-def _parameters(name: str, given: Mapping[Any, Any]) -> Trainer:
-    unknown = [key for key in given if key not in PARAMETERS]
-    if unknown:
-        raise InvalidDataError(
-            f"models: {name} has {unknown[0]!r}; expected parameters of train_als, "
-            f"{', '.join(PARAMETERS)} (seeds= says with which seeds)"
-        )
-    parameters: dict[str, JSONValue] = {key: read_number(key, one) for key, one in given.items()}
-    return Trainer(parameters, {"train_als": parameters})
 
 
 def _name(function: Any) -> str:

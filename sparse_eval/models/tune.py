@@ -40,7 +40,7 @@ from .identifiers import id_arrays
 from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from .matching import add_sides, match_sides
 from .search_space import PARAMETERS, read_grid, read_space
-from .shared_candidates import SharedCandidates, candidates_of, share_candidates
+from .shared_candidates import SharedCandidates, share_candidates
 from .study import STUDY, Study
 from .train import train_als
 
@@ -188,7 +188,16 @@ def tune(
     >>> result.test["ndcg@10"] == ev["ndcg@10"]
     True
     """
-    of_validation, of_test = _candidates_of_parts(candidates, train, test)
+    of_validation: Any = candidates
+    of_test: Any = candidates
+    if callable(candidates):
+        if not isinstance(train, Holdout) or test is not None:
+            raise InvalidDataError(
+                "candidates= is a function of a Holdout, and the parts are given one by one; give "
+                "a Holdout, its test part included, or candidates for all parts"
+            )
+        of_validation = candidates(train)
+        of_test = None if train.test is None else candidates(train.for_test())
     if isinstance(train, Holdout) and test is None:
         test = train.test
     parts, held_out, requested = split_arguments(train, validation, metrics)
@@ -204,18 +213,6 @@ def tune(
         seed=seed,
     )
     return search.run(parts, held_out, test, (of_validation, of_test), out, progress)
-
-
-def _candidates_of_parts(candidates: Any, holdout: Any, test: Any) -> tuple[Any, Any]:
-    if not callable(candidates):
-        return candidates, candidates
-    if not isinstance(holdout, Holdout) or test is not None:
-        raise InvalidDataError(
-            "candidates= is a function of a Holdout, and the parts are given one by one; give a "
-            "Holdout, its test part included, or candidates for all parts"
-        )
-    of_test = None if holdout.test is None else candidates_of(candidates, holdout.for_test())
-    return candidates_of(candidates, holdout), of_test
 
 
 class Search:
@@ -290,7 +287,30 @@ class Search:
         if folder is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
         with nullcontext() if folder is None else locked_folder(folder):
-            study = self._study(folder, parts, held_out, among)
+            for name in (_MODEL, _TEST):
+                if folder and (folder / name).exists() and not (folder / STUDY).exists():
+                    raise InvalidFileError(
+                        f"is there without the {STUDY} that it is of; choose another folder",
+                        folder / name,
+                    )
+            sampler = "grid" if self.grid else self.sampler or "tpe"
+            settings: dict[str, JSONValue] = {  # all that determines the values of trials
+                "sparse_eval": installed_version(),
+                "train": digest_of(parts),
+                "validation": digest_of(held_out),
+                "candidates": among.digest,
+                "metrics": list(self.request.names),
+                "monitor": str(self.monitor),
+                "convention": self.request.rules,
+                "seen": self.request.seen,
+                "judged_only": self.request.judged_only,
+                "patience": self.patience,
+                **{name: str(values) for name, values in self.space.items()},
+                "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
+                "seed": self.seed,
+            }
+            direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
+            study = Study(folder, direction, settings, self.pruner, objective.names)
             self.so_far = partial(self._tuning, study, objective.names)
             self._run_trials(study, objective, progress)
             tuning, best = self.so_far(), self._best(study.finished())
@@ -321,40 +341,6 @@ class Search:
         """Return the finished trials, without a test."""
         trials = study.finished()
         return Tuning(_frame(trials, self._best(trials), names), None, None, study.study)
-
-    def _study(
-        self,
-        folder: Path | None,
-        train: CSRMatrix | NewUsers,
-        held_out: Relevance,
-        among: SharedCandidates,
-    ) -> Study:
-        """Open the study, with all that determines the values of its trials."""
-        for name in (_MODEL, _TEST):
-            if folder and (folder / name).exists() and not (folder / STUDY).exists():
-                raise InvalidFileError(
-                    f"is there without the {STUDY} that it is of; choose another folder",
-                    folder / name,
-                )
-        sampler = "grid" if self.grid else self.sampler or "tpe"
-        settings: dict[str, JSONValue] = {
-            "sparse_eval": installed_version(),
-            "train": digest_of(train),
-            "validation": digest_of(held_out),
-            "candidates": among.digest,
-            "metrics": list(self.request.names),
-            "monitor": str(self.monitor),
-            "convention": self.request.rules,
-            "seen": self.request.seen,
-            "judged_only": self.request.judged_only,
-            "patience": self.patience,
-            **{name: str(values) for name, values in self.space.items()},
-            "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
-            "seed": self.seed,
-        }
-        direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-        names = list(among.names(among.corrected(self.request)).values())
-        return Study(folder, direction, settings, self.pruner, names)
 
     def _run_trials(self, study: Study, objective: _Objective, progress: bool | None) -> None:
         with tqdm(total=self.n_trials, desc="tune", unit=" trials", **display(progress)) as bar:

@@ -136,7 +136,14 @@ class Holdout:
             if index is not None and len(index) != size:
                 raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
         if self.fold_in is not None:
-            self._check_new_users(self.fold_in)
+            is_trained_on = np.diff(self.train.indptr) > 0
+            both = np.flatnonzero(is_trained_on & (np.diff(self.fold_in.indptr) > 0))
+            if len(both):
+                user = both[0] if self.users is None else self.users[both[0]]
+                raise InvalidDataError(
+                    f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in "
+                    "only users whom the model is not trained on"
+                )
         for part, matrix in self._parts():
             labelled = LabelledMatrix.of(matrix, self.users, self.items, part)
             object.__setattr__(self, part, labelled)
@@ -391,16 +398,6 @@ class Holdout:
         if self.fold_in is not None:
             users |= _with_values(self.fold_in)[0]
         return users, items
-
-    def _check_new_users(self, fold_in: CSRMatrix) -> None:
-        """Raise if a user whom the model is trained on is to be folded in."""
-        both = np.flatnonzero((np.diff(self.train.indptr) > 0) & (np.diff(fold_in.indptr) > 0))
-        if len(both):
-            user = both[0] if self.users is None else self.users[both[0]]
-            raise InvalidDataError(
-                f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in only "
-                "users whom the model is not trained on"
-            )
 
     def _checksums(self) -> tuple[list[int], list[int]]:
         """Return a number for the pairs of each matrix, and one for its values.

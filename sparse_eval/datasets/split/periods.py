@@ -15,7 +15,7 @@ from .holdout import PARTS, LeftOut
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...core.types import Booleans, Integers
+    from ...core.types import Booleans
     from ..interactions import Interactions
     from ..times import Clock, Duration, Time
     from .events import Repeats
@@ -114,17 +114,14 @@ def temporal(
     given_test = test if at is not None else None  # otherwise it is a fraction
     clock = events.clock(at=at, gap=gap, test=given_test)
     length = 0 if gap is None else clock.duration("gap", gap, 0)
-    if at is None:
-        cuts = _cuts_by_share(events.first, fraction, test)
-    else:
-        cuts = [_time_of_cut(clock, at, fraction)]
-        if test is not None:
-            cuts.append(clock.time("test", test))
-            if cuts[1] <= cuts[0]:
-                raise InvalidDataError(
-                    f"test: expected a time after the first cut, {clock.text(cuts[0])}, found "
-                    f"{clock.text(cuts[1])}"
-                )
+    cuts = _cuts(events, clock, at, fraction, test)
+    if at is not None and test is not None:
+        cuts.append(clock.time("test", test))
+        if cuts[1] <= cuts[0]:
+            raise InvalidDataError(
+                f"test: expected a time after the first cut, {clock.text(cuts[0])}, found "
+                f"{clock.text(cuts[1])}"
+            )
     ends = [*(cut - length for cut in cuts[1:]), None]
     held_out = [events.from_on(cut, end) for cut, end in zip(cuts, ends, strict=True)]
     parts, left_out = _without_repeats(events, events.before(cuts[0] - length), held_out, repeats)
@@ -201,10 +198,7 @@ def rolling(
     stride = width if step is None else clock.duration("step", step, 1)
     reach = None if train_window is None else clock.duration("train_window", train_window, 1)
     length = 0 if gap is None else clock.duration("gap", gap, 0)
-    if at is None:
-        first = _cuts_by_share(events.first, fraction, None)[0]
-    else:
-        first = _time_of_cut(clock, at, fraction)
+    first = _cuts(events, clock, at, fraction)[0]
     whole = [events.before(first - length), events.from_on(first)]
     _check_not_empty(events, clock, [first], whole, LeftOut())
 
@@ -218,14 +212,14 @@ def rolling(
     return (hold_out(start) for start in range(first, int(events.times.max()) + 1, stride))
 
 
-def _time_of_cut(clock: Clock, at: Time, fraction: float | None) -> int:
-    if fraction is not None:
-        raise InvalidDataError("fraction: does not go together with at=; give one of them")
-    return clock.time("at", at)
-
-
-def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> list[int]:
-    """Return the cuts at or after which the given shares of the dated pairs are first met."""
+def _cuts(
+    events: Events, clock: Clock, at: Time | None, fraction: float | None, test: object = None
+) -> list[int]:
+    """Return the cut `at`, or those from which on the given shares of dated pairs are first met."""
+    if at is not None:
+        if fraction is not None:
+            raise InvalidDataError("fraction: does not go together with at=; give one of them")
+        return [clock.time("at", at)]
     shares = {"fraction": 0.2 if fraction is None else fraction}
     if test is not None:
         shares["test"] = test  # type: ignore[assignment]  # checked here
@@ -235,7 +229,7 @@ def _cuts_by_share(first: Integers, fraction: float | None, test: object) -> lis
         raise InvalidDataError(
             f"fraction: {fraction} for validation and {test} for the test leave nothing to train on"
         )
-    dated = first[first != UNDATED]
+    dated = events.first[events.first != UNDATED]
     if not len(dated):
         raise InvalidDataError(
             "every pair has an event without a date, which is its first; give at="
