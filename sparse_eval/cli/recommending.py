@@ -10,20 +10,11 @@ import typer
 from ..core.files import make_folder_of, replacing
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
+from . import options
 from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv, write_csv
 from .echo import echo
 from .loading import is_split, load, load_candidates
-from .options import (
-    AllowSeen,
-    Candidates,
-    Filtering,
-    Format,
-    Loading,
-    Printed,
-    Progress,
-    SafeCSV,
-)
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -42,21 +33,21 @@ def recommend(
         Path, typer.Argument(help="What users have seen: a folder that `split` wrote, or events.")
     ],
     *,
-    loading: Loading,
+    loading: options.Loading,
     k: Annotated[int, typer.Option("--k", "-k", help="Items for each user.")] = 10,
     users: Annotated[
         list[str],
         typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
     ] = [],
-    candidates: Candidates = None,
-    allow_seen: AllowSeen = False,
-    progress: Progress = None,
+    candidates: options.Candidates = None,
+    allow_seen: options.AllowSeen = False,
+    progress: options.Progress = None,
     out: Annotated[
         Path | None,
         typer.Option(help="A file for the table: .csv, .parquet or .jsonl (JSON lines)."),
     ] = None,
-    format: Printed = Format.table,
-    safe_csv: SafeCSV = False,
+    format: options.Printed = options.Format.table,
+    safe_csv: options.SafeCSV = False,
 ) -> None:
     """Recommend users the items that a model ranks first, without those they have seen."""
     from ..datasets.split import Holdout
@@ -75,7 +66,7 @@ def recommend(
         holdout = Holdout.load(seen)
         train = holdout.train if holdout.fold_in is None else holdout
     else:
-        train = load(seen, loading, Filtering()).matrix()
+        train = load(seen, loading, options.Filtering()).matrix()
     labels = getattr(train, "users", None)
     words = [word for words in users for word in words.split(",")]
     with step("recommend") as note, warnings_in_a_line():

@@ -12,36 +12,14 @@ from ..core.arguments import check_number
 from ..core.files import make_folder
 from ..core.formatting import escaped, plain
 from ..errors import InvalidDataError
+from . import options
+from . import table_options as tables
 from .csv_text import check_safe_csv
 from .echo import echo
 from .judging import FailUnder, MaxFailed, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
-from .options import (
-    METRICS,
-    AllowSeen,
-    Candidates,
-    Format,
-    JudgedOnly,
-    Loading,
-    Metrics,
-    Out,
-    Printed,
-    Progress,
-    Rules,
-    SafeCSV,
-)
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
 from .recording import HistoryFile, PrometheusFile, Recording, folder_for_evaluations
-from .table_options import (
-    ItemGroups,
-    ItemVectors,
-    NoRelevantOption,
-    Propensity,
-    TableColumns,
-    Threshold,
-    TiesOption,
-    WithoutListOption,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,12 +50,12 @@ def score(
     validation: Annotated[
         Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
     ] = None,
-    loading: Loading,
-    candidates: Candidates = None,
-    metric: Metrics = [METRICS],
-    convention: Rules = None,
-    allow_seen: AllowSeen = False,
-    judged_only: JudgedOnly = False,
+    loading: options.Loading,
+    candidates: options.Candidates = None,
+    metric: options.Metrics = [options.METRICS],
+    convention: options.Rules = None,
+    allow_seen: options.AllowSeen = False,
+    judged_only: options.JudgedOnly = False,
     monitor: Annotated[
         str | None,
         typer.Option(
@@ -91,7 +69,7 @@ def score(
             "work; they need to find the checkpoints at the same paths."
         ),
     ] = None,
-    progress: Progress = None,
+    progress: options.Progress = None,
     history: HistoryFile = None,
     prometheus: PrometheusFile = None,
     out: Annotated[
@@ -103,8 +81,8 @@ def score(
     ] = None,
     fail_under: FailUnder = [],
     max_failed: MaxFailed = 0,
-    format: Printed = Format.table,
-    safe_csv: SafeCSV = False,
+    format: options.Printed = options.Format.table,
+    safe_csv: options.SafeCSV = False,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
@@ -175,25 +153,25 @@ def evaluate(
         Path, typer.Argument(help="A table, TREC qrels, or a scipy .npz of gains.")
     ],
     *,
-    columns: TableColumns,
-    metric: Metrics = [METRICS],
-    convention: Rules = None,
-    ties: TiesOption = None,
-    threshold: Threshold = None,
-    no_relevant: NoRelevantOption = None,
-    without_list: WithoutListOption = None,
-    allow_seen: AllowSeen = False,
-    judged_only: JudgedOnly = False,
+    columns: tables.TableColumns,
+    metric: options.Metrics = [options.METRICS],
+    convention: options.Rules = None,
+    ties: tables.TiesOption = None,
+    threshold: tables.Threshold = None,
+    no_relevant: tables.NoRelevantOption = None,
+    without_list: tables.WithoutListOption = None,
+    allow_seen: options.AllowSeen = False,
+    judged_only: options.JudgedOnly = False,
     train: Annotated[
         Path | None,
         typer.Option(
             help="Training data, for metrics that need it: a file as the validation data are."
         ),
     ] = None,
-    item_groups: ItemGroups = None,
-    item_vectors: ItemVectors = None,
-    propensity: Propensity = None,
-    candidates: Candidates = None,
+    item_groups: tables.ItemGroups = None,
+    item_vectors: tables.ItemVectors = None,
+    propensity: tables.Propensity = None,
+    candidates: options.Candidates = None,
     per_user: Annotated[
         bool,
         typer.Option(
@@ -202,10 +180,10 @@ def evaluate(
     ] = False,
     history: HistoryFile = None,
     prometheus: PrometheusFile = None,
-    out: Out = None,
+    out: options.Out = None,
     fail_under: FailUnder = [],
-    format: Printed = Format.table,
-    safe_csv: SafeCSV = False,
+    format: options.Printed = options.Format.table,
+    safe_csv: options.SafeCSV = False,
 ) -> None:
     """Score lists against relevance: two tables, a run against qrels, or two matrices."""
     from ..evaluation.evaluate import evaluate as evaluate_lists
@@ -262,9 +240,9 @@ def evaluate(
         )
     if per_user:
         print_table(ev.per_user.reset_index(), format, safe_csv)
-        if format in (Format.table, Format.markdown):
+        if format in (options.Format.table, options.Format.markdown):
             echo()
-    if not per_user or format in (Format.table, Format.markdown) or out is not None:
+    if not per_user or format in (options.Format.table, options.Format.markdown) or out is not None:
         print_evaluation(command, ev, format, out)  # csv and json hold one table
     name = escaped(lists.stem)
     recording.leave({name: ev}, name, 0, {"file": escaped(lists)})
@@ -286,7 +264,7 @@ def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str
     """Return the metrics given, or those of the default that the convention supports."""
     from ..metrics import parse_metrics
 
-    if metric != [METRICS]:
+    if metric != [options.METRICS]:
         return metric
     metrics = [
         m
@@ -350,7 +328,7 @@ def _sweep(
     holdout: Holdout,
     protocol: Protocol,
     out: Path | None,
-    format: Format,
+    format: options.Format,
     safe_csv: bool,
     recording: Recording,
     **options: Any,
@@ -392,10 +370,10 @@ def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int
     return n_failed
 
 
-def _print_sweep(table: pd.DataFrame, format: Format, safe_csv: bool) -> None:
+def _print_sweep(table: pd.DataFrame, format: options.Format, safe_csv: bool) -> None:
     """Print a sweep; for people, without provenance and parameters that all checkpoints share."""
     shown = table
-    if format in (Format.table, Format.markdown):
+    if format in (options.Format.table, options.Format.markdown):
         columns = list(table.columns)
         scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
         parameters = columns[columns.index("sparse_eval") + 1 :]

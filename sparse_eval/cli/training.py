@@ -10,27 +10,11 @@ import typer
 from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
+from . import options
 from .checks import check_inputs_are_kept, files_of_split
 from .echo import echo
 from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
 from .model_options import Hyperparameters
-from .options import (
-    METRICS,
-    AllowSeen,
-    Filtering,
-    Format,
-    JudgedOnly,
-    Loading,
-    Method,
-    Metrics,
-    Out,
-    Printed,
-    Progress,
-    Rules,
-    Seed,
-    Splitting,
-    TestAt,
-)
 from .printing import print_evaluation, step, warnings_in_a_line
 from .scoring import check_metrics, score_model
 from .splitting import describe, only_known, split_by
@@ -50,11 +34,11 @@ def demo(
     items: Annotated[int, typer.Option(help="Number of synthetic items.")] = 51_277,
     factors: Annotated[int, typer.Option(help="ALS: number of latent factors.")] = 64,
     iterations: Annotated[int, typer.Option(help="ALS: number of iterations.")] = 15,
-    seed: Seed = 0,
-    metric: Metrics = [METRICS],
-    progress: Progress = None,
+    seed: options.Seed = 0,
+    metric: options.Metrics = [options.METRICS],
+    progress: options.Progress = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("sparse_eval_demo"),
-    format: Printed = Format.table,
+    format: options.Printed = options.Format.table,
 ) -> None:
     """Run every step on synthetic clicks: generate, split, train, recommend, score."""
     from .. import datasets
@@ -87,25 +71,25 @@ def run(
         Path | None, typer.Argument(help="The validation part of a ready-made split.")
     ] = None,
     *,
-    loading: Loading,
-    filtering: Filtering,
-    splitting: Splitting,
-    seed: Seed = 0,
+    loading: options.Loading,
+    filtering: options.Filtering,
+    splitting: options.Splitting,
+    seed: options.Seed = 0,
     model: Hyperparameters,
-    metric: Metrics = [METRICS],
-    convention: Rules = None,
-    allow_seen: AllowSeen = False,
-    judged_only: JudgedOnly = False,
-    progress: Progress = None,
-    out: Out = None,
-    format: Printed = Format.table,
+    metric: options.Metrics = [options.METRICS],
+    convention: options.Rules = None,
+    allow_seen: options.AllowSeen = False,
+    judged_only: options.JudgedOnly = False,
+    progress: options.Progress = None,
+    out: options.Out = None,
+    format: options.Printed = options.Format.table,
 ) -> None:
     """Split, train a model, recommend and score."""
     from ..metrics.protocol import Protocol
 
     metric = check_metrics(metric, convention)
     model.settings()  # refuses what does not apply, before data are read
-    if splitting.how is Method.users:
+    if splitting.how is options.Method.users:
         model.check_new_users("--method users")
     if out is not None:
         outputs = [*files_of_split(out / "split"), out / "model.npz"]
@@ -114,7 +98,7 @@ def run(
     if validation is None:
         interactions = load(input, loading, filtering, times_for(splitting))
         holdout = split_by(interactions, splitting, seed)
-    elif splitting._replace(timestamp=None, only_known=False) != Splitting():
+    elif splitting._replace(timestamp=None, only_known=False) != options.Splitting():
         raise InvalidDataError(
             "--method and its options split one file, but two files are a split already"
         )
@@ -140,11 +124,11 @@ def split(
         typer.Option(help="Folder for train.npz, validation.npz, labels.npz and other parts."),
     ],
     *,
-    loading: Loading,
-    filtering: Filtering,
-    splitting: Splitting,
-    test_at: TestAt = None,
-    seed: Seed = 0,
+    loading: options.Loading,
+    filtering: options.Filtering,
+    splitting: options.Splitting,
+    test_at: options.TestAt = None,
+    seed: options.Seed = 0,
 ) -> None:
     """Hold out a part of each user's interactions, what came after a point in time, or users."""
     check_inputs_are_kept([input], files_of_split(out))
@@ -169,8 +153,8 @@ def train(
             rich_help_panel=_EVALUATION,
         ),
     ] = None,
-    loading: Loading,
-    filtering: Filtering,
+    loading: options.Loading,
+    filtering: options.Filtering,
     model: Hyperparameters,
     metric: Annotated[
         list[str],
@@ -204,8 +188,8 @@ def train(
             rich_help_panel=_EVALUATION,
         ),
     ] = False,
-    seed: Seed = 0,
-    progress: Progress = None,
+    seed: options.Seed = 0,
+    progress: options.Progress = None,
 ) -> None:
     """Train a model of implicit and save it."""
     from ..datasets.split import Holdout

@@ -10,6 +10,7 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
+from . import options
 from .echo import echo
 from .loading import (
     holdout_of,
@@ -19,20 +20,6 @@ from .loading import (
     load_parts,
     refuse_filters,
     times_for,
-)
-from .options import (
-    AllowSeen,
-    Candidates,
-    Filtering,
-    Format,
-    JudgedOnly,
-    Loading,
-    Metrics,
-    Printed,
-    Progress,
-    Seed,
-    Splitting,
-    TestAt,
 )
 from .printing import counted, print_json, print_lines, print_table, step, warnings_in_a_line
 from .splitting import only_known, split_by, with_test
@@ -63,10 +50,10 @@ def tune(
         Path | None, typer.Argument(help="The test part of a ready-made split.")
     ] = None,
     *,
-    loading: Loading,
-    filtering: Filtering,
-    splitting: Splitting,
-    test_at: TestAt = None,
+    loading: options.Loading,
+    filtering: options.Filtering,
+    splitting: options.Splitting,
+    test_at: options.TestAt = None,
     factors: Annotated[
         str,
         typer.Option(
@@ -96,13 +83,13 @@ def tune(
             show_default="the first",
         ),
     ] = None,
-    candidates: Candidates = None,
-    allow_seen: AllowSeen = False,
-    judged_only: JudgedOnly = False,
-    seed: Seed = 0,
-    metric: Metrics = ["ndcg@10,recall@10,map@10"],
-    progress: Progress = None,
-    format: Printed = Format.table,
+    candidates: options.Candidates = None,
+    allow_seen: options.AllowSeen = False,
+    judged_only: options.JudgedOnly = False,
+    seed: options.Seed = 0,
+    metric: options.Metrics = ["ndcg@10,recall@10,map@10"],
+    progress: options.Progress = None,
+    format: options.Printed = options.Format.table,
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
     from ..metrics.protocol import Protocol
@@ -146,9 +133,9 @@ def tune(
 def _three_parts(
     input: Path,
     test: Path | None,
-    loading: Loading,
-    filtering: Filtering,
-    splitting: Splitting,
+    loading: options.Loading,
+    filtering: options.Filtering,
+    splitting: options.Splitting,
     test_at: str | None,
     seed: int,
 ) -> Holdout:
@@ -177,27 +164,27 @@ def _three_parts(
     if whole.test is None:
         part = split_by(rest, splitting, seed, "hold out the validation part")
         whole = with_test(part, whole)
-    elif splitting._replace(timestamp=None, only_known=False) != Splitting():
+    elif splitting._replace(timestamp=None, only_known=False) != options.Splitting():
         raise InvalidDataError(
             f"{input} is split in three already; leave --method and its options out"
         )
     return only_known(whole) if splitting.only_known else whole
 
 
-def _print_tuning(tuning: Tuning, format: Format) -> None:
+def _print_tuning(tuning: Tuning, format: options.Format) -> None:
     """Print the trials and, apart from them, the test."""
     trials, test = tuning.trials, tuning.test
-    if format in (Format.json, Format.jsonl):
+    if format in (options.Format.json, options.Format.jsonl):
         rows = records(trials)
         result = {"best": tuning.best, "test": None if test is None else test.to_dict()}
-        if format is Format.jsonl:
+        if format is options.Format.jsonl:
             print_lines([*rows, result])
         else:
             print_json({"trials": rows, **result})
-    elif format is Format.csv:
+    elif format is options.Format.csv:
         print_table(trials, format)
         if test is not None:
             echo()
             print_table(tuning.scores(), format)
     else:
-        echo(str(tuning) if format is Format.table else tuning.to_markdown())
+        echo(str(tuning) if format is options.Format.table else tuning.to_markdown())

@@ -32,7 +32,23 @@ class FrameLike(Protocol):
 
 
 @dataclass(frozen=True)
-class RankingsScan:
+class _Scan:
+    """A table with a row for each item of a user, and its columns with the ids."""
+
+    table: PathLike | FrameLike | ArrowStream
+    user: str = "user"
+    item: str = "item"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, str | Path) and engine_of(self.table) is None:
+            raise InvalidDataError(
+                f"a {type(self.table).__name__} cannot be scanned; expected the path of a table in "
+                "Parquet or CSV, or a frame of pandas, polars, Arrow, DuckDB, Dask or Spark"
+            )
+
+
+@dataclass(frozen=True)
+class RankingsScan(_Scan):
     """A table with a row for each recommended item; made by `Rankings.scan`.
 
     Attributes
@@ -47,14 +63,8 @@ class RankingsScan:
         "score".
     """
 
-    table: PathLike | FrameLike | ArrowStream
-    user: str = "user"
-    item: str = "item"
     rank: str | None = None
     score: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_table(self.table)
 
     def columns(self, names: Sequence[str]) -> tuple[list[str], bool]:
         """Return the columns to read of those that the table has, and whether they hold ranks.
@@ -88,7 +98,7 @@ class RankingsScan:
 
 
 @dataclass(frozen=True)
-class RelevanceScan:
+class RelevanceScan(_Scan):
     """A table with a row for each relevant item; made by `Relevance.scan`.
 
     Attributes
@@ -103,13 +113,7 @@ class RelevanceScan:
         every row counts 1.
     """
 
-    table: PathLike | FrameLike | ArrowStream
-    user: str = "user"
-    item: str = "item"
     gain: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_table(self.table)
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns to read of those that the table has.
@@ -150,14 +154,6 @@ def engine_of(table: object) -> Engine | None:
         if library in get_args(Engine):
             return cast("Engine", library)
     return "arrow" if exports_rows(table) else None
-
-
-def _check_table(table: object) -> None:
-    if not isinstance(table, str | Path) and engine_of(table) is None:
-        raise InvalidDataError(
-            f"a {type(table).__name__} cannot be scanned; expected the path of a table in Parquet "
-            "or CSV, or a frame of pandas, polars, Arrow, DuckDB, Dask or Spark"
-        )
 
 
 def _check_columns(columns: list[str], names: Sequence[str], where: str) -> None:
