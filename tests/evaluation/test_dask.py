@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from merge_cases import same_bits, same_numbers, same_random
 from raising import raises
-from scipy.sparse import csr_matrix, save_npz
+from scipy.sparse import csr_matrix
 from tables_cases import damage_pages, saved_csr
 from ways_cases import make_case
 from ways_cases import same as same_by_every_way
@@ -99,26 +99,6 @@ def test_models_have_the_bits_of_one_process(workers: Any, data: Any, tmp_path: 
     found = se.evaluate_model(*files, METRICS, client=workers, keep="totals")
     same_numbers(found, whole)
     same_random(found, whole)
-
-
-@pytest.mark.parametrize("kind", ["npz", "lambda"])
-@pytest.mark.filterwarnings("ignore:.*(are no candidates|no held-out item is in its user's train)")
-def test_item_matrices_and_functions_have_the_bits_of_one_process(
-    workers: Any, data: Any, tmp_path: Path, kind: str
-) -> None:
-    _, train, held = data
-    rng = np.random.default_rng(0)
-    save_npz(tmp_path / "weights.npz", csr_matrix(rng.random((200, 200)).round(1)))
-    table = rng.normal(size=train.shape)
-    model: Any = {"npz": tmp_path / "weights.npz", "lambda": lambda users: table[users]}[kind]
-    options = {"candidates": csr_matrix(rng.random(train.shape) < 0.5), "baselines": True}
-    for metrics in (["ndcg@10", "coverage@5"], ["auc", "ndcg@10"]):
-        whole = se.evaluate_model(model, train, held, metrics, **options)
-        shared = se.evaluate_model(model, train, held, metrics, client=workers, **options)
-        same(shared, whole)
-        assert shared.candidates == whole.candidates
-        for name, baseline in whole.baselines.items():
-            same_bits(shared.baselines[name], baseline)
 
 
 def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> None:

@@ -411,9 +411,7 @@ Relevance = Sequence[Gains]
 Train = Sequence[AbstractSet[int]]
 Group = Hashable | Mapping[Hashable, float]  # of an item: its one label, or weights of several
 
-PER_USER_LIST_METRICS = ("popularity", "novelty", "diversity", "serendipity", "calibration")
 ONE_NUMBER_LIST_METRICS = ("coverage", "user_coverage", "gini", "entropy", "personalization")
-LIST_METRICS_NEED_CUTOFF = {"serendipity", "personalization"}
 
 
 def coverage(

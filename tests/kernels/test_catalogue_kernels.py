@@ -15,7 +15,6 @@ from scipy.stats import chisquare
 
 from sparse_eval.kernels.catalogue import (
     count_bits,
-    count_unexpected,
     count_unseen_candidates,
     draw_lists,
     draw_ranks,
@@ -233,40 +232,3 @@ def test_count_unseen_candidates(case: tuple[Rows, list[dict[int, float]], Rows,
     for found, items, gains, row in zip(out, seen, relevant, lists, strict=True):
         wanted = {item for item, gain in gains.items() if gain > 0} | set(row)
         assert found == n_items - len(set(items) - wanted)
-
-
-@given(
-    evaluations(),
-    st.lists(st.integers(1, 12), min_size=1, max_size=3, unique=True).map(sorted),
-    st.booleans(),
-    st.randoms(use_true_random=False),
-)
-def test_count_unexpected(
-    case: tuple[Rows, list[dict[int, float]], Rows, int],
-    cutoffs: list[int],
-    gapped: bool,
-    random: Any,
-) -> None:
-    seen, relevant, lists, n_items = case
-    order = random.sample(range(n_items), n_items)
-    popularity_ranks = np.empty(n_items, np.int32)
-    popularity_ranks[order] = np.arange(n_items)
-    places = [
-        sorted(random.sample(range(1, 15), len(row))) if gapped else range(1, len(row) + 1)
-        for row in lists
-    ]
-    positions = np.array([p for row in places for p in row] if gapped else [], np.int32)
-    out = np.full((len(cutoffs), len(seen)), np.nan)
-    count_unexpected(
-        *(popularity_ranks, *to_csr(seen), *to_csr(lists), positions, gapped),
-        *(*relevance(relevant), np.array(cutoffs), out),
-    )
-    for user, items in enumerate(seen):
-        for cut, k in enumerate(cutoffs):
-            popular = [item for item in order if item not in items][:k]
-            hits = [
-                item
-                for item, place in zip(lists[user], places[user], strict=True)
-                if place <= k and relevant[user].get(item, 0) > 0 and item not in popular
-            ]
-            assert out[cut, user] == len(hits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -96,27 +95,6 @@ def test_values_are_those_of_plain_python(users: list[User]) -> None:
             )
             expected = oracle.value(name, options, k, user.ranked, user.gains, context)
             assert value == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
-
-
-@DOUBTS
-@settings(max_examples=25)
-@given(some_users())
-def test_expectations_are_means_over_all_orders_of_the_candidates(users: list[User]) -> None:
-    user = users[0]
-    user.items = sorted(user.pool)
-    user.ranked = {item: rank for rank, item in enumerate(user.items, 1)}
-    lists, gains, beside = inputs([user])
-    ev = se.evaluate(lists, gains, [row[0] for row in EXACT], **beside)
-    context = oracle.Context(
-        n_items=N_ITEMS, seen=user.seen, largest_gain=max(user.gains.values()), among=user.among
-    )
-    for spelling, name, options, k in EXACT:
-        if name == "fcp" or (name == "auc" and math.isnan(ev[spelling])):
-            continue
-        expected = oracle.expected_at_random(name, options, k, user.pool, user.gains, context)
-        found = ev.random(spelling)
-        assert found.error == 0
-        assert found.mean == pytest.approx(expected, rel=1e-12, abs=1e-14, nan_ok=True), spelling
 
 
 def problem(n_users: int = 300, n_items: int = 40) -> tuple[Any, csr_matrix, dict[str, Any]]:

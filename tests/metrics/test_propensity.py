@@ -116,47 +116,6 @@ def test_weighted_auc_equals_its_definition(case: ListCase, p: list[float]) -> N
             assert (np.nan_to_num(ev.values(name)) <= 1 + 1e-12).all()
 
 
-@settings(max_examples=25)
-@given(
-    st.integers(2, 5),
-    st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=5, max_size=5),
-    st.lists(st.sampled_from([0.1, 0.25, 0.5, 1.0]), min_size=5, max_size=5),
-    st.integers(1, 4),
-)
-def test_expectations_are_means_over_all_orders(
-    n: int, gains: list[float], p: list[float], k: int
-) -> None:
-    gains, p = [1.0, *gains[1:n]], p[:n]
-    relevant = dict(enumerate(gains))
-    given_p = "propensity=given"
-    averages = ("", "average=macro")
-    names = [spell(name, given_p, average, k=k) for name in FAMILY for average in averages]
-    names += [
-        spell(name, f"gain={gain}" if gain else "", f"weights={kind}", k=k)
-        for name, gain, kind in WEIGHTED
-    ]
-    names += [f"auc(weights={kind})@{k}" for kind in KINDS]
-    lists = se.Rankings.from_topk([list(range(n))])
-    ev = se.evaluate(lists, csr_matrix([gains]), names, items=se.ItemData(propensity=p))
-    orders = [
-        ({item: rank for rank, item in enumerate(order, 1)}, relevant)
-        for order in permutations(range(n))
-    ]
-    expected = []
-    for name in FAMILY:
-        ratios = [plain.fraction(name, user, k, p) for user in orders]
-        expected += [math.fsum(a for a, _ in ratios) / math.fsum(b for _, b in ratios)] * 2
-    values = [
-        [plain.weighted(name, gain, kind, user, k, p) for user in orders]
-        for name, gain, kind in WEIGHTED
-    ]
-    values += [[plain.auc(kind, user, set(range(n)), n, k, p) for user in orders] for kind in KINDS]
-    expected += [math.fsum(each) / len(each) for each in values]
-    summary = ev.summary()
-    np.testing.assert_allclose(summary["random"], expected, rtol=1e-12)
-    assert (summary["random_se"] == 0).all()
-
-
 INPUTS = ("train", "propensity")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -94,30 +92,6 @@ def test_users_of_one_factor_that_is_zero_are_folded_in(holdout, als):
         se.fold_in(model, holdout), holdout.seen, holdout.validation, "ndcg@10"
     )
     assert se.evaluate_model(model, holdout, "ndcg@10").mean() == folded.mean()
-
-
-def test_every_way_has_the_same_bits(holdout, als, tmp_path):
-    before = als.user_factors.copy(), als.item_factors.copy(), dict(vars(als))
-    whole = se.evaluate_model(als, holdout, METRICS)
-    assert whole.n_users == np.count_nonzero(np.diff(holdout.validation.indptr))
-    assert whole.n_cold == 0
-    path = se.save_model(als, tmp_path / "als.npz")
-    with ThreadPoolExecutor(2) as pool:
-        others = [
-            se.evaluate_model(als, holdout, METRICS, memory=200_000_000),
-            se.evaluate_model(als, holdout, METRICS, client=pool, keep="totals"),
-            se.evaluate_model(se.Recommender(als), holdout, METRICS),
-            se.evaluate_model(path, holdout, METRICS),
-            se.evaluate_model(se.fold_in(als, holdout), holdout.seen, holdout.validation, METRICS),
-        ]
-    for ev in others:
-        assert ev.mean() == whole.mean()
-    table = se.sweep([path], holdout, METRICS)
-    assert {name: table[name][0] for name in whole.names} == whole.mean()
-    assert np.array_equal(als.user_factors, before[0])
-    assert np.array_equal(als.item_factors, before[1])
-    assert vars(als).keys() == before[2].keys()
-    assert als._YtY is before[2]["_YtY"]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

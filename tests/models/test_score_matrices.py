@@ -75,34 +75,6 @@ def values_of(form: str, scores: Any) -> Any:
     }.get(form, scores)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_scores_are_ranked_as_a_function_that_returns_them(
-    form: str, holdout: Any, tmp_path: Path
-) -> None:
-    scores = scores_of(holdout)
-    model, values = FORMS[form](scores, tmp_path), values_of(form, scores)
-
-    def function(users: Any) -> Any:
-        return values[users]
-
-    train, validation = plain(holdout)
-    metrics = METRICS[:2]
-    for options in ({}, {"memory": 10**9}, {"metrics": ["auc", "mrr"]}):
-        one, other = (
-            se.evaluate_model(some, train, validation, **{"metrics": metrics} | options)
-            for some in (model, function)
-        )
-        assert one.columns.tobytes() == other.columns.tobytes(), options
-    if form in ("npy", "npz"):
-        table = se.sweep([model], train, validation, metrics=METRICS)
-        expected = se.evaluate_model(function, train, validation, METRICS)
-        assert table[expected.names].iloc[0].tolist() == list(expected.mean().values())
-    assert se.recommend(model, train, k=4).equals(se.recommend(function, train, k=4))
-    lists = [se.top_k(one, seen=train, k=4) for one in (model, function)]
-    assert lists[0].ids.tobytes() == lists[1].ids.tobytes()
-    assert lists[0].scores.tobytes() == lists[1].scores.tobytes()
-
-
 def test_scores_are_matched_by_id(holdout: Any, tmp_path: Path) -> None:
     scores, rng = scores_of(holdout), np.random.default_rng(3)
     rows, columns = (rng.permutation(n) for n in scores.shape)

@@ -97,27 +97,6 @@ def test_scores_are_sorted(
     assert again.columns.tobytes() == ev.columns.tobytes()
 
 
-def test_blocks_of_users_change_nothing(
-    holdout: Any, weights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "CELLS_OF_CALL", 16 * N_ITEMS)
-    calls: list[list[int]] = []
-    table = Table(sparse.csr_matrix(holdout.train) @ weights)
-
-    def score(users: Any) -> Any:
-        calls.append(users.tolist())
-        return table(users)
-
-    whole = se.evaluate_model(score, holdout, METRICS)
-    of_whole = sorted(calls)
-    for n_rows in (16, 48, 1000):
-        calls.clear()
-        monkeypatch.setattr("sparse_eval.models.source.users_within", lambda *a, n=n_rows, **b: n)
-        ev = se.evaluate_model(score, holdout, METRICS, memory=10**9)
-        assert ev.columns.tobytes() == whole.columns.tobytes()
-        assert sorted(calls) == of_whole  # a function is asked for the same users at once
-
-
 def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
     scores = sparse.csr_matrix(holdout.train) @ weights
     np.save(tmp_path / "scores.npy", scores)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import jackknife
@@ -18,7 +17,6 @@ from evaluations import (
     PROBLEM_ITEMS,
     TEXT,
     problem,
-    saved,
     shuffled,
     some,
     without_lists,
@@ -89,31 +87,6 @@ def test_intervals_are_those_of_a_plain_jackknife(name: str, labels: list[Any] |
     assert row["interval"] == "jackknife"
     assert row["ci_low"] == pytest.approx(ev[name] - half, rel=1e-9)
     assert row["ci_high"] == pytest.approx(ev[name] + half, rel=1e-9)
-
-
-@pytest.mark.parametrize(("labels", "keep"), [(None, "totals"), (TEXT, "values")])
-def test_replicates_have_the_same_bits_by_every_way(
-    labels: list[Any] | None, keep: Any, tmp_path: Path
-) -> None:
-    ev = evaluate(labels=labels)
-    order = np.arange(N_USERS) if labels is None else np.argsort(np.array(labels, object))
-    thirds = [evaluate(part, labels or range(N_USERS)) for part in np.array_split(order, 3)]
-    whole, a, b, c = (without_lists(one, per_user=keep == "values") for one in (ev, *thirds))
-    ways = {
-        "one part": whole,
-        "not kept": evaluate(labels=labels, keep=keep),
-        "within a budget": evaluate(labels=labels, memory=1 << 24, keep=keep),
-        "merged as a tree": b.merge(c.merge(a, a)),
-        "merged and saved": saved(c.merge(a, b), tmp_path / "b"),
-        "saved and merged": saved(a, tmp_path / "c").merge(saved(c, tmp_path / "d"), b),
-    }
-    columns = ["mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped"]
-    for way, found in ways.items():
-        for name in ONE_NUMBER:
-            np.testing.assert_array_equal(found.replicates(name), ev.replicates(name), way)
-        pd.testing.assert_frame_equal(
-            found.summary()[columns], ev.summary()[columns], check_exact=True
-        )
 
 
 def test_comparisons_are_paired_whatever_the_order_of_the_users() -> None:

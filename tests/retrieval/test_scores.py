@@ -22,7 +22,7 @@ from sparse_eval.retrieval.scores import (
     check_weights,
     users_per_call,
 )
-from sparse_eval.retrieval.top_k import find_lists, find_ranks
+from sparse_eval.retrieval.top_k import find_lists
 
 KINDS = ["dense", "single", "sparse", "sparse single", "function", "single function"]
 
@@ -120,34 +120,6 @@ def test_lists_are_those_of_sorting_everything(case: Case, n: int | None, size: 
         rest = order[length:]
         assert left_out[user] == (-rest[0][0] if rest else -np.inf)
     assert (report.cold_users, report.cold_items) == (None, None)
-
-
-@given(cases(), threads, cells, st.booleans())
-def test_ranks_are_those_of_sorting_everything(
-    case: Case, n: int | None, size: int, full: bool
-) -> None:
-    k = None if full else case.k
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "CELLS_OF_THREAD", size)
-        patch.setattr(module, "CELLS_OF_CALL", size)
-        ranker = case.ranker(num_threads=n, progress=False)
-        ranks, n_seen, n_tied, _ = find_ranks(ranker, case.held_out, k, "report")
-    tied, overlap = 0, 0
-    for user, order in enumerate(case.orders()):
-        row = slice(case.held_out.indptr[user], case.held_out.indptr[user + 1])
-        relevant = set(case.held_out.indices[row][case.held_out.data[row] > 0].tolist())
-        seen = case.train.indices[case.train.indptr[user] : case.train.indptr[user + 1]]
-        overlap += len(relevant & set(seen.tolist()))
-        expected = [(item, r) for r, (_, item) in enumerate(order, 1) if item in relevant]
-        expected = [(item, rank) for item, rank in expected if full or rank <= case.k]
-        row = slice(ranks.indptr[user], ranks.indptr[user + 1])
-        found = list(zip(ranks.items[row].tolist(), ranks.positions[row].tolist(), strict=True))
-        assert found == expected
-        most = len(order) if full else min(case.k, len(order))
-        assert ranks.lengths[user] == (most if relevant else 0)
-        scores = [score for score, _ in order]
-        tied += sum(scores.count(order[rank - 1][0]) > 1 for _, rank in expected)
-    assert (n_seen, n_tied) == (overlap, tied)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -40,48 +40,6 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def test_each_is_what_score_saves_of_one(folder: Path, data: Any, tmp_path: Path) -> None:
-    table = se.sweep(folder, *data, out=tmp_path / "evs", save=True)
-    assert same_table(table, se.sweep(folder, *data))
-    evs = load_all(tmp_path / "evs")
-    assert set(evs) == {"als-2", "als-4", "als-10"}
-    alone = se.evaluate_model(folder / "als-4.npz", *data, baselines=True, keep="lists")
-    one = se.Evaluation.load(alone.save(tmp_path / "one"))
-    assert evs["als-4"].summary().equals(one.summary())
-    assert evs["als-4"].per_user.equals(one.per_user)
-    assert list(evs["als-4"].baselines) == ["popularity"]
-    apart = {"about": None, "digest": None}
-    assert evs["als-4"].record.content | apart == one.record.content | apart
-    about = evs["als-4"].about
-    row = table[table["factors"] == 4].iloc[0]
-    assert about["checkpoint"]["file"] == str(folder / "als-4.npz")
-    assert about["checkpoint"]["sha256"] == row["sha256"]
-    assert (about["checkpoint"]["factors"], about["checkpoint"]["use_cg"]) == (4, True)
-    assert about["sweep"]["validation"] == row["validation"]
-    assert se.compare(evs, "ndcg@10").n_users == evs["als-4"].n_users
-
-
-def test_a_rerun_computes_only_what_is_missing(
-    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
-) -> None:
-    evs = tmp_path / "evs"
-    se.sweep(folder, *data, out=evs)
-    scored.clear()
-    se.sweep(folder / "als-4.npz", *data, out=evs, save=True)
-    assert scored == [4]  # there was its row, but not its evaluation
-    se.sweep(folder, *data, out=evs, save=True)
-    assert scored == [4, 2, 10]
-    before = contents(evs)
-    se.sweep(folder, *data, out=evs, save=True)
-    assert scored == [4, 2, 10]
-    assert contents(evs) == before
-    (evs / "als-2" / "per_user.csv").write_text("user\n")
-    (evs / "als-10" / "summary.json").unlink()
-    se.sweep(folder, *data, out=evs, save=True)
-    assert scored == [4, 2, 10, 2, 10]
-    assert contents(evs) == before
-
-
 def test_evaluations_follow_the_content_of_a_file(
     folder: Path, data: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
