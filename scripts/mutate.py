@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Check that the tests notice faults: run the mutations of tests/mutations.toml.
+"""Check that the tests detect faults: run the mutations of tests/mutations.toml.
 
 Each mutation replaces a piece of text of the package, in a copy of the repository, and runs the
-tests that should fail. Its result is `caught` if one fails, `survived` if all pass, `timeout` if
-they take too long, `error` if they cannot be run, and `gone` if the text is no longer in the
-package. Tests marked slow or long are left out, and mutated kernels run as Python. What survives is
-tried with the stored numbers of tests/net, too, unless it is a kernel.
-Exits with 1 if a mutation that was caught according to the file is not caught any more.
+tests that should fail. Its result is `caught` if a test fails, `survived` if all pass, `timeout` if
+they take too long, `error` if they cannot run, and `gone` if the text is no longer in the package.
+Tests marked slow or long are left out, and mutated kernels run as Python. A mutation that survives
+also runs against the stored numbers of tests/net, unless it is in a kernel.
+Exits with 1 if a mutation with the stored result `caught` is no longer caught.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FAST = "not slow and not long"
 
 
 class Mutation(NamedTuple):
-    """A piece of text of a file, its replacement, and the tests that should notice."""
+    """A piece of text of a file, its replacement, and the tests that should detect it."""
 
     name: str
     file: str

@@ -1,4 +1,4 @@
-"""What version 0.1 called otherwise: errors that show the new name."""
+"""Errors for names and arguments of version 0.1 that show the new ones."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-#: What is given instead of names of the package.
+#: The new calls for removed names of the package.
 NAMES = {
     "full_ranks": "se.ranks(model, held_out)",
     "held_out_ranks": "se.ranks(model, held_out, k)",
 }
 
-#: What is given instead of arguments.
+#: The new spellings of removed arguments.
 ARGUMENTS = {
     "corrected": "candidates=negatives.corrected('unbiased')",
     "item_groups": "items=se.ItemData(groups=…)",
@@ -34,14 +34,14 @@ ARGUMENTS = {
 
 
 def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Make a function raise a `TypeError` that shows what is given instead of an old argument.
+    """Make a function raise a `TypeError` for a removed argument that shows the new one.
 
     Parameters
     ----------
     *names : str
-        Arguments that `ARGUMENTS` has.
+        Removed arguments in `ARGUMENTS`.
     **instead : str
-        Other arguments, and what is given instead of them.
+        Other removed arguments, with their new spellings.
     """
     table = {name: ARGUMENTS[name] for name in names} | instead
 

@@ -1,4 +1,4 @@
-"""`ItemData`: what is known of items beside who interacted with them."""
+"""`ItemData`: groups, vectors and propensities of items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class ItemData:
-    """What is known of items beside who interacted with them: for metrics that need it.
+    """Groups, vectors and propensities of items, for metrics that need them.
 
     Parameters
     ----------
@@ -20,9 +20,9 @@ class ItemData:
     vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
     propensity : sequence, mapping or Series by item, optional
-        The chance that an item was observed where it is relevant, above 0 and at most 1: for
-        metrics that weight hits by it, such as ``recall(weights=snips)@10``. It is the only one
-        that may be given, by item, beside tables that are read in blocks.
+        The chance that a relevant item was observed, above 0 and at most 1. Metrics such as
+        ``recall(weights=snips)@10`` weight hits by it. Tables that are read in blocks take only
+        propensities, by item id, and no groups or vectors.
 
     Notes
     -----
@@ -46,12 +46,12 @@ class ItemData:
 
 
 def item_inputs(items: ItemData | None) -> dict[str, Any]:
-    """Return what is given of items, by the names that metrics have for it.
+    """Return the given data of items, by the names that metrics use.
 
     Raises
     ------
     InvalidDataError
-        If `items` is something else, such as the ids of items.
+        If `items` is not an `ItemData`, such as the ids of items.
     """
     if items is None:
         return {}

@@ -1,4 +1,4 @@
-"""`Protocol`: the metrics of an evaluation, and the rules by which they count users and items."""
+"""`Protocol`: the metrics of an evaluation, with their rules for counting users and items."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from .grammar import Metric, parse_metrics
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: One metric or several, by name or parsed, alone or with their rules.
+#: One metric or several, by name or parsed, with or without their rules.
 MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric] | Protocol"
 
-#: What becomes of users without relevant items.
+#: The rule for users without relevant items.
 NoRelevant: TypeAlias = Literal["exclude", "zero", "judged"]
 
-#: What becomes of users with relevant items and no list.
+#: The rule for users with relevant items and no list.
 WithoutList: TypeAlias = Literal["exclude", "zero"]
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """The metrics of an evaluation, and the rules by which they count users and items.
+    """The metrics of an evaluation, with their rules for counting users and items.
 
-    Every function that takes `metrics` takes a `Protocol` instead.
+    Every function that takes `metrics` also takes a `Protocol`.
 
     Parameters
     ----------
     metrics : str, Metric or iterable of them
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
     convention : str, optional
-        Count as another library does: "trec_eval", "implicit", "ranx", … It changes the defaults
-        of options, the discount, the ideal list, and which users count what: ``sparse-eval
-        metrics --convention NAME`` lists it. Given options, `no_relevant` and `without_list` are
-        kept.
+        Count as another library does: "trec_eval", "implicit", "ranx", … A convention changes the
+        defaults of options, the discount, the ideal list, and the rules for users: ``sparse-eval
+        metrics --convention NAME`` lists its changes. Explicit options, `no_relevant` and
+        `without_list` take precedence.
     no_relevant : {"exclude", "zero", "judged"}, optional
-        A user without relevant items is left out of every mean (NaN for that user), or counts 0,
-        or counts 0 only if the validation data hold zeros for it. The default is that of the
-        convention, "exclude" without any.
+        With "exclude", a user without relevant items is left out of every mean (NaN for that user).
+        With "zero", the user counts 0. With "judged", the user counts 0 only if the validation data
+        hold zeros for this user. By default, the rule of the convention, or "exclude".
     without_list : {"zero", "exclude"}, optional
-        A user with relevant items and no list counts 0, or is left out. The default is that of the
-        convention, "zero" without any. With ``convention="trec_eval"``, which leaves such users
-        out, "zero" is what trec_eval's ``-c`` does.
+        A user with relevant items and no list counts 0, or is left out. By default, the rule of the
+        convention, or "zero". ``convention="trec_eval"`` leaves such users out; with it, "zero" is
+        trec_eval's ``-c``.
     filter_seen : bool
-        Whether what users have seen is left out of the lists of a model and is no candidate. With
-        False it may be recommended again, as where people listen or buy repeatedly: every item of
-        the catalogue is a candidate. What is held out has to hold such items too, see
-        ``repeats="keep"`` of `split.temporal`; ``recall(items=repeat)`` and
-        ``recall(items=explore)`` tell both kinds apart.
+        Whether seen items are left out of the lists of a model and of the candidates. With False,
+        every item of the catalogue is a candidate and may be recommended again, for instance if
+        people listen or buy repeatedly. The held-out data must then have such items too, see
+        ``repeats="keep"`` of `split.temporal`. ``recall(items=repeat)`` and
+        ``recall(items=explore)`` measure repeated and new items separately.
     judged_only : bool
-        Whether items that nobody has judged are taken out of the lists first, and the others move
-        up (condensed lists, [1]_; trec_eval's ``-J``). What the validation data store is judged,
-        explicit zeros included, as MIND's impressions are. The candidates of a user are then the
-        judged items: random lists, auc, … are of them, and tables say ``ndcg@10 (judged)``. What is
-        judged and not in the list is missed, so give lists as long as there are, or they look worse
+        Whether unjudged items are first removed from the lists, and the other items move up
+        (condensed lists, [1]_; trec_eval's ``-J``). Items stored in the validation data count as
+        judged, explicit zeros included, such as MIND's impressions. The candidates of a user are
+        then the judged items, also for random lists, auc, …, and tables show ``ndcg@10 (judged)``.
+        Judged items outside the list count as missed, so give complete lists: cut lists look worse
         than random ones. A user whose list has no judged item still has a list, see `without_list`.
 
     Raises
@@ -66,7 +66,7 @@ class Protocol:
         If a metric, option or convention is unknown, or the convention does not have a metric in
         this form.
     InvalidDataError
-        If another parameter is something else.
+        If another parameter has an invalid value.
 
     References
     ----------
@@ -105,12 +105,12 @@ class Protocol:
 
     @classmethod
     def of(cls, metrics: MetricsLike, convention: str | None = None) -> Protocol:
-        """Return the protocol that is given, or one of metrics alone.
+        """Return the given protocol, or a new protocol of the given metrics.
 
         Raises
         ------
         InvalidMetricError
-            If a convention is given beside a protocol.
+            If a convention is given together with a protocol.
         """
         if not isinstance(metrics, Protocol):
             return cls(metrics, convention=convention)

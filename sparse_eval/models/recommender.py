@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 class Recommender:
     """A model of implicit whose own ``recommend`` makes the lists.
 
-    A model with factors is otherwise ranked exactly, the lower id first among equal scores. Its own
-    lists differ by the rounding of its scores and by the order of equal ones (implicit puts the
-    higher id first). Metrics of such lists need a cut-off, and candidates cannot be given.
+    Without a `Recommender`, a model with factors is ranked exactly, with the lower id first among
+    equal scores. The model's own lists differ in the rounding of scores and in the order of equal
+    scores (implicit puts the higher id first). Metrics of such lists need a cut-off, and candidates
+    cannot be given.
 
     Parameters
     ----------
     model : fitted model of implicit, or path of a checkpoint
-        It may have been moved ``to_cpu``.
+        A GPU model is converted with ``to_cpu``.
 
     See Also
     --------
@@ -50,15 +51,15 @@ class Recommender:
 
     @property
     def n_items(self) -> int:
-        """The number of its items."""
+        """The number of items of the fitted model."""
         return len(self.model.item_factors)
 
     @property
     def user_ids(self) -> Labels | None:
-        """What its users are called, if it knows."""
+        """The ids of the users, or None if the model has none."""
         return getattr(self.model, USER_IDS, None)
 
     @property
     def item_ids(self) -> Labels | None:
-        """What its items are called, if it knows."""
+        """The ids of the items, or None if the model has none."""
         return getattr(self.model, ITEM_IDS, None)

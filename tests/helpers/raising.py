@@ -1,8 +1,8 @@
-"""`raises` and `warns`: the class and attributes of an error, and its message in a table.
+"""`raises` and `warns`: check the class and attributes of an error, and its message by a table.
 
-Tests assert the class and attributes of errors. The wording of all errors and warnings is in
-``tests/messages.txt``, by test: a message that is not there fails its test. ``pytest
---write-messages`` writes the messages of the tests that it runs to the table.
+Tests assert the class and attributes of errors. ``tests/messages.txt`` lists the messages of all
+errors and warnings, by test. A message that is not in this table fails its test. ``pytest
+--write-messages`` writes the messages of the selected tests to the table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADER = """\
 # fails if its message is not here. Rewrite the table with: pytest --write-messages [TESTS]
 """
 
-#: What differs between two runs or machines, and what the table has instead.
+#: Text that differs between runs or machines, and its placeholder in the table.
 _PLACEHOLDERS = [
     (r"[^\s'\"(]*/pytest-of-[^/\s]+/pytest-\w+(/popen-gw\d+)?/[^/\s'\",:;)]+", "<tmp>"),
     (rf"{re.escape(tempfile.gettempdir())}/(tmp\w+|[\w-]*\w{{8}}\b)", "<tmp>"),
