@@ -1,6 +1,7 @@
-"""Checks for metrics, models and sources of data, of this package or of another one.
+"""Check metrics, models and data sources, of this package or of a plug-in.
 
-Each check tries what should change no number, and raises an `AssertionError` that shows what did.
+Each check makes changes that should leave every number the same. It raises an `AssertionError` that
+shows the first change with a different number.
 """
 
 from __future__ import annotations
@@ -60,22 +61,22 @@ def check_metric(
 ) -> None:
     """Check a metric on random lists and relevant items.
 
-    Some users have no list or no relevant item, lists are short or have gaps, zeros are stored,
-    and items are never listed. These must change no bit of a user's value and of the mean: the
-    order of users, the column numbers of items, items behind the cut-off, padding, other metrics,
-    threads, memory limits, blocks of users, and the form of the inputs. Values must be in the range
-    that is registered.
+    The random problems have users without a list or a relevant item, short lists, lists with gaps,
+    stored zeros, and items that are never listed. The value of each user and the mean must not
+    depend on the order of users, the column numbers of items, items behind the cut-off, padding,
+    other metrics, threads, memory limits, blocks of users, or the form of the inputs. They are
+    compared to the last bit. Values must be in the registered range.
 
     Parameters
     ----------
     metric : str, Metric, iterable of them, or Protocol
-        A spelling such as ``"ndcg@10"``, or the name of a registered metric, which stands for all
-        values of its options, by default at several cut-offs. A `Protocol` also has rules.
+        A spelling such as ``"ndcg@10"``, or the name of a registered metric. A name stands for all
+        values of its options, the defaults at several cut-offs. A `Protocol` also has rules.
     expected : callable, optional
-        ``expected(items, gains)``, a plain definition of one metric: the items of a user in the
-        order of the list, which may be longer than the cut-off, and the stored gains of that user
-        by item, explicit zeros included. Its float is compared to a relative difference of 1e-12
-        for each user with a relevant item.
+        ``expected(items, gains)``, a plain definition of one metric. `items` are the items of a
+        user in the order of the list, which may be longer than the cut-off. `gains` maps items to
+        the stored gains of that user, explicit zeros included. The returned float must agree
+        within a relative difference of 1e-12 for each user with a relevant item.
     n_problems : int
         The number of random problems.
     seed : int
@@ -86,7 +87,7 @@ def check_metric(
     AssertionError
         If a value is wrong. The message names the metric, the change and the first user.
     InvalidMetricError
-        If there is no such metric, or `expected` is given with several.
+        If there is no such metric, or `expected` is given with several metrics.
 
     See Also
     --------
@@ -95,12 +96,12 @@ def check_metric(
 
     Notes
     -----
-    Among items that equally many users have in train, the lower column may come first, so these
-    keep their order when columns are numbered differently. Metrics that take train or data of items
-    may then differ by a relative 1e-12, because sums are in the order of columns. Metrics over
-    lists and those that use "candidates" may depend on the number of items, so unused columns are
-    not added for them. Lists have gaps only if no metric of the call is over lists or uses
-    "judged".
+    Some metrics put the lower column first among items that equally many users have in train.
+    These items therefore keep their order when columns are numbered differently. Metrics that take
+    train or data of items may then differ by a relative 1e-12, because sums are in the order of
+    columns. Metrics over lists and metrics that use "candidates" may depend on the number of items,
+    so the check adds no unused columns for them. Lists have gaps only if no metric of the call is
+    over lists or uses "judged".
 
     Examples
     --------
@@ -147,7 +148,7 @@ class _Problem(NamedTuple):
     def drawn(
         cls, rng: np.random.Generator, protocol: Protocol, n_users: int, *, plain: bool
     ) -> _Problem:
-        """Draw a problem that the metrics accept; a plain one has no gaps in lists."""
+        """Draw a problem that the metrics accept; a plain problem has no gaps in lists."""
         n_items = int(rng.integers(4, 16))
         shape = n_users, n_items
         kinds = [metric.definition for metric in protocol.metrics]
@@ -202,7 +203,7 @@ class _Problem(NamedTuple):
         return {"predictions": self.positions, "validation": self.gains, "train": self.train}
 
     def taken(self, users: Any, items: Any) -> _Problem:
-        """Return the problem with other numbers of users and items."""
+        """Return the problem with different row and column numbers."""
         of_train = np.r_[users, len(users) : self.train.shape[0]]
         sides = [side[users][:, items] for side in (self.positions, self.gains)]
         sides.append(self.train[of_train][:, items])
@@ -255,7 +256,7 @@ def _variants(
     yield "users are in another order", problem.taken(order, all_items).evaluated(), order
     columns, popularity = rng.permutation(n_items), np.diff(problem.train.tocsc().indptr)
     counts = set(popularity.tolist())
-    for count in counts:  # of equally popular items the lower one is first
+    for count in counts:  # equally popular items keep their order
         tied = np.isin(columns, np.flatnonzero(popularity == count))
         columns[tied] = np.sort(columns[tied])
     yield _COLUMNS, problem.taken(everyone, columns).evaluated(), None
@@ -312,7 +313,7 @@ def _request(protocol: Protocol) -> Request:
 
 
 def _spellings(entry: Definition) -> list[str]:
-    """Return all values of the options of a metric, or some numbers, at each cut-off."""
+    """Return the spellings of a metric: all values of its options, or some numbers."""
     values = []
     for option in entry.options:
         if isinstance(option, Choice):
@@ -375,7 +376,7 @@ def _is_same(one: float, other: float, close: float) -> bool:
 
 
 def _values(ev: Evaluation, name: str) -> dict[Hashable, float]:
-    """Return the values of users, empty for a metric of all users together."""
+    """Return the values by user, or an empty dict for a metric of all users together."""
     if not ev.is_per_user(name):
         return {}
     return dict(zip(_users(ev), ev.values(name).tolist(), strict=True))
@@ -387,7 +388,7 @@ def _users(ev: Evaluation) -> list[Hashable]:
 
 
 def _check_same(found: Evaluation, expected: Evaluation, change: str, rows: Any = None) -> None:
-    """Compare the metrics of an evaluation with those of another one, to the last bit."""
+    """Compare the metrics of two evaluations to the last bit."""
     for name in found.names:
         before: dict[Hashable, float] = {}
         here = before
@@ -414,39 +415,39 @@ def check_model(
     metrics: MetricsLike = ("ndcg@{5,10}", "map@10", "recall@10"),
     k: int = 10,
 ) -> None:
-    """Check the lists of a model, and that all ways to its metrics agree.
+    """Check the lists of a model, and that all methods of computing its metrics agree.
 
-    No list has an item twice, or one that its user has in train. Lists do not depend on the order
-    of users, on groups of them, or on threads. `recommend`, `top_k`, `ranks` and `evaluate_model`
-    (in memory, within a memory limit, with an executor, with and without lists) agree to the last
-    bit with `evaluate` of the lists. Inputs are not modified. A train matrix with another number of
-    items raises an error.
+    No list has an item twice, or an item that its user has in train. Lists do not depend on the
+    order of users, on groups of users, or on threads. `recommend`, `top_k`, `ranks` and
+    `evaluate_model` (in memory, within a memory limit, with an executor, with and without lists)
+    agree to the last bit with `evaluate` of the lists. Inputs are not modified. A train matrix with
+    a different number of items raises an error.
 
     Parameters
     ----------
     model, train, validation
-        As in `evaluate_model`; a `Holdout` stands for the last two.
+        As in `evaluate_model`. A `Holdout` replaces the last two.
     metrics : str, Metric, iterable of them, or Protocol
-        Each with a cut-off, since lists are evaluated too.
+        Each with a cut-off, because lists are evaluated too.
     k : int
         The length of the lists to compare.
 
     Raises
     ------
     AssertionError
-        If two ways differ. The message names the model, the change and the first user.
+        If two methods differ. The message names the model, the change and the first user.
     SparseEvalError
         As from `evaluate_model`.
 
     See Also
     --------
-    check_metric, check_source : Check a metric, or a form of the data.
+    check_metric, check_source : Check a metric, or a data source.
 
     Notes
     -----
-    Neighbour models of implicit and a model in a `Recommender` make their own lists, and their
-    scores may differ in the last bits between groups of users. `top_k`, `ranks`, `memory` and
-    `client` do not take them and are left out.
+    Neighbour models of implicit and a model in a `Recommender` make their own lists. Their scores
+    may differ in the last bits between groups of users. `top_k`, `ranks`, `memory` and `client` do
+    not take such models, so the check leaves them out.
 
     Examples
     --------
@@ -475,7 +476,7 @@ def check_model(
 
 
 class _ModelCheck:
-    """What a model recommends to the users of some data, and its evaluation."""
+    """The lists of a model for the users of some data, and its evaluation."""
 
     def __init__(self, model: Any, parts: tuple[Any, ...], protocol: Protocol, k: int) -> None:
         self.model, self.parts, self.protocol = model, parts, protocol
@@ -490,7 +491,7 @@ class _ModelCheck:
         self.recs = recommend(model, whole, self.length, filter_seen=protocol.filter_seen)
 
     def fail(self, what: str, rows: pd.DataFrame) -> None:
-        """Raise if there is a row: it shows a fault."""
+        """Raise an `AssertionError` if there are rows, which show a fault."""
         if len(rows):
             user, item = rows["user"].tolist()[0], rows["item"].tolist()[0]
             raise AssertionError(f"{self.name}: {what}, first for user {user!r} and item {item!r}")
@@ -544,7 +545,7 @@ class _ModelCheck:
         self.fail(fault, expected[np.broadcast_to(~np.asarray(same), len(expected))])
 
     def ways(self) -> None:
-        """Check all ways to the metrics."""
+        """Check all methods of computing the metrics."""
         data = (*self.parts, self.protocol)
         whole = evaluate_model(self.model, *data)
         _check_range(whole, self.name)
@@ -620,15 +621,15 @@ def check_source(
     """Check that lists and relevant items in another form give the same evaluation.
 
     All numbers of `Evaluation.summary`, the users with their values, and the ids of users and items
-    must be the same to the last bit as for the plain form, with and without values of users.
+    must equal the plain form's to the last bit, with and without values of users.
 
     Parameters
     ----------
     predictions, validation : as in `evaluate`, or callable
-        The form to check. A function without arguments is called for each evaluation, for forms
-        that can be read only once, such as an Arrow stream.
+        The form to check. For a form that can be read only once, such as an Arrow stream, give a
+        function without arguments: it is called for each evaluation.
     like : tuple
-        Predictions and validation in a form that is known to work, with the same ids.
+        Predictions and validation in a plain form that works, with the same ids.
     metrics : str, Metric, iterable of them, or Protocol
         The metrics to compare.
     train : as in `evaluate`, optional

@@ -49,9 +49,8 @@ def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Call
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
             old = [name for name in table if name in kwargs]
-            is_pair = len(args) > 1 and getattr(args[1], "ndim", False)
-            if is_pair and "item_factors" in table:  # by position
-                old.append("item_factors")
+            if "item_factors" in table and len(args) > 1 and hasattr(args[1], "ndim"):
+                old.append("item_factors")  # by position
             if old:
                 called = function.__qualname__.removesuffix(".__init__")
                 raise TypeError(f"{called}() has no argument {old[0]!r}; give {table[old[0]]}")

@@ -361,7 +361,7 @@ def test_workers_without_sparse_eval(tmp_path: Path) -> None:
     assert "have no sparse_eval, and the driver" in done.stdout
 
 
-def test_workers_without_arrow(session: SparkSession) -> None:
+def test_workers_without_arrow(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(batches: Iterator[Any]) -> Iterator[Any]:
         raise ModuleNotFoundError("No module named 'pyarrow'")
 
@@ -370,10 +370,13 @@ def test_workers_without_arrow(session: SparkSession) -> None:
 
     from pyspark.errors import PySparkException
 
+    runner, task = spark.SparkRunner(session), (None, 1)
+    monkeypatch.setattr(spark, "_in_worker", lambda shared: lacking)
     with pytest.raises(MissingExtraError, match="Spark have no pyarrow; install"):
-        spark._collect(session.range(3).mapInArrow(lacking, "id long"))
+        list(runner.run(print, None, [task]))
+    monkeypatch.setattr(spark, "_in_worker", lambda shared: broken)
     with pytest.raises(PySparkException, match="theirs"):
-        spark._collect(session.range(3).mapInArrow(broken, "id long"))
+        list(runner.run(print, None, [task]))
 
 
 def test_blocks_of_complete_users(monkeypatch: pytest.MonkeyPatch) -> None:
