@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import reporting
 import typer
 from commands import Command
+from matplotlib.figure import Figure
+from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.cli import app
@@ -22,11 +23,11 @@ from sparse_eval.cli import app
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 BASES = {
-    "demo": "--users 40 --items 30 --factors 2 --iterations 1 -m ndcg@5",
+    "demo": "--users 40 --items 30 -m ndcg@5",
     "run": "d/a/clicks.csv -m ndcg@5 --out o",
     "split": "d/a/clicks.csv --out o",
     "train": "d/a/clicks.csv --out o.npz",
-    "tune": "d/a/clicks.csv --factors 2 --iterations 1 -m ndcg@5 --out o",
+    "tune": "d/a/clicks.csv -m ndcg@5 --out o",
     "score": "d/clicks.npz --train d/a/clicks.csv --validation d/b/clicks.csv -m ndcg@5",
     "evaluate": "d/recs.csv d/truth.csv -m ndcg@2",
     "recommend": "d/clicks.npz d/a/clicks.csv -k 2",
@@ -34,6 +35,11 @@ BASES = {
     "report": "d/results -m ndcg@5",
     "metrics": "",
 }
+
+CHART = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+#: What trains: a small model, where an option has none of its own.
+SMALL = dict.fromkeys(("demo", "run", "train", "tune"), "--factors 2 --iterations 1")
 
 #: What is given with an option, after what both calls have: other options, or another file.
 VALUES = {
@@ -97,7 +103,7 @@ VALUES = {
     "--out": "other",
     "train --out": "other.npz",
     "recommend --out": "other.jsonl",
-    "--patience": "--validation d/b/clicks.csv / 1",
+    "--patience": "--validation d/b/clicks.csv --iterations 9 / 1",
     "tune --patience": "--iterations 9 / 1",
     "--prometheus": "p.prom",
     "--propensity": "-m recall(weights=ips)@2 / d/propensity.csv",
@@ -147,7 +153,8 @@ OTHER_BASES = {
 #: Files with other users or items than the rest, that need models of their own.
 LEARNT = {"behaviors": "behaviors.tsv", "counted": "counted.txt"}
 
-COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+GROUP = typer.main.get_command(app)
+COMMANDS: dict[str, Any] = vars(GROUP)["commands"]
 OPTIONS = [
     f"{name} {option}"
     for name, command in COMMANDS.items()
@@ -216,7 +223,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     items.assign(group=[0, 1, 0]).to_csv(folder / "groups.csv", index=False)
     items.assign(a=[1, 0, 1], b=[0, 1, 1]).to_csv(folder / "vectors.csv", index=False)
     items.assign(chance=[0.5, 0.2, 1]).to_csv(folder / "propensity.csv", index=False)
-    for name, ev in reporting.three().items():
+    gains = np.random.default_rng(0).random((240, 9)) < 0.3
+    for name, seed in (("good", 1), ("fair", 3), ("poor", 2)):
+        scores = np.random.default_rng(seed).random(gains.shape) + gains / seed
+        lists = se.Rankings.from_scores(scores, k=5)
+        ev = se.evaluate(lists, csr_matrix(gains * 1.0), "ndcg@5,mrr@10")
         ev.save(folder / "results" / name)
         for night in (1, 2):
             se.History(folder / "h.jsonl").append(ev, "good", time=f"2026-11-0{night}T03:00Z")
@@ -264,6 +275,8 @@ def outcome(
             folder.mkdir()
             (folder / "d").symlink_to(data)
             monkeypatch.chdir(folder)
+            monkeypatch.setattr(typer.main, "get_command", lambda _: GROUP)  # made once
+            monkeypatch.setattr(Figure, "savefig", lambda _, file, **_options: file.write(CHART))
             status, printed, said = command(*words)
             known[words] = status, printed, re.sub(r"\d+\.\d s", "", said), left_in(folder)
         return known[words]
@@ -282,7 +295,8 @@ def test_option(outcome: Callable[..., Outcome], given: str) -> None:
         base = base.replace("clicks.csv", file)
         if (stem := Path(file).stem) in LEARNT:
             base = base.replace("clicks.npz", f"{stem}.npz")
-    line = (name, *shlex.split(base), *words)
+    small = "" if "--model" in words else SMALL.get(name, "")
+    line = (name, *shlex.split(base), *small.split(), *words)
     status, printed, said, left = outcome(*line, option, *shlex.split(value))
     assert status in (0, 3), said  # 3: not good enough
     if option not in SAME and given not in SAME:

@@ -12,6 +12,7 @@ from itertools import combinations
 
 Train = Sequence[AbstractSet[int]]
 Vector = Sequence[float]
+Likeness = Callable[[int, int], float]  # of two items
 
 
 def mean(values: Collection[float]) -> float:
@@ -45,17 +46,14 @@ def relative_novelty(items: Sequence[int], train: Train, *, skip: bool = False) 
 
 def surprisal(items: Sequence[int], train: Train, k: int) -> float:
     """RePlay's Surprisal: 1 for an item without users; the sum / k even if the list is shorter."""
-    return relative_surprises(items, train) / k if items else math.nan
-
-
-def relative_surprises(items: Sequence[int], train: Train) -> float:
     known = [item for item in items if users_of(item, train)]
-    if not known:
-        return float(len(items))
+    n_unknown = len(items) - len(known)
+    if not items or not known:
+        return n_unknown / k if items else math.nan
     largest = math.log2(n_active(train))
     if not largest:
         return math.nan
-    return len(items) - len(known) + math.fsum(surprise(i, train) for i in known) / largest
+    return (n_unknown + math.fsum(surprise(i, train) for i in known) / largest) / k
 
 
 def unseen(items: Sequence[int], history: AbstractSet[int]) -> float:
@@ -98,16 +96,13 @@ def cosine_of_users(i: int, j: int, train: Train) -> float:
     return len(mine & yours) / below if below else 0.0
 
 
-def jaccard_diversity(items: Sequence[int], train: Train) -> float:
-    def likeness(i: int, j: int) -> float:
-        mine, yours = users_of(i, train), users_of(j, train)
-        return len(mine & yours) / len(mine | yours) if mine | yours else 0.0
+def jaccard_of_users(i: int, j: int, train: Train) -> float:
+    mine, yours = users_of(i, train), users_of(j, train)
+    return len(mine & yours) / len(mine | yours) if mine | yours else 0.0
 
+
+def diversity(items: Sequence[int], likeness: Likeness) -> float:
     return 1 - mean([likeness(i, j) for i, j in combinations(items, 2)])
-
-
-def group_diversity(items: Sequence[int], groups: Sequence[Vector]) -> float:
-    return 1 - mean([cosine(groups[i], groups[j]) for i, j in combinations(items, 2)])
 
 
 def categorical_diversity(
@@ -121,25 +116,46 @@ def serendipity(
     items: Sequence[int],
     relevant: AbstractSet[int],
     history: AbstractSet[int],
-    train: Train,
-    vectors: Sequence[Vector] | None = None,
+    likeness: Likeness,
 ) -> float:
     """Zhang et al. 2012, as `recommenders` computes it with relevance; NaN without history."""
     if not history:
         return math.nan
     if not items:
         return 0.0
-    total = 0.0
-    for item in items:
-        if item in relevant:
-            likeness = [
-                cosine_of_users(item, other, train)
-                if vectors is None
-                else cosine(vectors[item], vectors[other])
-                for other in history
-            ]
-            total += 1 - mean(likeness)
-    return total / len(items)
+    hits = [item for item in items if item in relevant]
+    return sum(1 - mean([likeness(item, i) for i in history]) for item in hits) / len(items)
+
+
+def unexpected_hits(
+    items: Sequence[int],
+    relevant: AbstractSet[int],
+    history: AbstractSet[int],
+    train: Train,
+    n_items: int,
+    k: int,
+) -> float:
+    """Ge et al. 2010: hits that are not in the list of the most popular items."""
+    others = [item for item in range(n_items) if item not in history]
+    expected = sorted(others, key=lambda item: (-len(users_of(item, train)), item))[:k]
+    return sum(1 for item in items if item in relevant and item not in expected) / k
+
+
+def calibration(
+    items: Sequence[int],
+    history: AbstractSet[int],
+    groups: Sequence[Mapping[Hashable, float]],
+) -> float:
+    """Steck 2018, in bits, with his smoothing of 0.01; NaN without a list or without history."""
+
+    def share(label: Hashable, of: Collection[int]) -> float:
+        return mean([groups[i].get(label, 0.0) / math.fsum(groups[i].values()) for i in of])
+
+    if not items or not history:
+        return math.nan
+    labels = {label for i in history for label, weight in groups[i].items() if weight}
+    shares = [(share(label, history), share(label, items)) for label in labels]
+    return math.fsum(p * math.log2(p / (0.99 * q + 0.01 * p)) for p, q in shares)
 
 
 def rank_serendipity(

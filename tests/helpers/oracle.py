@@ -6,7 +6,7 @@ Shares no code with the package: what both get wrong in the same way would go un
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, permutations, product
@@ -63,9 +63,6 @@ MICRO: list[tuple[str, dict[str, str]]] = [
     for name, options in METRICS
     if name in ("precision", "recall", "percentile_rank")
 ]
-
-#: Ratios of sums over users, whatever their options.
-RATIOS = ("gauc",)
 
 NEEDS_CUTOFF = {"precision", "f1"}
 NO_CUTOFF = {"mean_rank", "percentile_rank"}
@@ -404,12 +401,11 @@ def _expected_rank(item: int, ranked: Ranked, relevant: Gains, context: Context)
 #
 # All take: every user's list (items, best first, possibly empty), gains and training items, the
 # size of the catalogue and the cut-off (None: whole lists). Users without a relevant item are
-# left out. "Per user" is one value for each user, NaN where left out or undefined.
+# left out.
 
 Lists = Sequence[Sequence[int]]
 Relevance = Sequence[Gains]
 Train = Sequence[AbstractSet[int]]
-Group = Hashable | Mapping[Hashable, float]  # of an item: its one label, or weights of several
 
 ONE_NUMBER_LIST_METRICS = ("coverage", "user_coverage", "gini", "entropy", "personalization")
 
@@ -453,127 +449,12 @@ def personalization(
     return 1 - math.fsum(overlaps) / len(overlaps) if overlaps else math.nan
 
 
-def popularity(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
-) -> list[float]:
-    def of(items: Sequence[int], user: int) -> float:
-        return mean_of_defined(float(len(_users_of(item, train))) for item in items)
-
-    return _per_user(of, lists, relevance, k)
-
-
-def novelty(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int | None
-) -> list[float]:
-    """NaN for all when nobody has a training item."""
-    n_users = sum(1 for items in train if items)
-
-    def of(items: Sequence[int], user: int) -> float:
-        if n_users == 0:
-            return math.nan
-        shares = [max(1, len(_users_of(item, train))) / n_users for item in items]
-        return mean_of_defined(-math.log2(share) for share in shares)
-
-    return _per_user(of, lists, relevance, k)
-
-
-def diversity(
-    lists: Lists,
-    relevance: Relevance,
-    train: Train,
-    n_items: int,
-    k: int | None,
-    vectors: Sequence[Sequence[float]] | None = None,
-) -> list[float]:
-    """With `vectors` their cosine, otherwise that of the items' training users.
-
-    An item without any user, or with a vector of zeros, is like no other: its cosines are 0.
-    """
-
-    def cosine(i: int, j: int) -> float:
-        if vectors is None:
-            mine, yours = _users_of(i, train), _users_of(j, train)
-            above, below = len(mine & yours), math.sqrt(len(mine) * len(yours))
-        else:
-            above = math.fsum(a * b for a, b in zip(vectors[i], vectors[j], strict=True))
-            below = math.hypot(*vectors[i]) * math.hypot(*vectors[j])
-        return above / below if below else 0.0
-
-    def of(items: Sequence[int], user: int) -> float:
-        return 1 - mean_of_defined(cosine(i, j) for i, j in combinations(items, 2))
-
-    return _per_user(of, lists, relevance, k)
-
-
-def serendipity(
-    lists: Lists, relevance: Relevance, train: Train, n_items: int, k: int
-) -> list[float]:
-    """As Ge et al. 2010 (form=ge)."""
-    by_popularity = sorted(range(n_items), key=lambda item: (-len(_users_of(item, train)), item))
-
-    def of(items: Sequence[int], user: int) -> float:
-        expected = [item for item in by_popularity if item not in train[user]][:k]
-        relevant = _relevant(relevance[user])
-        return sum(1 for item in items if item in relevant and item not in expected) / k
-
-    return _per_user(of, lists, relevance, k)
-
-
-def calibration(
-    lists: Lists,
-    relevance: Relevance,
-    train: Train,
-    n_items: int,
-    k: int | None,
-    groups: Sequence[Group],
-) -> list[float]:
-    """Steck 2018, in bits, with his smoothing of 0.01; NaN without a list or without history."""
-
-    def mix(items: Iterable[int]) -> dict[Hashable, float]:
-        items = list(items)
-        shares: dict[Hashable, float] = {}
-        for item in items:
-            group = groups[item]
-            weights = group if isinstance(group, Mapping) else {group: 1.0}
-            whole = math.fsum(weights.values())
-            assert whole > 0, "undefined: an item without a group"
-            for label, weight in weights.items():
-                shares[label] = shares.get(label, 0.0) + weight / whole / len(items)
-        return shares
-
-    def of(items: Sequence[int], user: int) -> float:
-        if not items or not train[user]:
-            return math.nan
-        history, shown = mix(train[user]), mix(items)
-        return math.fsum(
-            p * math.log2(p / (0.99 * shown.get(label, 0.0) + 0.01 * p))
-            for label, p in history.items()
-            if p > 0
-        )
-
-    return _per_user(of, lists, relevance, k)
-
-
 def _evaluated(lists: Lists, relevance: Relevance, k: int | None) -> list[Sequence[int]]:
     """The lists, cut, of the users that have a relevant item."""
     return [items[:k] for items, gains in zip(lists, relevance, strict=True) if _relevant(gains)]
-
-
-def _per_user(
-    of: Callable[[Sequence[int], int], float], lists: Lists, relevance: Relevance, k: int | None
-) -> list[float]:
-    """`of(cut list, user)` for each user that has a relevant item, NaN for the others."""
-    return [
-        of(items[:k], user) if _relevant(gains) else math.nan
-        for user, (items, gains) in enumerate(zip(lists, relevance, strict=True))
-    ]
 
 
 def _counts(lists: Lists, relevance: Relevance, n_items: int, k: int | None) -> list[int]:
     """How often each item of the catalogue is recommended."""
     evaluated = _evaluated(lists, relevance, k)
     return [sum(1 for items in evaluated if item in items) for item in range(n_items)]
-
-
-def _users_of(item: int, train: Train) -> set[int]:
-    return {user for user, items in enumerate(train) if item in items}

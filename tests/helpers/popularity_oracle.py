@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from statistics import fmean, pstdev
 
@@ -65,35 +65,25 @@ def aclt(lists: Lists, relevance: Relevance, tail: set[int], k: int | None) -> l
     ]
 
 
-def reo(
-    lists: Lists, relevance: Relevance, train: Train, group: Sequence[Hashable], k: int | None
-) -> float:
-    """Zhu et al. 2020, equation 3."""
-    return _variation(lists, relevance, train, group, k, lambda item, relevant: item in relevant)
-
-
-def rsp(
-    lists: Lists, relevance: Relevance, train: Train, group: Sequence[Hashable], k: int | None
-) -> float:
-    """Zhu et al. 2020, equation 2."""
-    return _variation(lists, relevance, train, group, k, lambda item, relevant: True)
-
-
-def _variation(
+def variation(
     lists: Lists,
     relevance: Relevance,
     train: Train,
     group: Sequence[Hashable],
     k: int | None,
-    counts: Callable[[int, set[int]], bool],
+    *,
+    of_relevant: bool,
 ) -> float:
-    """Of the chances of items in each group; items that are listed though seen can be listed."""
+    """Zhu et al. 2020, equation 3 of relevant items and 2 of all: of the chances in each group.
+
+    Items that are listed though seen can be listed.
+    """
     chances = []
     for name in set(group):
         above = below = 0
         for row, relevant, seen in _evaluated(lists, relevance, train, k):
             for item in range(len(group)):
-                if group[item] == name and counts(item, relevant):
+                if group[item] == name and (item in relevant or not of_relevant):
                     above += item in row
                     below += item in row or item not in seen
         if not below:

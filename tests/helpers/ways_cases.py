@@ -58,7 +58,7 @@ class Case(NamedTuple):
         return any(sorted(row.values()) != list(range(1, len(row) + 1)) for row in self.ranked)
 
     def accepted(self, convention: str) -> Case:
-        """Return the case with gains that a convention accepts, as `rules.accepted`."""
+        """Return the case with gains that a convention accepts."""
         if not CONVENTIONS[convention].refuses_zeros:
             return self
         return self._replace(

@@ -24,10 +24,16 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
     items, history = lists[user][:k], train[user]
     relevant = {item for item, gain in gains[user].items() if gain > 0}
     groups = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
-    vectors = VECTORS.tolist()
+    likenesses = {
+        "cosine": lambda i, j: plain.cosine_of_users(i, j, train),
+        "jaccard": lambda i, j: plain.jaccard_of_users(i, j, train),
+        "groups": lambda i, j: plain.cosine(WEIGHTS[i], WEIGHTS[j]),
+        "vectors": lambda i, j: plain.cosine(VECTORS[i], VECTORS[j]),
+    }
     if not relevant:
         return math.nan
     return {
+        "popularity": lambda: plain.mean([len(plain.users_of(i, train)) for i in items]),
         "novelty": lambda: plain.novelty(items, train),
         "novelty(unknown=skip)": lambda: plain.novelty(items, train, skip=True),
         "novelty(form=relative)": lambda: plain.relative_novelty(items, train),
@@ -39,22 +45,30 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
         "novelty(form=unseen)": lambda: plain.unseen(items, history),
         "epc": lambda: plain.epc(items, relevant, train),
         "efd": lambda: plain.efd(items, relevant, train),
-        "diversity(similarity=jaccard)": lambda: plain.jaccard_diversity(items, train),
-        "diversity(similarity=groups)": lambda: plain.group_diversity(items, WEIGHTS.tolist()),
+        "diversity": lambda: plain.diversity(items, likenesses["cosine"]),
+        **{
+            f"diversity(similarity={form})": lambda f=likenesses[form]: plain.diversity(items, f)
+            for form in ("jaccard", "groups", "vectors")
+        },
         "categorical_diversity": lambda: plain.categorical_diversity(items, groups, k),
-        "serendipity(form=cosine)": lambda: plain.serendipity(items, relevant, history, train),
-        "serendipity(form=vectors)": lambda: plain.serendipity(
-            items, relevant, history, train, vectors
-        ),
+        "calibration": lambda: plain.calibration(items, history, groups),
+        "serendipity": lambda: plain.unexpected_hits(items, relevant, history, train, N_ITEMS, k),
+        **{
+            f"serendipity(form={form})": lambda f=likenesses[form]: plain.serendipity(
+                items, relevant, history, f
+            )
+            for form in ("cosine", "vectors")
+        },
     }[name]()
 
 
 NAMES = [
-    "novelty", "novelty(unknown=skip)", "novelty(form=relative)",
+    "popularity", "novelty", "novelty(unknown=skip)", "novelty(form=relative)", "calibration",
     "novelty(form=relative,unknown=skip)", "novelty(form=unseen)", "epc", "efd",
     "novelty(denominator=k)", "novelty(denominator=k,form=relative)",
-    "diversity(similarity=jaccard)", "diversity(similarity=groups)", "categorical_diversity",
-    "serendipity(form=cosine)", "serendipity(form=vectors)",
+    "diversity", "diversity(similarity=jaccard)", "diversity(similarity=groups)",
+    "diversity(similarity=vectors)", "categorical_diversity",
+    "serendipity", "serendipity(form=cosine)", "serendipity(form=vectors)",
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def test_numbers_of_groups_equal_their_definition(case: Case) -> None:
         if name.startswith("pop"):
             tail = tail_of(option, case.train)
             groups = [item in tail for item in range(N_ITEMS)]
-        expected = getattr(plain, name.removeprefix("pop_"))(*case, groups, k)
+        expected = plain.variation(*case, groups, k, of_relevant=name.endswith("reo"))
         found = ev[spell(name, option, k)]
         assert found == pytest.approx(expected, rel=1e-12, nan_ok=True), (name, option, k)
         if name.startswith("pop") and not math.isnan(found):

@@ -31,12 +31,13 @@ def value(name: str, items: list[int], case: Case, user: int) -> float:
     weights = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
     values: dict[str, Callable[[], float]] = {
         "serendipity(form=rank)": lambda: plain.rank_serendipity(items, relevant, train, N_ITEMS),
-        "serendipity(form=cosine)": lambda: plain.serendipity(items, relevant, history, train),
+        "serendipity(form=cosine)": lambda: plain.serendipity(
+            items, relevant, history, lambda i, j: plain.cosine_of_users(i, j, train)
+        ),
         "serendipity(form=vectors)": lambda: plain.serendipity(
-            items, relevant, history, train, VECTORS.tolist()
+            items, relevant, history, lambda i, j: plain.cosine(VECTORS[i], VECTORS[j])
         ),
         "categorical_diversity": lambda: plain.categorical_diversity(items, weights, K),
-        "novelty(unknown=skip)": lambda: plain.novelty(items, train, skip=True),
     }
     return values[name]()
 
