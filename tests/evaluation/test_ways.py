@@ -23,7 +23,7 @@ from ways import (
 from ways_cases import Case, check_against_plain, make_case, same
 
 import sparse_eval as se
-from sparse_eval.metrics.conventions import CONVENTIONS
+from sparse_eval.metrics import CONVENTIONS
 
 #: The lists of a few users may have gaps at rank 1.
 pytestmark = pytest.mark.filterwarnings("ignore:no list has a rank 1")

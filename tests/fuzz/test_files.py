@@ -13,8 +13,8 @@ from scipy import sparse
 from tries import Tries
 
 import sparse_eval as se
+from sparse_eval import sweep
 from sparse_eval.datasets import load
-from sparse_eval.models.sweep import sweep
 
 pytestmark = [
     pytest.mark.slow,

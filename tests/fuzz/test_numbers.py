@@ -8,7 +8,7 @@ from ways import WAYS, small_blocks
 from ways_cases import check_against_plain, make_case, same
 
 import sparse_eval as se
-from sparse_eval.metrics.conventions import CONVENTIONS
+from sparse_eval.metrics import CONVENTIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 

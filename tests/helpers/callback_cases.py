@@ -9,7 +9,7 @@ from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.cpu.lmf import LogisticMatrixFactorization
 
-from sparse_eval.models.callback import EvaluationCallback
+from sparse_eval import EvaluationCallback
 
 N_USERS, N_ITEMS, ITERATIONS = 120, 40, 12
 METRICS = ["ndcg@10", "recall@5"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.sparse import csr_matrix
 
-from sparse_eval.metrics.conventions import CONVENTIONS
+from sparse_eval.metrics import CONVENTIONS
 
 
 def accepted(stored: csr_matrix, convention: str | None) -> csr_matrix:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 import sparse_eval as se
-from sparse_eval.results.tuning import Tuning
+from sparse_eval import Tuning
 
 METRICS = ["ndcg@10", "recall@5"]
 PARAMETERS = ["factors", "alpha", "regularization", "iterations"]

@@ -15,8 +15,8 @@ from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
+from sparse_eval import Candidates
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.inputs.candidates import Candidates
 
 NCF = Path(__file__).parents[3] / "shared" / "published" / "ncf_ml1m"
 

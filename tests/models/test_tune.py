@@ -20,13 +20,13 @@ from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_par
 
 import sparse_eval as se
 import sparse_eval.models.tune as tuning
+from sparse_eval import Tuning
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
     OutputError,
 )
 from sparse_eval.models.checkpoints import read_checkpoint
-from sparse_eval.results.tuning import Tuning
 
 #: A search by TPE, of which the last trials learn from those before.
 RANGES: dict[str, Any] = {"factors": "2:9", "alpha": "1:100", "iterations": 2, "n_trials": 13}

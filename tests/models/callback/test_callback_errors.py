@@ -21,12 +21,12 @@ from own_process import own_process
 from raising import raises
 
 import sparse_eval as se
+from sparse_eval import EvaluationCallback
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidMetricError,
     UnsupportedModelError,
 )
-from sparse_eval.models.callback import EvaluationCallback
 
 
 def test_log_gets_each_evaluation(family: str, holdout: Any, curves: dict[str, Any]) -> None:

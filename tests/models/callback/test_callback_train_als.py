@@ -18,10 +18,10 @@ from callback_cases import (
 from raising import raises
 
 import sparse_eval as se
+from sparse_eval import EvaluationCallback
 from sparse_eval.errors import (
     InvalidDataError,
 )
-from sparse_eval.models.callback import EvaluationCallback
 from sparse_eval.models.checkpoints import read_checkpoint
 
 
