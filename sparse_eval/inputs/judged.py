@@ -90,12 +90,5 @@ def judged_candidates(relevance: Relevance) -> Candidates:
     return Candidates(relevance.shape, relevance.indptr, relevance.items, JUDGED)
 
 
-def candidates_among(
-    relevance: Relevance, candidates: Candidates | None, *, judged_only: bool
-) -> Candidates | None:
-    """Return what each user can be recommended: the judged items, or what was given."""
-    return judged_candidates(relevance) if judged_only else candidates
-
-
 def _are_judged(rankings: Rankings, relevance: Relevance) -> Booleans:
     return mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)

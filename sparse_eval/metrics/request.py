@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import InvalidMetricError
 from .conventions import Convention, convention_named
 from .corrected import check_corrected, correct
@@ -16,7 +18,9 @@ from .protocol import NoRelevant, Protocol, WithoutList
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..core.types import Integers
     from ..inputs.candidates import Estimator
+    from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
     from .grammar import Metric
 
@@ -166,6 +170,13 @@ class Request:
     def ranks_stored_zeros(self) -> bool:
         """Whether the ranks of items stored with a zero matter as those of relevant ones do."""
         return self.convention.stored_zeros or self.uses_judged
+
+    def listed_users(self, relevance: Relevance) -> Integers:
+        """Return the rows of the users whose lists matter: who count, or whose lists do."""
+        if self.no_relevant == "zero" or self.convention.lists_of_all:
+            return np.arange(relevance.shape[0])
+        judged = np.diff(relevance.indptr) if self.no_relevant == "judged" else 0
+        return np.flatnonzero(relevance.n_relevant + judged)
 
     @cached_property
     def of_whole_rankings(self) -> tuple[Metric, ...]:

@@ -16,11 +16,10 @@ from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
 from ..evaluation.sources import Block
 from ..inputs.alignment import align
 from ..inputs.item_data import item_inputs
-from ..inputs.judged import candidates_among
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
-from ..inputs.training import excluded_items, order_by_popularity
+from ..inputs.training import order_by_popularity
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
@@ -37,7 +36,7 @@ from .inputs import (
 )
 from .matching import match_sides
 from .popularity import popularity_rankings
-from .ranking import choose_way, list_length, rank, with_stored_zeros
+from .ranking import choose_way, list_length, rank
 from .references import open_model
 from .source import ModelSource, PopularitySource
 
@@ -347,7 +346,6 @@ def _evaluate_in_memory(
         inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance
     k = list_length(request, way, catalogue(model)[1])
-    stored_zeros = request.ranks_stored_zeros
     some = take_users(model, sides.user_rows)
 
     def rank_by_model(progress: bool | None) -> Ranked:
@@ -357,11 +355,9 @@ def _evaluate_in_memory(
             relevance,
             k,
             way,
+            request,
             n_known=sides.n_known,
             candidates=sides.candidates,
-            stored_zeros=stored_zeros,
-            judged_only=request.judged_only,
-            seen=request.seen,
             num_threads=num_threads,
             progress=progress,
         )
@@ -371,12 +367,9 @@ def _evaluate_in_memory(
 
     def rank_by_popularity(progress: bool | None) -> Ranked:
         rows = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
-        hits = with_stored_zeros(relevance) if stored_zeros else relevance
         length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
         order = order_by_popularity(rows)
-        excluded = excluded_items(rows, request.seen)
-        among = candidates_among(relevance, sides.candidates, judged_only=request.judged_only)
-        popular = popularity_rankings(order, excluded, hits, length, among)
+        popular = popularity_rankings(request, order, rows, relevance, length, sides.candidates)
         return slice_rows(popular, 0, relevance.shape[0]), None
 
     def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:

@@ -6,27 +6,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.candidates import JUDGED
+from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
-from .ranking import eligible_of, with_unjudged_lists
+from ..inputs.training import excluded_items
+from .ranking import eligible_of, hits_of, with_unjudged_lists
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Items
+    from ..core.types import CSRMatrix, Integers, Items
     from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
+    from ..metrics.request import Request
 
 
 def popularity_rankings(
+    request: Request,
     order: Items,
     train: CSRMatrix,
     relevance: Relevance,
     k: int | None,
     candidates: Candidates | None = None,
 ) -> Rankings:
-    """Rank the unseen candidates of every user who has a relevant item, by popularity.
+    """Rank the unseen candidates of every user whose list matters, by popularity.
 
     Parameters
     ----------
+    request : Request
     order, train, relevance
         As of `popularity_ranks`, but that `order` is of all items.
     k : int or None
@@ -34,21 +38,26 @@ def popularity_rankings(
     candidates : Candidates, optional
         With the rows and columns of `train`.
     """
+    users = request.listed_users(relevance)
+    if request.judged_only:
+        candidates = judged_candidates(relevance)
+    train = excluded_items(train, request.seen)
     if k is None and (candidates is None or candidates.for_all):
         if candidates is not None:
             order = order[candidates.within(train.shape[1]).mask[order]]
-        return popularity_ranks(order, train, relevance)
-    users = np.flatnonzero(relevance.n_relevant)
+        return popularity_ranks(order, train, hits_of(request, relevance), users)
     ids = eligible_of(train, candidates, users).first(order, len(order) if k is None else k)
     shape = (relevance.shape[0], train.shape[1])
     rankings = Rankings.from_topk(ids, user_rows=users, shape=shape)
-    if candidates is not None and candidates.kind == JUDGED:
+    if request.judged_only:
         return with_unjudged_lists(rankings, train, users)
     return rankings
 
 
-def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Rankings:
-    """Rank all unseen items of every user who has a relevant one, by popularity.
+def popularity_ranks(
+    order: Items, train: CSRMatrix, relevance: Relevance, listed: Integers
+) -> Rankings:
+    """Rank all unseen items of some users by popularity.
 
     Parameters
     ----------
@@ -58,6 +67,8 @@ def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Ra
         What users have seen.
     relevance : Relevance
         Of `n_users` users. What it has beyond the items of `train` is ranked nowhere.
+    listed : ndarray of int64
+        The users who get a list; all who have a relevant item among them.
 
     Returns
     -------
@@ -74,6 +85,8 @@ def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Ra
     seen = (np.repeat(np.arange(n_users), np.diff(starts)) * n + places)[places >= 0]
     seen.sort()
     starts = np.searchsorted(seen, np.arange(n_users + 1) * n)
+    lengths = np.zeros(n_users, np.int64)
+    lengths[listed] = n - np.diff(starts)[listed]
     ranked = (relevance.gains > 0) & (relevance.items < n_items)
     ranked[ranked] = place[relevance.items[ranked]] >= 0
     users = np.repeat(np.arange(n_users), np.diff(relevance.indptr))[ranked]
@@ -82,6 +95,5 @@ def popularity_ranks(order: Items, train: CSRMatrix, relevance: Relevance) -> Ra
     unseen = before == np.searchsorted(seen, keys, side="right")
     users, places = np.divmod(keys[unseen], max(n, 1))
     positions = places + 1 - (before[unseen] - starts[users])
-    lengths = np.where(relevance.n_relevant > 0, n - np.diff(starts), 0)
     indptr = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=n_users))))
     return Rankings((n_users, n_items), indptr, order[places], positions.astype(np.int32), lengths)

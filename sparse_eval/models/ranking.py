@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
     from ..inputs.candidates import Candidates
     from ..inputs.relevance import Relevance
-    from ..inputs.training import SeenItems
     from ..metrics.eligible import Eligible
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
@@ -90,16 +89,14 @@ def rank(
     relevance: Relevance,
     k: int,
     via: Via,
+    request: Request,
     *,
     n_known: int | None = None,
     candidates: Candidates | None = None,
-    stored_zeros: bool = False,
-    judged_only: bool = False,
-    seen: SeenItems = "exclude",
     num_threads: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Rankings, Retrieval]:
-    """Rank the unseen items of every user who has a relevant one.
+    """Rank the unseen items of every user whose list matters, see `Request.listed_users`.
 
     Parameters
     ----------
@@ -112,17 +109,12 @@ def rank(
         List length, from `list_length`.
     via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
         From `choose_way`.
+    request : Request
     n_known : int, optional
         So many of the first users are known to a model that has no users of its own, all of
         `train` by default.
     candidates : Candidates, optional
         With the rows and columns of `train`.
-    stored_zeros : bool
-        Whether items stored with a gain of 0 are hits too; see `Request.ranks_stored_zeros`.
-    judged_only : bool
-        Whether to rank the judged items of each user alone.
-    seen : {"exclude", "allow"}
-        Whether to rank what users have seen too.
     num_threads : int, optional
         Of all ways but "recommend"; implicit has an option of its own.
     progress : bool, optional
@@ -138,23 +130,24 @@ def rank(
     n_users, n_items = catalogue(model)
     if n_users is None:
         n_users = train.shape[0] if n_known is None else n_known
-    users = np.flatnonzero(relevance.n_relevant[:n_users])  # also of items it does not know
+    users = request.listed_users(relevance)  # who may have items that it does not know
+    users = users[users < n_users]
     train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
-    if judged_only:
+    if request.judged_only:
         candidates = judged_candidates(relevance).padded(train.shape[0])
     elif candidates is not None:
         candidates = candidates.within(n_items)
     shape = (relevance.shape[0], n_items)
-    excluded = excluded_items(train, seen)
+    excluded = excluded_items(train, request.seen)
     if via == "recommend":
-        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress, seen)
+        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress, request.seen)
         return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
             via, count_seen(relevance, excluded)
         )
     assert is_exact(model)  # noqa: S101 - refused by choose_way
     options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
     ranker = open_ranker(model, train, excluded, **options)
-    hits = with_stored_zeros(relevance) if stored_zeros else relevance
+    hits = hits_of(request, relevance)
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)
         rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
@@ -163,7 +156,7 @@ def rank(
     else:
         most = None if via == "full_ranks" else k
         ranks, n_seen, n_tied, report = find_ranks(ranker, hits, most, "report")
-        if stored_zeros:
+        if request.ranks_stored_zeros:
             n_seen = count_seen(relevance, excluded)
         lengths = ranks.lengths[: shape[0]].copy()
         others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
@@ -175,7 +168,7 @@ def rank(
             ranks.gapped_positions,
             lengths,
         )
-    if judged_only:
+    if request.judged_only:
         rankings = with_unjudged_lists(rankings, excluded, users)
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
 
@@ -199,8 +192,13 @@ def eligible_of(train: CSRMatrix, candidates: Candidates | None, users: Integers
     return eligible_items(n_items, seen, among, users)
 
 
-def with_stored_zeros(relevance: Relevance) -> Relevance:
-    """Return items stored with a gain of 0 as hits, of users who have a relevant item."""
+def hits_of(request: Request, relevance: Relevance) -> Relevance:
+    """Return the items whose ranks matter: also those stored with a gain of 0, for some metrics.
+
+    Of users without a relevant item none does.
+    """
+    if not request.ranks_stored_zeros:
+        return relevance
     counts = np.diff(relevance.indptr)
     has_relevant = np.repeat(relevance.n_relevant > 0, counts)
     return replace(relevance, gains=has_relevant.astype(np.float64), binary=False)

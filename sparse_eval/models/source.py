@@ -15,13 +15,11 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
-from ..inputs.judged import candidates_among
 from ..inputs.labels import check_part
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
-from ..inputs.training import excluded_items
 from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
@@ -38,7 +36,7 @@ from .exact import (
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
 from .popularity import popularity_rankings
-from .ranking import choose_way, list_length, rank, with_stored_zeros
+from .ranking import choose_way, list_length, rank
 from .references import FileReference, open_model
 from .scorers import ItemItemModel
 from .without_ids import warn_without_ids
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
 
     from ..core.types import CSRMatrix, Items
     from ..inputs.candidates import Candidates
-    from ..inputs.training import SeenItems
     from ..metrics.request import Request
     from .accepted import ModelLike
     from .ranking import Via
@@ -89,9 +86,7 @@ class RankingLoader:
         List length.
     side_data : SideData
         Of all users; `training` only if metrics need that of all users.
-    stored_zeros, judged_only : bool
-    seen : {"exclude", "allow"}
-        As in `rank`.
+    request : Request
     num_threads : int or None
     n_unknown : tuple of int
         Users and items that the model does not know, of all blocks; reported with the first.
@@ -101,9 +96,7 @@ class RankingLoader:
     via: Via
     k: int
     side_data: SideData
-    stored_zeros: bool
-    judged_only: bool
-    seen: SeenItems
+    request: Request
     num_threads: int | None
     n_unknown: tuple[int, int]
 
@@ -128,11 +121,9 @@ class RankingLoader:
             relevance,
             self.k,
             self.via,
+            self.request,
             n_known=None if users is None else len(users),
             candidates=side_data.candidates,
-            stored_zeros=self.stored_zeros,
-            judged_only=self.judged_only,
-            seen=self.seen,
             num_threads=self.num_threads,
             progress=False,
         )
@@ -153,27 +144,21 @@ class PopularityLoader:
     k : int or None
         List length; None if only the ranks of relevant items are needed, among all.
     side_data : SideData
-    stored_zeros, judged_only : bool
-        As in `rank`.
-    seen : {"exclude", "allow"}
-        Whether to recommend what they have seen too.
+    request : Request
     """
 
     order: Items
     k: int | None
     side_data: SideData
-    stored_zeros: bool
-    judged_only: bool
-    seen: SeenItems
+    request: Request
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
         with _in_block(task.first):
             train, relevance, side_data = _load_rows(task, self.side_data)
-        train = excluded_items(train, self.seen)
-        hits = with_stored_zeros(relevance) if self.stored_zeros else relevance
-        among = candidates_among(relevance, side_data.candidates, judged_only=self.judged_only)
-        rankings = popularity_rankings(self.order, train, hits, self.k, among)
+        rankings = popularity_rankings(
+            self.request, self.order, train, relevance, self.k, side_data.candidates
+        )
         return Block(task.first, rankings, relevance, side_data, knows_judged=True)
 
 
@@ -380,9 +365,7 @@ class ModelSource(_UserSource):
             way,
             list_length(request, way, n_items),
             self.side_data(request, inputs, n_items),
-            request.ranks_stored_zeros,
-            request.judged_only,
-            request.seen,
+            request,
             num_threads,
             n_unknown,
         )
@@ -447,9 +430,7 @@ class PopularitySource(_UserSource):
             order,
             None if via == "full_ranks" else list_length(request, via, n_items),
             self.side_data(request, inputs, n_items),
-            request.ranks_stored_zeros,
-            request.judged_only,
-            request.seen,
+            request,
         )
 
 

@@ -16,7 +16,6 @@ import pytest
 from scipy.sparse import csr_matrix
 from tries import Tries
 from ways import LEAST, small_blocks
-from ways_cases import of_users_with_relevant
 
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, REGISTRY, Definition
@@ -167,7 +166,6 @@ def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evalu
     among = problem.options.get("candidates")
     found = se.top_k(problem.factors, problem.held_out.shape[1], seen=seen, candidates=among)
     lists = se.Rankings.from_topk(found.ids, shape=problem.held_out.shape)
-    lists = of_users_with_relevant(lists, problem.held_out)
     options = {
         name: value for name, value in problem.options.items() if name not in ("users", "baselines")
     } | {"train": problem.train}

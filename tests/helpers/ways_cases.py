@@ -222,12 +222,3 @@ def _of_user(
         return dcg(hits)
     below = dcg(list(enumerate(ideal, 1)))
     return dcg(hits) / below if below else 0.0
-
-
-def of_users_with_relevant(lists: se.Rankings, relevant: Any) -> se.Rankings:
-    """Return the lists that a model makes: none for users without relevant items."""
-    positions = lists.to_positions()
-    has_relevant = np.asarray((relevant > 0).sum(axis=1)).ravel() > 0
-    positions.data *= np.repeat(has_relevant, np.diff(positions.indptr))
-    positions.eliminate_zeros()
-    return se.Rankings.from_positions(positions)
