@@ -289,9 +289,7 @@ def _block_of_all(
     _: bool | None,
 ) -> Block:
     """Check and align both sides."""
-    rankings, relevance = align(
-        checked(Rankings.from_positions, predictions), checked(Relevance.from_csr, validation)
-    )
+    rankings, relevance = align(checked(Rankings, predictions), checked(Relevance, validation))
     side_data = SideData.beside(rankings, relevance, **inputs)
     return Block(0, rankings, relevance, side_data)
 

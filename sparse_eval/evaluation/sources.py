@@ -23,7 +23,7 @@ from ..results.explain import row_of_user
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from ..core.types import AnyArray, CSRMatrix, SparseInput
+    from ..core.types import AnyArray, CSRMatrix
     from ..inputs.side_data import SideData
     from ..metrics.request import Request
     from ..results.totals import Retrieval
@@ -197,17 +197,17 @@ def largest_gain(
     largest = 0.0
     for first in range(0, n_users, n_rows):
         rows = slice_rows(relevance, first, min(first + n_rows, n_users))
-        gains = checked(Relevance.from_csr, rows, first).gains
+        gains = checked(Relevance, rows, first).gains
         largest = max(largest, float(gains.max(initial=0.0)))
     return largest
 
 
-def checked(make: Callable[[SparseInput], Any], side: Any, first_row: int = 0) -> Any:
+def checked(kind: type[Rankings] | type[Relevance], side: Any, first_row: int = 0) -> Any:
     """Return lists or relevance, made of rows of a matrix: errors count them from the first row."""
-    if isinstance(side, Rankings | Relevance):
+    if isinstance(side, kind):
         return side
     try:
-        return make(side)
+        return Rankings.from_positions(side) if kind is Rankings else Relevance.from_csr(side)
     except InvalidDataError as error:
         if first_row == 0:
             raise
@@ -227,8 +227,8 @@ class RowLoader:
         first, last, rankings, relevance = task
         return Block(
             first,
-            checked(Rankings.from_positions, rankings, first),
-            checked(Relevance.from_csr, relevance, first),
+            checked(Rankings, rankings, first),
+            checked(Relevance, relevance, first),
             self.side_data.of_users(first, last),
         )
 

@@ -59,8 +59,7 @@ def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
 def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     """Return a model, what its users have seen, and the case with the lists that it makes.
 
-    Scores are different whole numbers. A user without a relevant item gets no list, nor does one
-    who has seen every item.
+    Scores are different whole numbers. A user who has seen every item gets no list.
     """
     rng = np.random.default_rng(len(case.gains) + case.n_items)
     n_users, n_items = len(case.gains), case.n_items
@@ -75,9 +74,7 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     ranked: list[dict[int, int]] = []
     for user, scores in enumerate(users @ items.T):
         unseen = [i for i in np.argsort(-scores, kind="stable").tolist() if not seen[user, i]]
-        has_relevant = any(gain > 0 for gain in case.gains[user].values())
-        first = unseen[:3] if has_relevant else []
-        ranked.append({item: rank for rank, item in enumerate(first, 1)})
+        ranked.append({item: rank for rank, item in enumerate(unseen[:3], 1)})
     lists = Case(ranked, case.gains, None, n_items)
     return model_of(users, items), csr_matrix(seen.astype(np.float64)), lists
 

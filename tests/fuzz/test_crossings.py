@@ -160,6 +160,14 @@ def ways_of_a_model(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Eva
         yield "lists", evaluate(keep="lists")
 
 
+def popularity_of(problem: Problem) -> Callable[[], se.Evaluation]:
+    """Return the evaluation of the popularity model, which is that of the baseline."""
+    model = se.baselines.popularity(problem.train)
+    options = {name: value for name, value in problem.options.items() if name != "baselines"}
+    data = (problem.train, problem.held_out, problem.protocol)
+    return lambda: se.evaluate_model(model, *data, **options)
+
+
 def ways_of_lists(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluation]]]:
     """Yield the ways from lists: the first is that of the model."""
     seen = problem.train if problem.protocol.filter_seen else None
@@ -226,6 +234,10 @@ def check(random: Random, said: str) -> None:
                 means = [cell for place, cell in means.items() if place[::2] == ("", "mean")]
             both = isinstance(found, str) == isinstance(means, str)
             assert found == means or (both and isinstance(found, str)), f"{said}, sweep: {found}"
+        if ways is ways_of_a_model and "baselines" in problem.options and expected != str(expected):
+            beside = {("", *at): cell for (name, *at), cell in expected.items() if name}
+            found = outcome(popularity_of(problem))
+            assert alike(found, beside), f"{said}, popularity: {found}\nexpected {beside}"
     if not problem.options.keys() & {"users", "baselines"} and dict in map(type, defaults):
         # Whole lists have metrics without a cut-off that a model lacks.
         assert alike(*defaults) or str in map(type, defaults), f"{said}, by lists: {defaults}"
