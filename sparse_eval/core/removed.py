@@ -17,19 +17,19 @@ NAMES = {
     "held_out_ranks": "se.ranks(model, held_out, k)",
 }
 
-#: The new spellings of removed arguments.
+#: The new spellings of removed arguments; {!r} stands for the value given.
 ARGUMENTS = {
-    "corrected": "candidates=negatives.corrected('unbiased')",
+    "corrected": "candidates=negatives.corrected({!r})",
     "item_groups": "items=se.ItemData(groups=…)",
     "item_vectors": "items=se.ItemData(vectors=…)",
-    "judged_only": "se.Protocol(metrics, judged_only=True) as metrics",
-    "no_relevant": "se.Protocol(metrics, no_relevant='zero') as metrics",
-    "per_user": "keep='totals'",
+    "judged_only": "se.Protocol(metrics, judged_only={!r}) as metrics",
+    "no_relevant": "se.Protocol(metrics, no_relevant={!r}) as metrics",
+    "per_user": "keep='totals' for per_user=False, or nothing for True",
     "propensity": "items=se.ItemData(propensity=…)",
-    "seen": "se.Protocol(metrics, filter_seen=False) as metrics",
+    "seen": "se.Protocol(metrics, filter_seen=False) as metrics for seen='allow'",
     "user_rows": "users=rows, which are row numbers where there are no ids",
     "via": "se.Recommender(model) for its own lists, or keep='lists' for whole ones",
-    "without_list": "se.Protocol(metrics, without_list='zero') as metrics",
+    "without_list": "se.Protocol(metrics, without_list={!r}) as metrics",
 }
 
 
@@ -53,7 +53,10 @@ def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Call
                 old.append("item_factors")  # by position
             if old:
                 called = function.__qualname__.removesuffix(".__init__")
-                raise TypeError(f"{called}() has no argument {old[0]!r}; give {table[old[0]]}")
+                new = [table[name].replace("{!r}", repr(kwargs.get(name))) for name in old]
+                raise TypeError(
+                    f"{called}() has no argument {', '.join(old)}; give {', '.join(new)}"
+                )
             return function(*args, **kwargs)
 
         return call

@@ -172,7 +172,8 @@ class _Sweep:
         """Return the statistics of a block by cut-off."""
         n_relevant = self.n_relevant[first:last]
         lengths = self.aligned.rankings.lengths[first:last].view()
-        lengths.flags.writeable = False  # the caller's array, and formulas are anybody's
+        for shared in (table, n_relevant, first_found, lengths):
+            shared.flags.writeable = False  # formulas are anybody's, and lengths the caller's
         optional: dict[str, Any] = {}
         ideal_gain = None
         if self.optional is not None:

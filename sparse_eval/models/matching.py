@@ -297,6 +297,13 @@ def _check_numbering(candidates: Candidates, trained: list[_Axis], name: str) ->
                 f"candidates number {axis}, and the model and {name} have ids in different orders, "
                 "so nothing says which is which; give candidates with ids"
             )
+    last, n_items = candidates.shape[1] - 1, trained[1].size
+    if candidates.for_all and candidates.items_index is None and last >= n_items:
+        raise InvalidDataError(
+            f"candidates has item {last}, and items are numbered from 0 to {n_items - 1}; give "
+            "such numbers, or ids as pandas.Index(ids)",
+            argument="candidates",
+        )
 
 
 def _move_relevance(relevance: Relevance, users: _Axis, items: _Axis) -> Relevance:

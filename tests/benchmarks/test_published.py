@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PROBE = BENCHMARKS / "suites" / "published" / "probe.py"
@@ -75,52 +74,6 @@ def test_popularity_is_that_of_a_plain_count(toys: Path, monkeypatch: pytest.Mon
     found = evaluate("ncf_ml1m", toys / "ncf_ml1m", "popularity", ["hit_rate@5"])
     assert found["values"]["hit_rate@5"] == [pytest.approx(np.mean(hits), abs=1e-12)]
     assert found["n_users"] == len(hits)
-
-
-def test_models_are_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    models = module("suites.published.models", monkeypatch)
-    rng = np.random.default_rng(0)
-    dense = (rng.random((40, 25)) < 0.3).astype(float)
-    dense[:, 0] = dense[0] = 1
-    train = sparse.csr_matrix(dense)
-    users, items = dense.sum(axis=1), dense.sum(axis=0)
-
-    # The random walks, from their definition, all neighbours kept.
-    alpha, beta = 1.2, 0.4
-    steps = (dense.T / items[:, None]) ** alpha @ (dense / users[:, None]) ** alpha
-    expected = steps * (1 - np.eye(25)) / items**beta
-    found = models.random_walk(train, 0, neighbors=25, alpha=alpha, beta=beta)
-    np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
-    tied = np.array([[1.0, 2.0, 1.0, 1.0], [3.0, 0.0, 0.0, 4.0]])
-    assert models.nearest(tied, 2).tolist() == [[1, 2, 0, 0], [3, 0, 0, 4]]
-
-    # Both decompositions give the best approximation of the data.
-    left, values, right = np.linalg.svd(dense, full_matrices=False)
-    best = (left[:, :6] * values[:6]) @ right[:6]
-    for decompose, error in ((models.pure_svd, 1e-9), (models.randomized_svd, 1e-3)):
-        of_users, of_items = decompose(train, 0, factors=6)
-        np.testing.assert_allclose(of_users @ of_items.T, best, atol=error)
-
-    # GF-CF, with dense matrices throughout.
-    normal = dense / np.sqrt(users)[:, None] / np.sqrt(items)
-    _, _, right = np.linalg.svd(normal)
-    low_pass = (right[:6].T @ right[:6]) * np.sqrt(items) / np.sqrt(items)[:, None]
-    expected = dense @ (normal.T @ normal + 0.3 * low_pass)
-    found = models.gf_cf(train, 0, factors=6, share=0.3)(np.arange(40))
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-    # BARS' neighbours: a weighted mean of what is left of each item's mean, and the item's mean.
-    cosines = dense.T @ dense / np.sqrt(np.outer(items, items)) * (1 - np.eye(25))
-    similar = cosines / cosines.sum(axis=1, keepdims=True)
-    means = dense.mean(axis=0)
-    found = models.normalized_item_knn(train, 0, neighbors=25)(np.arange(40))
-    np.testing.assert_allclose(found, (dense - means) @ similar.T + means, atol=1e-12)
-
-    # BM25, from its formula.
-    idf = np.log(25 / (1 + users))
-    lengths = items / items.mean()
-    expected = dense * 2.2 / (1 + 1.2 * (0.25 + 0.75 * lengths)) * idf[:, None]
-    np.testing.assert_allclose(models.bm25(train).toarray(), expected, atol=1e-12)
 
 
 def test_printed_rows_are_whole() -> None:

@@ -156,9 +156,10 @@ def test_refuses_a_micro_average_without_a_pair() -> None:
     assert se.evaluate(LISTS, GAINS, "double@3").mean() == {"double@3": 0.0}
 
 
-def test_keeps_inputs_from_being_changed_by_formulas() -> None:
+@pytest.mark.parametrize("name", ["lengths", "hits", "n_relevant"])
+def test_keeps_inputs_from_being_changed_by_formulas(name: str) -> None:
     def spoil(s: Statistics) -> np.ndarray:
-        s.lengths[:] = 0
+        getattr(s, name)[:] = 0
         return s.hits
 
     def spoil_train(lists: Lists) -> np.ndarray:
@@ -169,9 +170,9 @@ def test_keeps_inputs_from_being_changed_by_formulas() -> None:
     se.register_metric("spoiling", "changes lengths")(spoil)
     se.register_metric("spoiling_train", "changes train", over="lists")(spoil_train)
     train = csr_matrix(np.eye(2, 5))
-    for name in ("spoiling", "spoiling_train"):
+    for metric in ("spoiling", "spoiling_train"):
         with pytest.raises(ValueError, match="read-only"):
-            se.evaluate(LISTS, GAINS, name, train=train)
+            se.evaluate(LISTS, GAINS, metric, train=train)
     assert LISTS.lengths.tolist() == [3, 3]
     assert train.indices.tolist() == [0, 1]
 

@@ -138,3 +138,5 @@ def test_refuses_candidates_that_a_model_cannot_rank(problem: Problem) -> None:
         se.recommend(model, problem.train, candidates=[1, 2])
     with raises(InvalidDataError, argument="candidates"):
         se.evaluate_model(problem.factors, *data, candidates=sparse.csr_matrix((3, N_ITEMS)))
+    with raises(InvalidDataError, argument="candidates"):
+        se.evaluate_model(problem.factors, *data, candidates=[0, N_ITEMS])
