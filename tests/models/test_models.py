@@ -29,7 +29,6 @@ from sparse_eval.errors import (
     SparseEvalError,
     UnsupportedModelError,
 )
-from sparse_eval.models import recommend
 from sparse_eval.models.accepted import as_model
 from sparse_eval.models.checkpoints import read_checkpoint
 from sparse_eval.models.recommend import recommend_lists
@@ -107,13 +106,6 @@ def test_every_family_is_evaluated_from_model_and_from_file(
     model.save(str(path))
     from_file = se.evaluate_model(path, holdout.train, holdout.validation, metrics)
     assert from_file.columns.tobytes() == ev.columns.tobytes()
-
-
-def test_blocks_change_no_list(model: Any, holdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    users = np.arange(N_USERS)
-    expected = recommend_lists(model, holdout.train, users, 10, progress=False)
-    monkeypatch.setattr(recommend, "USERS_PER_CALL", 100)
-    assert (recommend_lists(model, holdout.train, users, 10, progress=False) == expected).all()
 
 
 def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from raising import raises
-from sweep_cases import METRICS, rows_of, same_table
+from sweep_cases import METRICS, same_table
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, WorkerError
@@ -18,18 +18,6 @@ from sparse_eval.errors import InvalidDataError, WorkerError
 @pytest.fixture
 def data(holdout: Any) -> tuple[Any, ...]:
     return holdout.train, holdout.validation, METRICS
-
-
-def test_threads_give_the_same_table(folder: Path, data: Any, tmp_path: Path) -> None:
-    (folder / "broken.npz").write_bytes(b"PK")
-    expected = se.sweep(folder, *data, out=tmp_path / "here")
-    with ThreadPoolExecutor(3) as pool:
-        table = se.sweep(folder, *data, out=tmp_path / "pool", client=pool)
-        assert same_table(table, expected)
-        assert same_table(se.sweep(folder, *data, client=pool), expected)
-    assert table["status"].tolist() == ["ok", "ok", "ok", "failed"]
-    here, there = (rows_of(tmp_path / name / "table.csv") for name in ("here", "pool"))
-    assert [row | {"seconds": ""} for row in there] == [row | {"seconds": ""} for row in here]
 
 
 def test_processes_give_the_same_table(folder: Path, data: Any) -> None:
