@@ -561,9 +561,7 @@ class _ModelCheck:
             for change, options in ways.items():
                 found = evaluate_model(self.model, *data, **options)
                 _check_same(found, whole, f"{change}, {self.name}")
-        # The users with relevant items are those that are ranked.
-        ranked = [u for u, n in zip(_users(whole), whole.n_relevant, strict=True) if n > 0]
-        own: Any = self.recs[self.recs["user"].isin(ranked)].drop(columns="score")
+        own: Any = self.recs[self.recs["user"].isin(_users(whole))].drop(columns="score")
         if whole.users is None:
             rows = own["rank"], (own["user"], own["item"])
             own = Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))

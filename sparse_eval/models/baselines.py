@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
 from ..core.labelled import labels_of
-from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError
 from .checkpoints import Factors
 from .inputs import training_matrix
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels
+    from ..datasets.split.holdout import Holdout
     from .inputs import TrainLike
 
 __all__ = ["ease", "item_knn", "popularity", "random"]
@@ -263,7 +263,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
 
 def _open(train: Holdout | TrainLike) -> tuple[Any, Labels | None, Labels | None]:
     """Return training data as a float64 matrix, and the ids of its users and items."""
-    opened = training_matrix(train.train if isinstance(train, Holdout) else train)
+    opened = training_matrix(train)
     users, items = labels_of(opened)
     parts = (opened.data.astype(np.float64), opened.indices, opened.indptr)
     return sparse.csr_matrix(parts, shape=opened.shape), users, items

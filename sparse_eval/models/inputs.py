@@ -132,11 +132,11 @@ def name_of(role: str, side: Any) -> str:
 
 
 def training_matrix(train: Any) -> CSRMatrix:
-    """Return training data as a canonical csr_matrix, which knows the ids that they have.
+    """Return training data, or the train part, as a canonical csr_matrix that knows its ids.
 
     Compiled code takes no csr_array.
     """
-    opened = open_train(train)
+    opened = open_train(train.train if isinstance(train, Holdout) else train)
     if isinstance(opened, Relevance):
         parts = (opened.gains, opened.items, opened.indptr)
         matrix: CSRMatrix = sparse.csr_matrix(parts, shape=opened.shape)

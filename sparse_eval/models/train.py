@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from implicit.cpu.als import AlternatingLeastSquares
 
     from ..core.types import CSRMatrix
+    from ..datasets.split.holdout import Holdout
     from .callback import EvaluationCallback
     from .inputs import TrainLike
 
@@ -31,7 +32,7 @@ Model = TypeVar("Model", bound=Any)
 
 
 def train_als(
-    train: TrainLike,
+    train: Holdout | TrainLike,
     *,
     factors: int = 64,
     regularization: float = 0.1,
@@ -45,11 +46,11 @@ def train_als(
 
     Parameters
     ----------
-    train : sparse matrix of shape (n_users, n_items), Interactions, frame, Relevance or path
-        The stored value is the confidence before `alpha`; an explicit zero has no weight at all
-        (shown, not clicked). It is not changed. If it has ids of users and items (`Interactions`,
-        the parts of a `Holdout`, tables), the model knows them: as its attributes ``user_ids`` and
-        ``item_ids``, which `save_model` writes into its file.
+    train : sparse matrix (n_users × n_items), Interactions, frame, Relevance, path or Holdout
+        Of a `Holdout` the train part. The stored value is the confidence before `alpha`; an
+        explicit zero has no weight at all (shown, not clicked). It is not changed. If it has ids
+        of users and items, the model knows them: as its attributes ``user_ids`` and ``item_ids``,
+        which `save_model` writes into its file.
     factors : int
         Number of latent factors, at least 1.
     regularization : float
@@ -126,7 +127,7 @@ def train_als(
 
 def train_model(
     model: Model,
-    train: TrainLike,
+    train: Holdout | TrainLike,
     *,
     progress: bool | None = None,
     callback: EvaluationCallback | None = None,
@@ -141,7 +142,7 @@ def train_model(
     model : model of implicit
         ALS, BPR, LMF, or an item-item neighbour model. A fitted model of factors continues from
         these.
-    train : sparse matrix of shape (n_users, n_items), Interactions, frame, Relevance or path
+    train : sparse matrix (n_users × n_items), Interactions, frame, Relevance, path or Holdout
         As in `train_als`. Explicit zeros (shown, not clicked) are left out for BPR, which takes
         every stored entry for a positive, and for neighbours, which would count them.
     progress, callback

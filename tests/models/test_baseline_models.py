@@ -28,7 +28,7 @@ def holdout() -> se.Holdout:
 
 def test_popularity_is_the_popularity_ranking(holdout: Any) -> None:
     model = se.baselines.popularity(holdout)
-    als = se.train_als(holdout.train, factors=4, iterations=1)
+    als = se.train_als(holdout, factors=4, iterations=1)
     beside = se.evaluate_model(als, holdout, METRICS, baselines=True).baselines["popularity"]
     ev = se.evaluate_model(model, holdout, METRICS, keep="lists")
     assert ev.columns.tobytes() == beside.columns.tobytes()
