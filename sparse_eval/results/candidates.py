@@ -18,7 +18,7 @@ WARNING = (
     "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
     "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
     "candidates, rank all items by leaving candidates= out, or estimate that with "
-    "candidates.corrected()"
+    "candidates.corrected('unbiased')"
 )
 
 

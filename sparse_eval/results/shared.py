@@ -122,7 +122,7 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
             ("convention", first.convention, ev.convention),
             ("no_relevant", first.no_relevant, ev.no_relevant),
             ("without_list", first.request.without_list, ev.request.without_list),
-            ("seen", first.request.seen, ev.request.seen),
+            ("filter_seen", first.request.seen == "exclude", ev.request.seen == "exclude"),
             ("candidates.corrected()", first.request.corrected, ev.request.corrected),
             ("candidates", *(one.candidates and one.candidates.kind for one in (first, ev))),
         ):
