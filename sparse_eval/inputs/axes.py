@@ -1,0 +1,470 @@
+"""`Axis`: the labels of the rows or columns of a matrix, and the one way to match them.
+
+Text is kept and compared in Arrow, whole numbers in NumPy. Only labels of other types, or of several
+types, are compared as objects of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from functools import cached_property
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from ..core.arrays import as_array
+from ..core.hashing import hash_labels
+from ..core.mistaken import describe, is_frame
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
+
+#: Whole numbers are matched by a table of all numbers between the smallest and the largest if
+#: these are at most so many times as many as there are labels.
+_SPARSE = 8
+
+
+class Axis:
+    """Labels of users or items: distinct, none missing, in a fixed order.
+
+    It is a sequence of labels, and converts to a `pandas.Index` by `index` and to an array by
+    `numpy.asarray`. `Axis.of` makes one of any labels.
+
+    Parameters
+    ----------
+    values : pyarrow.Array of text, or ndarray
+        An array of int64, uint64, float64 or, for anything else, of objects.
+    index : pandas.Index, optional
+        The same labels, if there is an index already.
+
+    Examples
+    --------
+    >>> axis = Axis.of(["ann", "bob"])
+    >>> axis.locate(["bob", "eve"])
+    array([ 1, -1])
+    >>> axis.index.tolist()
+    ['ann', 'bob']
+    """
+
+    def __init__(self, values: pa.Array | AnyArray, index: pd.Index[Any] | None = None) -> None:
+        self._values = values
+        if index is not None:
+            self.index = index
+
+    @classmethod
+    def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
+        """Check labels, of which there have to be `n`; messages call them `name`.
+
+        Raises
+        ------
+        InvalidDataError
+            If labels are missing, repeated or cannot be hashed, or their number differs.
+        """
+        if isinstance(labels, Axis):
+            axis = labels
+        else:
+            expected = "a label for each of them, in order"
+            if isinstance(labels, str | bytes | Mapping | Set) or is_frame(labels):
+                raise InvalidDataError(
+                    f"{name} is {describe(labels)}; expected {expected}", argument=name
+                )
+            if hasattr(labels, "__dlpack__"):
+                labels = as_array(labels, name, expected)
+            axis = _checked(labels, name)
+        if n is not None and len(axis) != n:
+            raise InvalidDataError(
+                f"{name} has {len(axis)} labels; the matrix has {n} {name}", argument=name
+            )
+        return axis
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all labels are text."""
+        return not isinstance(self._values, np.ndarray)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether all labels are whole numbers of 64 bits."""
+        return isinstance(self._values, np.ndarray) and self._values.dtype.kind in "iu"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the labels as an array; that of text is object."""
+        return self._values.dtype if isinstance(self._values, np.ndarray) else np.dtype(object)
+
+    @cached_property
+    def index(self) -> pd.Index[Any]:
+        """The labels as an index of pandas."""
+        import pandas as pd
+
+        index: pd.Index[Any]
+        if isinstance(self._values, np.ndarray):
+            if self.is_integer and np.array_equal(self._values, np.arange(len(self))):
+                return pd.RangeIndex(len(self))
+            return pd.Index(self._values, tupleize_cols=False)
+        index = pd.Index(self._values.to_pandas())
+        return index
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self.to_numpy(), dtype=dtype, copy=copy)
+
+    @overload
+    def __getitem__(self, rows: int | np.integer[Any]) -> Any: ...
+    @overload
+    def __getitem__(self, rows: slice | AnyArray | Sequence[int]) -> Axis: ...
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(len(self))
+            if step == 1:
+                return Axis(self._values[first : max(first, last)])
+            return self.take(np.arange(first, last, step))
+        if isinstance(rows, int | np.integer):
+            label = self._values[int(rows)]
+            if isinstance(self._values, np.ndarray):
+                return label.item() if isinstance(label, np.generic) else label
+            return label.as_py()
+        rows = np.asarray(rows)
+        return self.take(np.flatnonzero(rows) if rows.dtype == bool else rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = self._values
+        if not isinstance(values, np.ndarray):
+            import pyarrow as pa
+
+            values = pa.concat_arrays([values])  # a slice would take its whole buffers along
+        return Axis, (values,)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:3].tolist()))
+        return f"<Axis: {len(self)} labels{f': {shown}' if shown else ''}{', …' * (len(self) > 3)}>"
+
+    def tolist(self) -> list[Any]:
+        """Return the labels as objects of Python."""
+        values = self._values
+        return list(values.tolist() if isinstance(values, np.ndarray) else values.to_pylist())
+
+    def to_numpy(self) -> AnyArray:
+        """Return the labels as an array, text as one of objects."""
+        values = self._values
+        if isinstance(values, np.ndarray):
+            return values
+        texts: AnyArray = values.to_numpy(zero_copy_only=False)
+        return texts
+
+    def take(self, rows: AnyArray) -> Axis:
+        """Return the labels of some rows, which are distinct."""
+        return Axis(self._values.take(np.asarray(rows)))
+
+    def repeat(self, rows: AnyArray) -> Any:
+        """Return the labels of any rows as a column for a frame."""
+        return self.index.take(np.asarray(rows))
+
+    def equals(self, other: Any) -> bool:
+        """Return whether another has the same labels in the same order."""
+        if other is self:
+            return True
+        other = other if isinstance(other, Axis) else Axis.of(other)
+        if len(other) != len(self) or other.is_text != self.is_text:
+            return False
+        if self.is_text:
+            return bool(_large(self._values).equals(_large(other._values)))
+        return bool(np.array_equal(self._values, other._values))
+
+    def locate(self, labels: Any) -> Integers:
+        """Return the position of each given label, which may be repeated; -1 if there is none."""
+        other = labels if isinstance(labels, Axis) else Axis(_values_of(labels))
+        if other is self:
+            return np.arange(len(self))
+        if self.is_text and other.is_text:
+            import pyarrow.compute as pc
+
+            found = pc.index_in(_large(other._values), value_set=_large(self._values))
+            positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
+            return positions.astype(np.int64)
+        if self.is_integer and other.is_integer:
+            return _locate_numbers(self._values, other._values)
+        if self.is_text or other.is_text:
+            kinds = {type(label) for label in (other if self.is_text else self)}
+            if not any(issubclass(kind, str) for kind in kinds):
+                return np.full(len(other), -1, np.int64)
+        return self.index.get_indexer(other.index).astype(np.int64)
+
+    get_indexer = locate
+
+    def get_loc(self, label: Hashable) -> int:
+        """Return the position of one label, or raise KeyError."""
+        position = int(self.locate([label])[0])
+        if position < 0:
+            raise KeyError(label)
+        return position
+
+    def isin(self, other: Axis) -> Booleans:
+        """Return which of these labels another has."""
+        return np.asarray(other.locate(self) >= 0)
+
+    def append(self, other: Axis) -> Axis:
+        """Return the labels of both; those of `other` are new."""
+        if not len(other):
+            return self
+        if not len(self):
+            return other
+        if self.is_text and other.is_text:
+            import pyarrow as pa
+
+            return Axis(pa.concat_arrays([_large(self._values), _large(other._values)]))
+        if self.is_integer and self.dtype == other.dtype:
+            return Axis(np.concatenate((self.to_numpy(), other.to_numpy())))
+        return Axis(_values_of(self.tolist() + other.tolist()))
+
+    def union(self, other: Axis) -> tuple[Integers, Axis]:
+        """Return the positions of other labels in the union, where new ones come last; and that."""
+        positions = self.locate(other)
+        unknown = positions < 0
+        positions[unknown] = len(self) + np.arange(np.count_nonzero(unknown))
+        return positions, self.append(other[unknown])
+
+    @property
+    def counts_from_zero(self) -> bool:
+        """Whether the labels are 0, 1, 2, …, as numbers of rows are."""
+        return self.is_integer and bool(np.array_equal(self._values, np.arange(len(self))))
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """A hash of each label, the same in every evaluation."""
+        return hash_labels(self.to_numpy())
+
+    @cached_property
+    def item_keys(self) -> Hashes:
+        """What stands for each item in the fingerprints of users: whole numbers for themselves."""
+        if self.is_integer:
+            return self.to_numpy().astype(np.int64).view(np.uint64)
+        return np.array(
+            [
+                int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")
+                for label in self.tolist()
+            ],
+            np.uint64,
+        )
+
+
+def encode(columns: Sequence[Any], given: Axis | None = None) -> tuple[list[Items], Axis]:
+    """Encode the ids of several columns together.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        Text, whole numbers or floats, or dictionaries of them, without nulls.
+    given : Axis, optional
+        The labels to number by; an id that is none of them has the code -1.
+
+    Returns
+    -------
+    list of ndarray of int32
+        The code of each row of each column.
+    Axis
+        The labels: `given`, or all ids in order: numbers by value, text by code points.
+    """
+    import pyarrow as pa
+
+    chunks = [
+        chunk
+        for column in columns
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    ]
+    encoded = _unified([_plain(chunk).dictionary_encode() for chunk in chunks])
+    distinct = encoded[0].dictionary if encoded else pa.array([], pa.large_string())
+    codes = (
+        np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
+        if encoded
+        else np.empty(0, np.int32)
+    )
+    used = np.bincount(codes, minlength=len(distinct)) > 0
+    found = Axis(_of_arrow(distinct))
+    if given is None:
+        rows = np.flatnonzero(used)
+        rows = rows[_order(found.take(rows) if len(rows) < len(found) else found)]
+        given = found.take(rows)
+        places = np.empty(len(found), np.int32)
+        places[rows] = np.arange(len(rows), dtype=np.int32)
+    else:
+        places = given.locate(found).astype(np.int32)
+    codes = places[codes]
+    bounds = np.cumsum([0, *map(len, columns)])
+    return [codes[a:b] for a, b in pairwise(bounds)], given
+
+
+def _order(axis: Axis) -> NDArray[np.intp]:
+    """Return the order that sorts labels: numbers by value, text by code points."""
+    if axis.is_text:
+        import pyarrow.compute as pc
+
+        order: NDArray[np.intp] = pc.sort_indices(axis._values).to_numpy().astype(np.intp)
+        return order
+    return np.argsort(axis.to_numpy(), kind="stable")
+
+
+def _plain(chunk: Any) -> Any:
+    """Return an array of a type that all chunks of such ids share."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(chunk.type):
+        dictionary = _plain(chunk.dictionary)
+        return pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int32()), dictionary)
+    if types.is_integer(chunk.type) and not types.is_uint64(chunk.type):
+        return chunk.cast(pa.int64())
+    if types.is_floating(chunk.type):
+        return chunk.cast(pa.float64())
+    return _large(chunk) if not types.is_integer(chunk.type) else chunk
+
+
+def _unified(chunks: list[Any]) -> list[Any]:
+    """Return encoded chunks with one dictionary."""
+    import pyarrow as pa
+
+    if len(chunks) < 2:
+        return chunks
+    unified: list[Any] = pa.chunked_array(chunks).unify_dictionaries().chunks
+    return unified
+
+
+def _large(texts: Any) -> Any:
+    """Return text of any Arrow type as one of large_string."""
+    import pyarrow as pa
+
+    return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
+
+
+def _of_arrow(labels: Any) -> Any:
+    """Return an Arrow array as what an `Axis` keeps."""
+    from pyarrow import types
+
+    if types.is_integer(labels.type) or types.is_floating(labels.type):
+        numbers = labels.to_numpy(zero_copy_only=False)
+        return numbers + 0.0 if numbers.dtype.kind == "f" else numbers
+    return labels
+
+
+def _checked(labels: Any, name: str) -> Axis:
+    """Return an axis of labels that are distinct and none of them missing."""
+    try:
+        values = _values_of(labels)
+        axis = Axis(values)
+        if axis.is_text or axis.dtype.kind in "iuf":
+            missing = _missing(values)
+        else:
+            missing = np.asarray(axis.index.isna())
+            set(axis.index)  # raises an error if a label cannot be hashed
+    except (TypeError, ValueError, NotImplementedError) as error:  # the last one by a MultiIndex
+        raise InvalidDataError(f"{name} cannot be labels: {error}", argument=name) from None
+    if missing.any():
+        raise InvalidDataError(f"{name}: label {int(np.argmax(missing))} is missing", argument=name)
+    if axis.is_text:
+        import pyarrow.compute as pc
+
+        unique = pc.count_distinct(values).as_py() == len(axis)
+    elif axis.dtype.kind in "iuf":
+        ordered = np.sort(values)
+        unique = not (ordered[1:] == ordered[:-1]).any()
+    else:
+        unique = axis.index.is_unique
+    if not unique:
+        index = axis.index
+        repeated = index[index.duplicated()].tolist()[0]
+        raise InvalidDataError(
+            f"{name}: the label {repeated!r} is there twice; give each once", argument=name
+        )
+    return axis
+
+
+def _missing(values: Any) -> Booleans:
+    if isinstance(values, np.ndarray):
+        return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    missing: Booleans = values.is_null().to_numpy(zero_copy_only=False)
+    return missing
+
+
+def _values_of(labels: Any) -> Any:
+    """Return labels as what an `Axis` keeps: Arrow text, numbers, or an array of objects."""
+    if isinstance(labels, range):
+        return np.arange(labels.start, labels.stop, labels.step)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuf" and labels.ndim == 1:
+        wide = {"i": np.int64, "u": np.uint64, "f": np.float64}[labels.dtype.kind]
+        return labels.astype(wide, copy=True) + (0 if labels.dtype.kind != "f" else 0.0)
+    if type(labels).__module__.startswith("pyarrow"):
+        return _of_arrow_labels(labels)
+    import pandas as pd
+
+    if not isinstance(labels, pd.Index):
+        labels = pd.Index(list(labels), tupleize_cols=False)
+    if isinstance(labels, pd.MultiIndex):
+        raise NotImplementedError("an index of several levels")
+    if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iuf":
+        return _values_of(labels.to_numpy())
+    kind = pd.api.types.infer_dtype(labels, skipna=True)
+    if kind == "integer" and not labels.hasnans:
+        numbers = np.array(labels.tolist())
+        if numbers.dtype.kind in "iu":
+            return _values_of(numbers)
+    if kind == "string":
+        import pyarrow as pa
+
+        with suppress(UnicodeEncodeError):  # Arrow has no text beyond UTF-8
+            texts = pa.array(labels, from_pandas=True)
+            if isinstance(texts, pa.ChunkedArray):
+                texts = texts.combine_chunks()
+            return texts.cast(pa.large_string())
+    objects = np.empty(len(labels), object)
+    objects[:] = labels.tolist()
+    return objects
+
+
+def _of_arrow_labels(labels: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(labels, pa.ChunkedArray):
+        labels = labels.combine_chunks()
+    if pa.types.is_dictionary(labels.type):
+        labels = labels.dictionary_decode()
+    labels = _plain(labels)
+    return _of_arrow(labels)
+
+
+def _locate_numbers(known: Any, given: Any) -> Integers:
+    """Return where given whole numbers are among known ones, -1 where they are not."""
+    if not len(known) or not len(given):
+        return np.full(len(given), -1, np.int64)
+    least, most = int(known.min()), int(known.max())
+    inside = (given >= least) & (given <= most)
+    if most - least < _SPARSE * len(known):
+        table = np.full(most - least + 1, -1, np.int64)
+        table[_offsets(known, least)] = np.arange(len(known))
+        positions = np.full(len(given), -1, np.int64)
+        positions[inside] = table[_offsets(given[inside], least)]
+        return positions
+    order = np.argsort(known, kind="stable")
+    ordered = known[order]
+    places = np.searchsorted(ordered, given.astype(known.dtype)).clip(max=len(known) - 1)
+    return np.where(inside & (ordered[places] == given), order[places], -1)
+
+
+def _offsets(numbers: Any, least: int) -> Integers:
+    """Return differences to the least number, which are small, of int64 or uint64."""
+    bits = numbers.view(np.uint64) - np.uint64(least % 2**64)
+    return np.asarray(bits.view(np.int64))
