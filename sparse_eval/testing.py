@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .core.labelled import labels_of
 from .datasets.split import Holdout
 from .errors import InvalidMetricError, SparseEvalError
 from .evaluation.evaluate import evaluate
 from .inputs.item_data import ItemData
+from .inputs.labelled import labels_of
 from .inputs.rankings import Rankings
 from .inputs.relevance import Relevance
 from .metrics import REGISTRY, Choice, Definition, Metric

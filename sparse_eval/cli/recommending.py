@@ -18,7 +18,7 @@ from .loading import is_split, load, load_candidates
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
-    from ..core.types import Labels
+    from ..inputs.axes import Axis
 
 
 def recommend(
@@ -93,7 +93,7 @@ def recommend(
     echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
 
 
-def _ids(words: list[str], labels: Labels | None) -> list[Any]:
+def _ids(words: list[str], labels: Axis | None) -> list[Any]:
     """Return ids as the data have them: as numbers if all of those are whole numbers."""
     if labels is None or labels.dtype.kind not in "iu":
         return words

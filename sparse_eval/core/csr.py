@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, Labels, SparseInput
+    from .types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, SparseInput
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
@@ -389,7 +389,7 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
     _check_real(csr.data.dtype, name)
 
 
-def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | None = None) -> None:
+def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
     """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
     order, _, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
     if len(starts) < len(order):
@@ -399,7 +399,7 @@ def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | N
         row, column = coo.row[entry], coo.col[entry]
         raise_repeated_item(
             *(
-                number if labels is None else labels[[number]].tolist()[0]
+                number if labels is None else labels[int(number)]
                 for number, labels in ((row, users), (column, items))
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,41 +12,28 @@ from .threads import for_blocks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .types import AnyArray, Hashes, Labels
+    from .types import AnyArray, Hashes
 
 #: The number of entries that a thread hashes at once: few enough for its cache.
 _BLOCK = 2**15
 
 
-def fingerprints(
-    indptr: AnyArray, items: AnyArray, gains: AnyArray, labels: Labels | None
-) -> Hashes:
+def fingerprints(indptr: AnyArray, items: AnyArray, gains: AnyArray, keys: Hashes | None) -> Hashes:
     """Return a hash of the items and gains of each row, independent of their order.
 
     Parameters
     ----------
     indptr, items, gains : ndarray
         Arrays of a `Relevance`. Entries without gain count too, because some conventions use them.
-    labels : pandas.Index, optional
-        Labels of the items, which are hashed instead of their columns. Whole numbers have the
-        hashes of columns: tables in blocks have them in place of columns.
+    keys : ndarray of uint64, optional
+        A number for each column, which is hashed instead of the number of the column. Blocks of
+        tables have the ids in place of columns.
 
     Returns
     -------
     ndarray of uint64, shape (n_rows,)
         0 for an empty row.
     """
-    keys = None
-    if labels is not None and labels.dtype.kind in "iu":
-        keys = labels.to_numpy().astype(np.int64).view(np.uint64)
-    elif labels is not None:
-        keys = np.array(
-            [
-                int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")
-                for label in labels.tolist()
-            ],
-            np.uint64,
-        )
     hashes = np.empty(len(items), np.uint64)
 
     def hash_entries(first: int, last: int) -> None:

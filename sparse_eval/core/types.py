@@ -1,4 +1,4 @@
-"""Type aliases and protocols that annotations share: arrays, sparse matrices, labels, paths."""
+"""Type aliases and protocols that annotations share: arrays, sparse matrices, paths."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from typing import Self
 
-    import pandas as pd
-
 #: An array of any dtype.
 AnyArray: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
@@ -21,9 +19,6 @@ Integers: TypeAlias = NDArray[np.int64]
 Items: TypeAlias = NDArray[np.int32]
 Booleans: TypeAlias = NDArray[np.bool_]
 Hashes: TypeAlias = NDArray[np.uint64]
-
-#: Labels of users or items, of any hashable type.
-Labels: TypeAlias = "pd.Index[Any]"
 
 PathLike: TypeAlias = str | Path
 

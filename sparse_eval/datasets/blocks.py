@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.types import AnyArray, Floats, Integers, Labels
+    from ..core.types import AnyArray, Floats, Integers
+    from ..inputs.axes import Axis
     from .labels import Column
     from .times import TimeUnit
 
@@ -143,8 +144,8 @@ class BlockTable:
     def interactions(
         self,
         column: Callable[[str, Any], Column],
-        users: Labels | Sequence[Hashable] | None,
-        items: Labels | Sequence[Hashable] | None,
+        users: Axis | Sequence[Hashable] | None,
+        items: Axis | Sequence[Hashable] | None,
         keep: Sequence[object] | None,
     ) -> tuple[Interactions, Floats]:
         """Return what `Interactions.from_frame` makes of the table, and the values of all rows.

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
     from pathlib import Path
 
-    from ..core.types import Floats, Labels, PathLike
+    from ..core.types import Floats, PathLike
+    from ..inputs.axes import Axis
     from .labels import Column
 
-    #: Labels to encode with, if any are given.
-    Given: TypeAlias = Labels | Sequence[Hashable] | None
+    #: Axis to encode with, if any are given.
+    Given: TypeAlias = Axis | Sequence[Hashable] | None
 
 _SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 
@@ -47,8 +48,8 @@ def load_csv(
     timestamp: str | int | Usual | None = USUAL,
     event: str | int | None = None,
     keep: Sequence[object] | None = None,
-    users: Labels | Sequence[Hashable] | None = None,
-    items: Labels | Sequence[Hashable] | None = None,
+    users: Axis | Sequence[Hashable] | None = None,
+    items: Axis | Sequence[Hashable] | None = None,
     sep: str | None = None,
     encoding: str | None = None,
     header: bool = True,
@@ -184,8 +185,8 @@ class TextTable:
         *,
         event: Hashable = None,
         keep: Sequence[object] | None = None,
-        users: Labels | Sequence[Hashable] | None = None,
-        items: Labels | Sequence[Hashable] | None = None,
+        users: Axis | Sequence[Hashable] | None = None,
+        items: Axis | Sequence[Hashable] | None = None,
     ) -> Interactions:
         """Return the events; `given` has the name or number of each role's column, or `USUAL`."""
         try:
@@ -265,9 +266,9 @@ class TextTable:
         return interactions, frame["value"].to_numpy() if "value" in frame else interactions.values
 
 
-def _ids_of(texts: list[str], role: str, given: Given) -> Labels:
+def _ids_of(texts: list[str], role: str, given: Given) -> pd.Index[Any]:
     """Return ids as integers if all are, and given labels too; otherwise as text."""
-    if given is None or pd.api.types.is_integer_dtype(check_labels(given, role).dtype):
+    if given is None or check_labels(given, role).is_integer:
         return text_labels(texts)
     return pd.Index(texts)
 

@@ -11,8 +11,9 @@ import pandas as pd
 from ..core.arguments import check_choice, check_number
 from ..core.csr import summed_csr
 from ..core.frames import USUAL, as_pandas
-from ..core.labelled import LabelledMatrix
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
+from ..inputs.labelled import LabelledMatrix
 from .columns import (
     choose_columns,
     column_of,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.frames import Frame
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
+    from ..core.types import Booleans, CSRMatrix, Floats, Integers
     from .labels import Column
     from .times import TimeUnit
 
@@ -62,8 +63,8 @@ class Interactions:
         Time of each event, in the unit of the source (seconds in MovieLens and MIND); dates are
         nanoseconds since 1970 (UTC). `datasets.UNDATED`, the smallest int64, says that an event
         has no date and was before all that have one, as MIND's history.
-    users, items : pandas.Index
-        The labels; a `pandas.RangeIndex` if the source has none.
+    users, items : Axis
+        The labels, from any sequence of labels; the numbers from 0 on if the source has none.
     n_skipped : int
         Number of malformed lines that the loader skipped.
     time_unit : {"s", "ms", "us", "ns"} or None
@@ -103,14 +104,16 @@ class Interactions:
     item_codes: NDArray[np.int32]
     values: Floats
     timestamps: Integers | None
-    users: Labels
-    items: Labels
+    users: Axis
+    items: Axis
     n_skipped: int = 0
     time_unit: TimeUnit | None = None
     recognized: Mapping[str, Hashable] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for role in ("users", "items"):
+            object.__setattr__(self, role, Axis.of(getattr(self, role), role))
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):
@@ -208,8 +211,8 @@ class Interactions:
     def filter(
         self,
         *,
-        users: Labels | Sequence[Hashable] | None = None,
-        items: Labels | Sequence[Hashable] | None = None,
+        users: Axis | Sequence[Hashable] | None = None,
+        items: Axis | Sequence[Hashable] | None = None,
         min_value: float | None = None,
         min_user_interactions: int | None = None,
         min_item_interactions: int | None = None,
@@ -223,7 +226,7 @@ class Interactions:
         Parameters
         ----------
         users, items : pandas.Index or sequence, optional
-            Labels to keep, such as the ``users`` of other interactions. Labels without events make
+            Axis to keep, such as the ``users`` of other interactions. Axis without events make
             no difference.
         min_value : float, optional
             At least 0: events of a smaller value are dropped, before values are summed.
@@ -259,7 +262,7 @@ class Interactions:
             ("item", items, self.items, self.item_codes),
         ):
             if labels is not None:
-                selection.keep(f"{name}s", index.isin(check_labels(labels, name))[codes])
+                selection.keep(f"{name}s", index.isin(Axis.of(labels, f"{name}s"))[codes])
         if min_value is not None:
             least = check_number("min_value", min_value, 0)
             selection.keep("min_value", self.values >= least)
@@ -299,8 +302,8 @@ class Interactions:
         """
         frame = pd.DataFrame(
             {
-                "user": self.users.take(self.user_codes),
-                "item": self.items.take(self.item_codes),
+                "user": self.users.repeat(self.user_codes),
+                "item": self.items.repeat(self.item_codes),
                 "value": self.values.copy(),
             }
         )
@@ -320,8 +323,8 @@ class Interactions:
         missing_times: MissingTimes = "error",
         event: Hashable = None,
         keep: Sequence[object] | None = None,
-        users: Labels | Sequence[Hashable] | None = None,
-        items: Labels | Sequence[Hashable] | None = None,
+        users: Axis | Sequence[Hashable] | None = None,
+        items: Axis | Sequence[Hashable] | None = None,
     ) -> Interactions:
         """Encode a frame with one row per event.
 
@@ -460,7 +463,7 @@ def _checked(
         raise InvalidDataError(f"{error}{way_out(role, columns[role].name)}") from None
 
 
-def _used(codes: NDArray[np.int32], labels: Labels) -> tuple[NDArray[np.int32], Labels]:
+def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:
     """Return codes of the labels that occur, and these labels."""
     used = np.bincount(codes, minlength=len(labels)) > 0
     return (np.cumsum(used) - 1)[codes].astype(np.int32), labels[used]

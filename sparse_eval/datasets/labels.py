@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.types import AnyArray, Labels
+    from ..core.types import AnyArray
 
 #: A column of a frame; pandas has no narrower type for a series of any values.
 Column: TypeAlias = "pd.Series[Any]"
@@ -31,7 +32,7 @@ def vocabulary() -> defaultdict[str, int]:
     return defaultdict(count().__next__)
 
 
-def text_labels(labels: Sequence[str]) -> Labels:
+def text_labels(labels: Sequence[str]) -> pd.Index[Any]:
     """Return ids that were read as text: an int64 index if all are integers, otherwise text."""
     if all(map(_INTEGER.fullmatch, labels)):
         numbers = list(map(int, labels))
@@ -40,7 +41,7 @@ def text_labels(labels: Sequence[str]) -> Labels:
     return pd.Index(list(labels))
 
 
-def sort_labels(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
+def sort_labels(labels: pd.Index[Any]) -> tuple[Axis, NDArray[np.intp]]:
     """Return distinct labels in order, and the position of each given label in that order.
 
     Numbers are sorted by value, text lexicographically, and others by type and text.
@@ -48,7 +49,7 @@ def sort_labels(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
     if pd.api.types.is_integer_dtype(labels.dtype):
         numbers = labels.to_numpy(dtype=np.uint64 if labels.max() > 2**63 - 1 else np.int64)
         order = np.argsort(numbers)
-        result = pd.Index(numbers[order])
+        result: pd.Index[Any] = pd.Index(numbers[order])
     else:
         values = labels.tolist()
         types = {type(value) for value in values}
@@ -59,7 +60,7 @@ def sort_labels(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
         result = labels.take(order)
     positions = np.empty(len(order), dtype=np.intp)
     positions[order] = np.arange(len(order))
-    return result, positions
+    return Axis.unchecked(result), positions
 
 
 def at(column: Column, row: int) -> object:
@@ -67,20 +68,12 @@ def at(column: Column, row: int) -> object:
     return column.iloc[[row]].tolist()[0]
 
 
-def check_labels(labels: Labels | Sequence[Hashable], role: str) -> Labels:
-    """Return given labels as an index, or raise if one is missing or repeated."""
-    index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels))
-    if index.hasnans:
-        raise InvalidDataError(f"{role}s: label {int(np.argmax(index.isna()))} is missing")
-    if not index.is_unique:
-        repeated = index[index.duplicated()][0]
-        raise InvalidDataError(f"{role}s: the label {repeated!r} is there twice; give each once")
-    return index
+def check_labels(labels: Axis | Sequence[Hashable], role: str) -> Axis:
+    """Return given labels, or raise if one is missing or repeated."""
+    return Axis.of(labels, f"{role}s")
 
 
-def encode(
-    column: Column, role: str, index: Labels | None = None
-) -> tuple[NDArray[np.int32], Labels]:
+def encode(column: Column, role: str, index: Axis | None = None) -> tuple[NDArray[np.int32], Axis]:
     """Return the codes of a column of ids and their labels: code i stands for label i.
 
     The labels are those of `index`, by default the sorted distinct ids. The categories of a
@@ -101,14 +94,14 @@ def encode(
     if index is None:
         index, positions = sort_labels(labels)
     else:
-        positions = index.get_indexer(labels)
+        positions = index.locate(labels)
         unknown = positions[codes] < 0
         if unknown.any():
             row = int(np.argmax(unknown))
             raise InvalidDataError(
                 f"row {row}, column {column.name!r}: {at(column, row)!r} is not one of the "
-                f"{len(index):,} given {role}s ({index.dtype} labels); leave the row out or add "
-                "the label"
+                f"{len(index):,} given {role}s ({', '.join(map(repr, index[:1]))}, …); leave the "
+                "row out or add the label"
             )
     return positions[codes].astype(np.int32), index
 
@@ -120,7 +113,7 @@ def _missing_id(column: Column, row: int, role: str) -> InvalidDataError:
     )
 
 
-def _factorize(column: Column, role: str) -> tuple[NDArray[np.intp], Labels]:
+def _factorize(column: Column, role: str) -> tuple[NDArray[np.intp], pd.Index[Any]]:
     """Return codes and the distinct ids, in any order."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes = column.cat.codes.to_numpy()
@@ -134,7 +127,7 @@ def _factorize(column: Column, role: str) -> tuple[NDArray[np.intp], Labels]:
     return codes.astype(np.intp), pd.Index(labels.tolist() if column.dtype == object else labels)
 
 
-def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Labels]:
+def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], pd.Index[Any]]:
     """Factorize ids of several types, among which pandas would not tell 1, 1.0 and True apart."""
     numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
     codes = np.empty(len(column), dtype=np.intp)
@@ -161,7 +154,7 @@ def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Lab
     return codes, pd.Index(labels, dtype=object)
 
 
-def label_array(name: str, labels: Labels) -> AnyArray:
+def label_array(name: str, labels: Axis) -> AnyArray:
     """Return labels as an array that NumPy stores without pickle.
 
     Raises
@@ -169,8 +162,8 @@ def label_array(name: str, labels: Labels) -> AnyArray:
     InvalidDataError
         If they are neither all text nor all int64.
     """
-    if pd.api.types.is_integer_dtype(labels.dtype) and labels.dtype != np.uint64:
-        return labels.to_numpy(dtype=np.int64)
+    if labels.dtype == np.int64:
+        return labels.to_numpy()
     texts = labels.tolist()
     if all(isinstance(text, str) for text in texts):
         array = np.array(texts, dtype=np.str_)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.axes import Axis
 from . import mind, movielens
 from .adjacency import load_adjacency
 from .delimited import load_csv, names_columns
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.types import Labels, PathLike
+    from ..core.types import PathLike
     from .interactions import Interactions
 
 #: The loader of each format, by the format's name.
@@ -218,24 +218,24 @@ def _unknown_format(path: Path, what: str) -> InvalidFileError:
     )
 
 
-def _union(indexes: Sequence[Labels]) -> Labels:
+def _union(indexes: Sequence[Axis]) -> Axis:
     """Return the sorted labels of all indexes, as text if some are integers and others are not."""
-    if all(isinstance(index, pd.RangeIndex) for index in indexes):
+    if all(index.are_numbers for index in indexes):
         return max(indexes, key=len)
-    if len({pd.api.types.is_integer_dtype(index.dtype) for index in indexes}) > 1:
+    if len({index.is_integer for index in indexes}) > 1:
         indexes = [_as_text(index) for index in indexes]
     labels = indexes[0]
     for index in indexes[1:]:
-        labels = labels.append(index[~index.isin(labels)])
-    return sort_labels(labels)[0]
+        _, labels = labels.union(index)
+    return sort_labels(labels.index)[0]
 
 
-def _positions(labels: Labels, union: Labels) -> NDArray[np.int32]:
+def _positions(labels: Axis, union: Axis) -> NDArray[np.int32]:
     """Return the position of each label in the union."""
-    if pd.api.types.is_integer_dtype(labels.dtype) != pd.api.types.is_integer_dtype(union.dtype):
+    if labels.is_integer != union.is_integer:
         labels = _as_text(labels)
-    return union.get_indexer(labels).astype(np.int32)
+    return union.locate(labels).astype(np.int32)
 
 
-def _as_text(labels: Labels) -> Labels:
-    return pd.Index([str(label) for label in labels])
+def _as_text(labels: Axis) -> Axis:
+    return Axis.unchecked([str(label) for label in labels])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from ..core import saved_arrays
 from ..core.csr import coordinates
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.axes import Axis
 from .interactions import Interactions
 
 if TYPE_CHECKING:
@@ -66,8 +65,8 @@ def load_npz(path: PathLike) -> Interactions:
         item_codes=columns,
         values=values,
         timestamps=None,
-        users=pd.RangeIndex(shape[0]),
-        items=pd.RangeIndex(shape[1]),
+        users=Axis.numbers(shape[0]),
+        items=Axis.numbers(shape[1]),
     )
 
 

@@ -18,7 +18,8 @@ from .parquet_blocks import column_of, read_batches
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from ..core.types import Labels, PathLike
+    from ..core.types import PathLike
+    from ..inputs.axes import Axis
 
 
 #: The loader of frames, beside those of files.
@@ -34,8 +35,8 @@ def load_parquet(
     timestamp: str | Usual | None = USUAL,
     event: str | None = None,
     keep: Sequence[object] | None = None,
-    users: Labels | Sequence[Hashable] | None = None,
-    items: Labels | Sequence[Hashable] | None = None,
+    users: Axis | Sequence[Hashable] | None = None,
+    items: Axis | Sequence[Hashable] | None = None,
 ) -> Interactions:
     """Read the needed columns of a Parquet file; requires the extra ``parquet``.
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
 from ..inputs.list_rows import last_positions, order_rows, repeated_item
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
@@ -104,8 +105,6 @@ class RowsLoader:
         InvalidDataError
             If a row cannot be used: user and item are named.
         """
-        import pandas as pd
-
         recs, truth = tables
         columns = self.columns
         users, items = check_id_kinds(recs.schema, truth.schema, columns)
@@ -128,7 +127,7 @@ class RowsLoader:
         rankings = _rankings(recs, columns, shape, list_rows, list_items, names)
         relevance = _relevance(truth, columns, shape, relevant_rows, relevant_items, names)
         if items == "text":  # a user's fingerprint is made of labels, as that of a frame is
-            relevance = replace(relevance, items_index=pd.Index(item_ids, dtype=object))
+            relevance = replace(relevance, items_index=Axis.unchecked(item_ids))
         largest = self.largest_gain
         if largest is not None and relevance.gains.max(initial=0.0) > largest:
             entry = int(relevance.gains.argmax())
@@ -373,8 +372,6 @@ def _relevance(
     items: Integers,
     names: _Names,
 ) -> Relevance:
-    import pandas as pd
-
     name = columns.truth[2] if len(columns.truth) > 2 else None
     indptr, order = _by_user(rows, shape[0])
     relevant = items[order].astype(np.int32)
@@ -406,7 +403,7 @@ def _relevance(
                 column=name,
             )
     matrix = sparse.csr_matrix((gains, relevant, indptr), shape=shape)
-    return Relevance.from_csr(matrix, users=pd.Index(names.users))
+    return Relevance.from_csr(matrix, users=Axis.unchecked(names.users))
 
 
 def _numbers(table: pa.Table, name: str, *, exact: bool = False) -> Floats:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
-from ..core.labelled import labels_of
 from ..core.removed import removed
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align, check_numbering
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
-from ..inputs.labels import check_part
+from ..inputs.labelled import check_part, labels_of
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
 from ..inputs.rankings import Rankings

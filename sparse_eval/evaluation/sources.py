@@ -123,9 +123,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
             item = int(relevance.items[entry])
             users, items = relevance.users, relevance.items_index
-            user = block.first_row + row if users is None else users.tolist()[row]
+            user = block.first_row + row if users is None else users[row]
             if items is not None:
-                item = items.tolist()[item]
+                item = items[item]
             elif block.item_ids is not None:
                 item = block.item_ids.tolist()[item]
             raise InvalidDataError(

@@ -12,7 +12,8 @@ from ..errors import InvalidDataError
 from .training import take_rows
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Integers, Labels
+    from ..core.types import CSRMatrix, Integers
+    from .axes import Axis
     from .rankings import Rankings
     from .relevance import Relevance
 
@@ -84,7 +85,7 @@ def check_numbering(rankings: Rankings | CSRMatrix, relevance: Relevance | CSRMa
         (numbered, _), (labelled, side) = sides if labels[0] is None else sides[::-1]
         if getattr(side, "encoded", False):
             name = axis.removesuffix("_index")
-            example = next(iter(getattr(side, axis).tolist()), None)
+            example = next(iter(getattr(side, axis)), None)
             raise InvalidDataError(
                 f"{labelled} name {name} by id ({example!r}, …), and {numbered} number them, so "
                 f"nothing says which is which; give {numbered} the ids too, such as "
@@ -99,38 +100,37 @@ def check_numbering(rankings: Rankings | CSRMatrix, relevance: Relevance | CSRMa
         )
 
 
-def check_types(labels: Labels, others: Labels, role: str, sides: tuple[str, str]) -> None:
+def check_types(labels: Axis, others: Axis, role: str, sides: tuple[str, str]) -> None:
     """Raise if ids are text on one side and something else on the other, so that none can match."""
-    kinds = [{isinstance(label, str) for label in side.tolist()} for side in (labels, others)]
-    if all(kinds) and not kinds[0] & kinds[1]:
+    if len(labels) and len(others) and labels.is_text != others.is_text:
         raise InvalidDataError(
-            f"no {role} of {sides[0]} ({labels.tolist()[0]!r}, …) can be among those of {sides[1]} "
-            f"({others.tolist()[0]!r}, …): one has text and the other has not; give both ids of "
+            f"no {role} of {sides[0]} ({labels[0]!r}, …) can be among those of {sides[1]} "
+            f"({others[0]!r}, …): one has text and the other has not; give both ids of "
             "one type"
         )
 
 
 def locate(
-    known: Labels, given: Labels, role: str, sides: tuple[str, str], n: int = 0
-) -> tuple[Integers, Labels]:
+    known: Axis, given: Axis, role: str, sides: tuple[str, str], n: int = 0
+) -> tuple[Integers, Axis]:
     """Return the positions of given labels among those known, and the union of both.
 
-    Labels that are not known come behind the known ones, and behind `n` positions: only if these
+    Axis that are not known come behind the known ones, and behind `n` positions: only if these
     all have labels are there labels for what comes behind. Raises as `check_types` does, which
     takes the labels of `sides` in the order given, known.
     """
-    positions = known.get_indexer(given).astype(np.int64)
-    unknown = positions < 0
+    positions, union = known.union(given)
+    unknown = positions >= len(known)
     if unknown.all():
         check_types(given, known, role, sides)
-    positions[unknown] = max(len(known), n) + np.arange(unknown.sum())
-    return positions, known.append(given[unknown]) if n <= len(known) else known
+    positions[unknown] += max(n - len(known), 0)
+    return positions, union if n <= len(known) else known
 
 
 _SIDES = ("the predictions", "validation")
 
 
-def _share_items(side: Side, labels: Labels | None) -> Side:
+def _share_items(side: Side, labels: Axis | None) -> Side:
     """Label the items of a side that only numbers them, as far as the labels go."""
     if labels is None or side.shape[1] > len(labels):
         return side
@@ -146,8 +146,8 @@ def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Re
     assert rankings.users is not None and relevance.users is not None  # noqa: S101, PT018
     if rankings.users is relevance.users and len(rankings.indptr) == len(relevance.indptr):
         return rankings, relevance
-    labels: Labels = relevance.users.append(rankings.users[~rankings.users.isin(relevance.users)])
-    source = rankings.users.get_indexer(labels)  # -1, of no list, is the empty row at the end
+    _, labels = relevance.users.union(rankings.users)
+    source = rankings.users.locate(labels)  # -1, of no list, is the empty row at the end
     if (source[: len(relevance.users)] < 0).all():
         check_types(rankings.users, relevance.users, "user", _SIDES)
     padded = _pad_rows(rankings.indptr, 1)

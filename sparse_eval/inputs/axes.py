@@ -1,7 +1,7 @@
 """`Axis`: the labels of the rows or columns of a matrix, and the one way to match them.
 
-Text is kept and compared in Arrow, whole numbers in NumPy. Only labels of other types, or of several
-types, are compared as objects of Python.
+Text is kept and compared in Arrow, whole numbers in NumPy. Only labels of other types, or of
+several types, are compared as objects of Python.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SPARSE = 8
 
 
 class Axis:
-    """Labels of users or items: distinct, none missing, in a fixed order.
+    """Axis of users or items: distinct, none missing, in a fixed order.
 
     It is a sequence of labels, and converts to a `pandas.Index` by `index` and to an array by
     `numpy.asarray`. `Axis.of` makes one of any labels.
@@ -44,8 +44,8 @@ class Axis:
     ----------
     values : pyarrow.Array of text, or ndarray
         An array of int64, uint64, float64 or, for anything else, of objects.
-    index : pandas.Index, optional
-        The same labels, if there is an index already.
+    are_numbers : bool
+        Whether the labels are only the numbers of the rows or columns, from 0 on.
 
     Examples
     --------
@@ -56,10 +56,19 @@ class Axis:
     ['ann', 'bob']
     """
 
-    def __init__(self, values: pa.Array | AnyArray, index: pd.Index[Any] | None = None) -> None:
+    def __init__(self, values: pa.Array | AnyArray, *, are_numbers: bool = False) -> None:
         self._values = values
-        if index is not None:
-            self.index = index
+        self.are_numbers = are_numbers
+
+    @classmethod
+    def numbers(cls, n: int) -> Axis:
+        """Return the labels 0 to n − 1 of rows or columns that have no other labels."""
+        return cls(np.arange(n), are_numbers=True)
+
+    @classmethod
+    def unchecked(cls, labels: Any) -> Axis:
+        """Return labels that are known to be distinct and complete."""
+        return labels if isinstance(labels, Axis) else cls(_values_of(labels))
 
     @classmethod
     def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
@@ -81,6 +90,7 @@ class Axis:
             if hasattr(labels, "__dlpack__"):
                 labels = as_array(labels, name, expected)
             axis = _checked(labels, name)
+            axis.are_numbers = _counts(labels)
         if n is not None and len(axis) != n:
             raise InvalidDataError(
                 f"{name} has {len(axis)} labels; the matrix has {n} {name}", argument=name
@@ -109,9 +119,12 @@ class Axis:
 
         index: pd.Index[Any]
         if isinstance(self._values, np.ndarray):
-            if self.is_integer and np.array_equal(self._values, np.arange(len(self))):
+            if self.are_numbers:
                 return pd.RangeIndex(len(self))
-            return pd.Index(self._values, tupleize_cols=False)
+            try:
+                return pd.Index(self._values, tupleize_cols=False)
+            except UnicodeEncodeError:
+                return pd.Index(self._values, dtype=object, tupleize_cols=False)
         index = pd.Index(self._values.to_pandas())
         return index
 
@@ -148,7 +161,7 @@ class Axis:
             import pyarrow as pa
 
             values = pa.concat_arrays([values])  # a slice would take its whole buffers along
-        return Axis, (values,)
+        return _restored, (values, self.are_numbers)
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:3].tolist()))
@@ -261,6 +274,10 @@ class Axis:
             ],
             np.uint64,
         )
+
+
+def _restored(values: Any, are_numbers: bool) -> Axis:
+    return Axis(values, are_numbers=are_numbers)
 
 
 def encode(columns: Sequence[Any], given: Axis | None = None) -> tuple[list[Items], Axis]:
@@ -391,6 +408,11 @@ def _checked(labels: Any, name: str) -> Axis:
             f"{name}: the label {repeated!r} is there twice; give each once", argument=name
         )
     return axis
+
+
+def _counts(labels: Any) -> bool:
+    """Return whether labels are a range from 0 on, as those of a frame without an index."""
+    return hasattr(labels, "step") and (labels.start, labels.step) == (0, 1)
 
 
 def _missing(values: Any) -> Booleans:

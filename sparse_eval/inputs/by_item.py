@@ -9,16 +9,17 @@ import numpy as np
 
 from ..core.arrays import as_array, is_array
 from ..errors import InvalidDataError
+from .axes import Axis
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import AnyArray, Labels
+    from ..core.types import AnyArray
 
 
 def by_item(
-    values: Any, name: str, n_items: int, labels: Labels | None
-) -> tuple[AnyArray, Labels | None]:
+    values: Any, name: str, n_items: int, labels: Axis | None
+) -> tuple[AnyArray, Axis | None]:
     """Return the entries in the order of the items, and the labels of all items."""
     import pandas as pd
 
@@ -63,30 +64,28 @@ def is_keyed(values: Any) -> bool:
     return isinstance(values, Mapping) or hasattr(values, "reindex")
 
 
-def _in_order(
-    values: Any, name: str, n_items: int, labels: Labels | None
-) -> tuple[Any, Labels | None]:
+def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
     """Return the rows of a Series or frame that is indexed by item in the order of the items."""
-    import pandas as pd
-
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(
             f"{written(name)} names item {twice!r} twice; give each item one entry", argument=name
         )
+    given = Axis.unchecked(values.index)
     if labels is None:
-        order: Labels = pd.RangeIndex(max(n_items, len(values)))
+        order = Axis.numbers(max(n_items, len(values)))
     else:  # items that nobody was shown belong to the catalogue too
-        order = labels.append(values.index[~values.index.isin(labels)])
-    missing = ~order.isin(values.index)
+        _, order = labels.union(given)
+    places = given.locate(order)
+    missing = places < 0
     if missing.any():
         raise InvalidDataError(
-            f"{written(name)} has no entry for item {order[missing].tolist()[0]!r} "
+            f"{written(name)} has no entry for item {order[int(missing.argmax())]!r} "
             f"({int(missing.sum())} of {len(order)} items lack one); give every item of the "
             "catalogue one",
             argument=name,
         )
-    return values.reindex(order), None if labels is None else order
+    return values.iloc[places], None if labels is None else order
 
 
 def written(name: str) -> str:
@@ -94,6 +93,6 @@ def written(name: str) -> str:
     return f"items=se.ItemData({name}=…)"
 
 
-def item_name(item: int, labels: Labels | None) -> Any:
+def item_name(item: int, labels: Axis | None) -> Any:
     """Return what messages call an item."""
-    return repr(labels.tolist()[item]) if labels is not None and item < len(labels) else item
+    return repr(labels[item]) if labels is not None and item < len(labels) else item

@@ -15,16 +15,17 @@ from ..core.arguments import check_choice
 from ..core.arrays import as_array, is_array, read_only
 from ..core.csr import as_int32, canonical_csr, integer_array
 from ..core.hashing import fingerprints
-from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from .alignment import check_types, locate
+from .axes import Axis
+from .labelled import labels_of
 from .relevance import Relevance
 from .training import take_rows
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items, Labels
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
 
 _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
@@ -68,7 +69,7 @@ class Candidates:
         item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
         `read_negatives` made them.
     users, items_index : pandas.Index or None
-        Labels of rows and columns, where they are known.
+        Axis of rows and columns, where they are known.
     encoded : bool
         Whether rows and columns were numbered from ids, so that their numbers mean nothing
         elsewhere.
@@ -80,8 +81,8 @@ class Candidates:
     indptr: Integers | None
     items: Items
     kind: str = GIVEN
-    users: Labels | None = None
-    items_index: Labels | None = None
+    users: Axis | None = None
+    items_index: Axis | None = None
     encoded: bool = False
     estimator: Estimator | None = None
 
@@ -216,10 +217,11 @@ class Candidates:
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
         return replace(self, indptr=before[self.indptr], items=self.items[kept])
 
-    def fingerprints(self, n_users: int, labels: Labels | None) -> Hashes:
+    def fingerprints(self, n_users: int, labels: Axis | None) -> Hashes:
         """Return a hash of each user's candidates; `labels` are those of the columns."""
         indptr = np.array([0, len(self.items)]) if self.indptr is None else self.indptr
-        hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), labels)
+        keys = None if labels is None else labels.item_keys
+        hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), keys)
         return np.broadcast_to(hashes, n_users) if self.indptr is None else hashes[:n_users]
 
     def to_csr(self) -> Any:
@@ -285,8 +287,6 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
     """Return candidates of a list of items for each user by id."""
     import pandas as pd
 
-    from .labels import axis_labels
-
     rows = []
     for user, row in given.items():
         if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
@@ -295,12 +295,12 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
                 user=user,
             )
         rows.append(list(row))
-    users = axis_labels(list(given), len(rows), "users")
+    users = Axis.of(list(given), "users")
     flat = [item for row in rows for item in row]
     codes, unique = pd.factorize(pd.Series(flat, dtype=object))
     if (codes < 0).any():
         raise InvalidDataError("candidates hold a missing item; leave it out")
-    items = axis_labels(list(unique), len(unique), "items")
+    items = Axis.of(list(unique), "items")
     owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     shape = (len(users), len(items))
     coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
@@ -311,11 +311,8 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
     )  # fmt: skip
 
 
-def _ids_for_all(ids: Labels) -> Candidates:
-    from .labels import axis_labels
-
-    ids = ids.unique()
-    labels = axis_labels(ids, len(ids), "items")
+def _ids_for_all(ids: Any) -> Candidates:
+    labels = ids if isinstance(ids, Axis) else Axis.of(ids.unique(), "items")
     items = np.arange(len(labels), dtype=np.int32)
     return Candidates((0, len(labels)), None, items, items_index=labels, encoded=True)
 
@@ -323,12 +320,12 @@ def _ids_for_all(ids: Labels) -> Candidates:
 def align_candidates(
     candidates: Candidates,
     shape: tuple[int, int],
-    users: Labels | None,
-    items: Labels | None,
+    users: Axis | None,
+    items: Axis | None,
     *,
     encoded: bool = False,
     others: str = "the lists",
-) -> tuple[Candidates, Labels | None]:
+) -> tuple[Candidates, Axis | None]:
     """Return candidates with the rows and columns of others, and the labels of all items.
 
     Items that the others lack come behind theirs; users whom they lack are left out.
@@ -364,7 +361,7 @@ def align_candidates(
                 "csr_matrix of users × items, or as one flat array of items for all users"
             )
     is_number = candidates.for_all and own[1] is None
-    if is_number and items is not None and items.inferred_type == "integer":
+    if is_number and items is not None and items.is_integer:
         raise InvalidDataError(
             "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
             "are meant; give ids as pandas.Index(ids)"

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import AnyArray, Floats, Labels
+    from ..core.types import AnyArray, Floats
     from ..datasets import Interactions
+    from .axes import Axis
 
 
 def order_values(df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool) -> Floats:
@@ -48,7 +49,7 @@ def order_values(df: pd.DataFrame, user: str, item: str, column: Any, *, whole: 
     return values
 
 
-def check_ranks_once(rows: AnyArray, ranks: Floats, users: Labels) -> None:
+def check_ranks_once(rows: AnyArray, ranks: Floats, users: Axis) -> None:
     """Raise if a user has a rank twice."""
     order = np.lexsort((ranks, rows))
     twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)

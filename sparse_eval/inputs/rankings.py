@@ -18,12 +18,11 @@ from ..core.csr import (
     training_csr,
 )
 from ..core.frames import as_pandas
-from ..core.labelled import labels_of
 from ..core.removed import removed
 from ..errors import InvalidDataError
 from . import list_rows
 from .frames import check_ranks_once, order_values
-from .labels import matrix_labels
+from .labelled import labels_of, matrix_labels
 from .scan import RankingsScan
 from .scores import ScoreRows, check_ties, rank_rows
 from .training import popular_lists
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.frames import ArrowStream, Frame
-    from ..core.types import Integers, Items, Labels, PathLike
+    from ..core.types import Integers, Items, PathLike
+    from .axes import Axis
     from .scan import FrameLike
     from .scores import Ties
 
@@ -67,7 +67,7 @@ class Rankings:
     relevant_last : bool
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
     users, items_index : pandas.Index or None
-        Labels of rows and columns, where they are known.
+        Axis of rows and columns, where they are known.
     encoded : bool
         Whether rows and columns were numbered from the ids of a table or file, so that their
         numbers mean nothing elsewhere.
@@ -79,8 +79,8 @@ class Rankings:
     gapped_positions: Items | None
     lengths: Integers
     last_positions: Items | None = None
-    users: Labels | None = None
-    items_index: Labels | None = None
+    users: Axis | None = None
+    items_index: Axis | None = None
     encoded: bool = False
     relevant_last: bool = False
 
@@ -199,7 +199,7 @@ class Rankings:
             The stored value is the item's 1-based position in the user's list. Any numeric dtype
             whose values are whole numbers; a list may have gaps.
         users, items : sequence of hashable, optional
-            Labels of the rows and columns; by default those that the matrix knows.
+            Axis of the rows and columns; by default those that the matrix knows.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class Rankings:
             random orders of the tied items, which metrics that are sums over items have; or the
             worst order, relevant items behind others, those of larger gain last.
         users, items : sequence of hashable, optional
-            Labels of the rows and columns; by default those that a sparse matrix knows.
+            Axis of the rows and columns; by default those that a sparse matrix knows.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class Rankings:
             The column of scores, higher is better. Exactly one of `rank` and `score` must be
             given.
         ties : {"item", "item_descending", "average", "pessimistic"}, optional
-            Equal scores, as in `from_scores`; "item" by default. Labels stand for ids: numbers by
+            Equal scores, as in `from_scores`; "item" by default. Axis stand for ids: numbers by
             value, text by code points. Of ids that are text "item_descending" is what trec_eval
             does. A `rank` leaves no ties.
 
@@ -571,8 +571,8 @@ class Rankings:
         items = self.items.astype(np.int64)
         return pd.DataFrame(
             {
-                "user": rows if self.users is None else self.users.take(rows),
-                "item": items if self.items_index is None else self.items_index.take(items),
+                "user": rows if self.users is None else self.users.repeat(rows),
+                "item": items if self.items_index is None else self.items_index.repeat(items),
                 "rank": self.positions.astype(np.int64),
             }
         )

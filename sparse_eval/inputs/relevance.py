@@ -12,14 +12,15 @@ from ..core.csr import as_int32, canonical_csr, entry_position
 from ..core.frames import USUAL, Usual, as_pandas
 from ..errors import InvalidDataError
 from .frames import event_gains, largest_of_pairs
-from .labels import matrix_labels
+from .labelled import matrix_labels
 from .scan import RelevanceScan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.frames import ArrowStream, Frame
-    from ..core.types import Floats, Integers, Items, Labels, PathLike
+    from ..core.types import Floats, Integers, Items, PathLike
+    from .axes import Axis
     from .scan import FrameLike
 
 
@@ -42,7 +43,7 @@ class Relevance:
     binary : bool
         Whether every gain is 1.
     users, items_index : pandas.Index or None
-        Labels of rows and columns, where they are known.
+        Axis of rows and columns, where they are known.
     encoded : bool
         Whether rows and columns were numbered from the ids of a table or file, so that their
         numbers mean nothing elsewhere.
@@ -60,8 +61,8 @@ class Relevance:
     items: Items
     gains: Floats
     binary: bool = False
-    users: Labels | None = None
-    items_index: Labels | None = None
+    users: Axis | None = None
+    items_index: Axis | None = None
     encoded: bool = False
     states_irrelevant: bool = False
 
@@ -84,7 +85,7 @@ class Relevance:
         threshold : float, optional
             Values below it are not relevant. By default any value above 0 is.
         users, items : sequence of hashable, optional
-            Labels of the rows and columns; by default those that the matrix knows, as the parts
+            Axis of the rows and columns; by default those that the matrix knows, as the parts
             of a `Holdout` do.
 
         Returns

@@ -128,4 +128,4 @@ def check_exact(scores: AnyArray) -> None:
 
 def check_ties(ties: str) -> Ties:
     """Return `ties`, or raise `InvalidDataError` if it is not a way to order equal scores."""
-    return cast(Ties, check_choice("ties", ties, get_args(Ties)))
+    return cast("Ties", check_choice("ties", ties, get_args(Ties)))

@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr, entry_position, training_csr
-from ..core.labelled import labels_of
 from ..errors import InvalidDataError
 from .alignment import locate
 from .by_item import by_item, is_keyed, item_name, written
 from .candidates import Candidates, align_candidates, as_candidates
+from .labelled import labels_of
 from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance
 from .training import Training, TrainingOfBlock
@@ -22,7 +22,8 @@ from .training import Training, TrainingOfBlock
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Labels
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers
+    from .axes import Axis
     from .rankings import Rankings
 
 
@@ -59,14 +60,14 @@ class SideData:
     candidates: Candidates | None = None
     propensity: Floats | None = None
     propensity_digest: str | None = None
-    items: Labels | None = None
+    items: Axis | None = None
 
     @classmethod
     def of(
         cls,
         shape: tuple[int, int],
-        users: Labels | None,
-        labels: Labels | None,
+        users: Axis | None,
+        labels: Axis | None,
         train: Any = None,
         item_groups: Any = None,
         item_vectors: Any = None,
@@ -221,8 +222,8 @@ def _training(matrix: Any, n_users: int, n_items: int) -> Training:
 
 
 def _train_matrix(
-    train: Any, users: Labels | None, items: Labels | None, n_items: int, encoded: bool
-) -> tuple[Any, Labels | None]:
+    train: Any, users: Axis | None, items: Axis | None, n_items: int, encoded: bool
+) -> tuple[Any, Axis | None]:
     """Return the training data as a CSR aligned with the evaluation, and the items' labels."""
     if isinstance(train, Relevance):
         parts = (train.gains, train.items, train.indptr)
@@ -256,11 +257,11 @@ def _train_matrix(
 
 
 def _positions(
-    labels: Labels | None, aligned: Labels | None, n: int
-) -> tuple[Integers | None, Labels | None]:
+    labels: Axis | None, aligned: Axis | None, n: int
+) -> tuple[Integers | None, Axis | None]:
     """Return the positions of labels among those of the evaluation, and the union of both.
 
-    Labels that the evaluation lacks come behind its own, and behind its `n` columns.
+    Axis that the evaluation lacks come behind its own, and behind its `n` columns.
     """
     if labels is None or aligned is None or labels is aligned:
         return None, aligned
@@ -274,7 +275,7 @@ def _positions(
     return positions, union
 
 
-def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labels | None]:
+def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
     """Return each item's shares of the groups, from a label for each item or from weights."""
     if sparse.issparse(groups):
         weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
@@ -332,7 +333,7 @@ def _one_group_each(values: AnyArray) -> Any:
     )
 
 
-def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats, Labels | None]:
+def _vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     table, labels = by_item(vectors, "vectors", n_items, labels)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise InvalidDataError(

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Items, Labels, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Integers, Items, PathLike
+    from .axes import Axis
 
 __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
 
@@ -175,7 +176,7 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     Parameters
     ----------
     rankings : Rankings
-        The lists. Labels are written as text; without labels, row and column numbers are.
+        The lists. Axis are written as text; without labels, row and column numbers are.
     path : str or Path
         The file to write. An existing file is replaced when the new one is complete. The file is
         compressed if the name ends in ``.gz``.
@@ -284,9 +285,7 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
             )
 
 
-def _read(
-    path: Path, fields: tuple[str, ...], number_field: str
-) -> tuple[CSRMatrix, Labels, Labels]:
+def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMatrix, Axis, Axis]:
     """Return the numbers of a file as a CSR of users × items, and the sorted labels."""
     user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
     users, items = vocabulary(), vocabulary()
@@ -361,7 +360,7 @@ def _rows(indptr: Integers) -> Iterator[tuple[int, slice]]:
 
 
 def _texts(
-    users: Labels | None, items: Labels | None, indptr: Integers, columns: Items
+    users: Axis | None, items: Axis | None, indptr: Integers, columns: Items
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Return the text to write for each row that has entries, and for each of their columns."""
     if not len(columns):
@@ -372,13 +371,13 @@ def _texts(
     )
 
 
-def _label_texts(labels: Labels | None, codes: AnyArray, role: str) -> dict[int, str]:
+def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, str]:
     """Return the text of each code's label, or of the code itself if there are no labels."""
     if labels is None:
         return {code: str(code) for code in codes.tolist()}
     texts = {}
     label_of_text: dict[str, object] = {}
-    for code, label in zip(codes.tolist(), labels.take(codes).tolist(), strict=True):
+    for code, label in zip(codes.tolist(), labels[codes].tolist(), strict=True):
         text = texts[code] = str(label)
         _check_field(f"a label of the {role}s", text, label)
         if role == "user" and text.startswith("#"):

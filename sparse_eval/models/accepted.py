@@ -11,8 +11,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
-from ..core.labelled import labels_of
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.labelled import labels_of
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
 from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
-from ..core.labelled import labels_of
 from ..errors import InvalidDataError
+from ..inputs.labelled import labels_of
 from .checkpoints import Factors
 from .inputs import training_matrix
 from .scorers import ItemItemModel, Scorer
@@ -25,8 +25,9 @@ from .scorers import ItemItemModel, Scorer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels
+    from ..core.types import CSRMatrix, Floats, Hashes, Integers
     from ..datasets.split.holdout import Holdout
+    from ..inputs.axes import Axis
     from .inputs import TrainLike
 
 __all__ = ["ease", "item_knn", "popularity", "random"]
@@ -261,7 +262,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     return ItemItemModel(weights, items)
 
 
-def _open(train: Holdout | TrainLike) -> tuple[Any, Labels | None, Labels | None]:
+def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None]:
     """Return training data as a float64 matrix, and the ids of its users and items."""
     opened = training_matrix(train)
     users, items = labels_of(opened)

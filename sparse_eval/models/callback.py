@@ -13,10 +13,10 @@ from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
 from ..core.files import make_folder
 from ..core.formatting import as_html, number
-from ..core.labelled import labels_of
 from ..core.progress import display
 from ..core.removed import removed
 from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
+from ..inputs.labelled import labels_of
 from ..metrics import Metric, parse_metrics
 from ..metrics.protocol import Protocol
 from .accepted import catalogue, without_zeros

@@ -20,7 +20,7 @@ from ..errors import (
     OutputError,
     UnsupportedModelError,
 )
-from ..inputs.labels import axis_labels
+from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
+    from ..core.types import AnyArray, CSRMatrix, PathLike
 
 
 class Factors(NamedTuple):
@@ -91,8 +91,8 @@ class Checkpoint:
     similarity: CSRMatrix | None = None
     item_weights: AnyArray | CSRMatrix | None = None
     parameters: dict[str, object] = field(default_factory=dict)
-    user_ids: Labels | None = None
-    item_ids: Labels | None = None
+    user_ids: Axis | None = None
+    item_ids: Axis | None = None
     may_be_scores: bool = False
     scores: AnyArray | None = None
 
@@ -284,13 +284,13 @@ def _read_sparse(path: Path) -> Any:
         raise InvalidCheckpointError(f"cannot be read: {error}", path) from None
 
 
-def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Labels | None:
+def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Axis | None:
     """Return the ids of users or items in a checkpoint, None if it has none."""
     array = arrays.get(name)
     if array is None or array.ndim == 0:
         return None
     try:
-        return axis_labels(array.tolist(), len(array), name.replace("_ids", "s"))
+        return Axis.of(array.tolist(), name.replace("_ids", "s"))
     except InvalidDataError as error:
         raise InvalidCheckpointError(f"its {name} are no ids: {error}", path) from None
 

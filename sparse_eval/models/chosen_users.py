@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import Integers, Labels
+    from ..core.types import Integers
+    from ..inputs.axes import Axis
 
 
 class ChosenUsers(NamedTuple):
@@ -28,7 +29,7 @@ class ChosenUsers(NamedTuple):
         """Whether no choice is made."""
         return self.users is None
 
-    def rows(self, labels: Labels | None, n_users: int, who_knows: str) -> Integers:
+    def rows(self, labels: Axis | None, n_users: int, who_knows: str) -> Integers:
         """Return their rows among the first `n_users`, whom labels name.
 
         `who_knows` begins the message about a user who is not among them.
@@ -51,18 +52,16 @@ class ChosenUsers(NamedTuple):
             ) from None
 
 
-def _rows_of_ids(ids: Any, labels: Labels, n_users: int, who_knows: str) -> Integers:
+def _rows_of_ids(ids: Any, labels: Axis, n_users: int, who_knows: str) -> Integers:
     """Return the rows of users by id, or raise `InvalidDataError`."""
-    import pandas as pd
-
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise InvalidDataError(f"users is {ids!r}; expected a list of ids, such as [{ids!r}]")
     given = list(ids)
-    rows = labels[:n_users].get_indexer(pd.Index(given, tupleize_cols=False))
+    rows = labels[:n_users].locate(given)
     if (rows < 0).any():
         unknown = given[int((rows < 0).argmax())]
         example = labels[0] if n_users else "none"
         raise InvalidDataError(
             f"{who_knows} no user {unknown!r}; the {n_users} users are {example!r}, …", user=unknown
         )
-    return rows.astype(np.int64)
+    return rows

@@ -10,11 +10,11 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number
-from ..core.labelled import labels_of
 from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import locate
+from ..inputs.labelled import labels_of
 from .accepted import as_model, check_shape, has_factors
 from .checkpoints import Factors
 from .identifiers import ids_of, keep_ids

@@ -12,12 +12,11 @@ from scipy import sparse
 
 from ..core.csr import training_csr
 from ..core.hashing import digest_csr
-from ..core.labelled import LabelledMatrix, labels_of
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
 from ..evaluation.evaluate import open_side
 from ..inputs.candidates import as_candidates
-from ..inputs.labels import check_part
+from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 

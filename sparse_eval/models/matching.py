@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from ..core.csr import canonical_csr, indptr_from_counts
-from ..core.labelled import LabelledMatrix, labels_of
 from ..errors import InvalidDataError
 from ..inputs.alignment import locate
+from ..inputs.axes import Axis
 from ..inputs.candidates import align_candidates
+from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.training import take_rows
@@ -21,7 +22,7 @@ from .identifiers import ids_of
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Integers, Labels
+    from ..core.types import CSRMatrix, Integers
     from ..inputs.candidates import Candidates
     from .accepted import Model
     from .chosen_users import ChosenUsers
@@ -56,8 +57,8 @@ class Sides(NamedTuple):
 
     train: CSRMatrix
     relevance: Relevance
-    users: Labels | None
-    items: Labels | None
+    users: Axis | None
+    items: Axis | None
     n_known: int
     user_rows: Integers | None
     n_unknown_users: int
@@ -70,7 +71,7 @@ class _Axis(NamedTuple):
     """Users or items: where rows or columns go, and what all of them are called and how many."""
 
     places: Integers | None  # None if they stay
-    labels: Labels | None
+    labels: Axis | None
     size: int
 
 
@@ -109,7 +110,7 @@ def match_sides(
         If the model has no ids and a part has ids.
     """
     shape: tuple[int, int] = train.shape
-    known: tuple[Labels | None, Labels | None] = (None, None)
+    known: tuple[Axis | None, Axis | None] = (None, None)
     if model is not None:
         known = ids_of(model)
         n_users, n_items = catalogue(model)
@@ -152,9 +153,7 @@ def match_sides(
     if model is not None:
         warn_without_ids(model, train, relevance)
     if first is not None and users.labels is None:
-        import pandas as pd
-
-        moved = replace(moved, users=pd.Index(first))
+        moved = replace(moved, users=Axis(first))
     relevant = moved.items[moved.gains > 0]
     return Sides(
         matrix,
@@ -223,7 +222,7 @@ def _place_train(
     model: Any,
     train: CSRMatrix | Relevance,
     axis: str,
-    known: Labels | None,
+    known: Axis | None,
     size: int,
     name: str,
 ) -> _Axis:
@@ -265,7 +264,7 @@ def _place_held_out(relevance: Relevance, axis: str, trained: _Axis, name: str) 
     return _Axis(None, given if known is None else known, trained.size)
 
 
-def _place(known: Labels, given: Labels, axis: str, sides: tuple[str, str]) -> _Axis:
+def _place(known: Axis, given: Axis, axis: str, sides: tuple[str, str]) -> _Axis:
     """Return where given labels are among those known, behind which come the unknown ones."""
     if given is known or given.equals(known):
         return _Axis(None, known, len(known))

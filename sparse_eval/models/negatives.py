@@ -14,12 +14,13 @@ from ..core.arguments import check_choice, check_whole
 from ..core.csr import as_int32, canonical_csr
 from ..core.files import as_input
 from ..core.hashing import hash_labels
-from ..core.labelled import labels_of
 from ..core.random import uniforms
 from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.axes import Axis
 from ..inputs.candidates import Candidates
+from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..metrics.eligible import AllBut, are_in
 from .inputs import name_of, open_held_out, open_train
@@ -28,7 +29,7 @@ from .matching import match_sides
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels, PathLike
+    from ..core.types import CSRMatrix, Floats, Hashes, Integers, PathLike
     from .inputs import TrainLike
 
 #: Users whose negatives are drawn at once.
@@ -226,7 +227,7 @@ class _Draw(NamedTuple):
         items: Integers = np.append(self.order, -1)[drawn]
         return items
 
-    def warn_of_few(self, users: Integers, n_left: Integers, labels: Labels | None) -> None:
+    def warn_of_few(self, users: Integers, n_left: Integers, labels: Axis | None) -> None:
         """Warn of users who have fewer items left than are to be drawn."""
         few = n_left < self.n
         if not few.any():
@@ -403,10 +404,10 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
 
 
 def _numbered(
-    words: Any, labels: Labels | None, n: int, path: Path, kind: str
-) -> tuple[Integers, Labels | None]:
+    words: Any, labels: Axis | None, n: int, path: Path, kind: str
+) -> tuple[Integers, Axis | None]:
     """Return the row or column of each word, and the labels of all; those unknown come behind."""
-    if labels is None or labels.inferred_type == "integer":
+    if labels is None or labels.is_integer:
         try:
             numbers = words.astype(np.int64)
         except (ValueError, OverflowError):
@@ -423,13 +424,10 @@ def _numbered(
             return numbers, None
         words = numbers
     codes, unique = pd.factorize(words)
-    index = pd.Index(unique)
-    places = labels.get_indexer(index).astype(np.int64)
-    unknown = places < 0
-    if unknown.all():
+    places, union = labels.union(Axis.unchecked(unique))
+    if (places >= len(labels)).all():
         raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
-    places[unknown] = len(labels) + np.arange(unknown.sum())
-    return places[codes], labels.append(index[unknown])
+    return places[codes], union
 
 
 def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int) -> CSRMatrix:
@@ -447,7 +445,7 @@ def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int)
     return matrix
 
 
-def _hashes(labels: Labels | None, n: int) -> Hashes:
+def _hashes(labels: Axis | None, n: int) -> Hashes:
     """Return a hash of each label, or of each number where there are none."""
     if labels is None:
         return hash_labels(np.arange(n))

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items
+    from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
     from ..inputs.training import SeenItems
     from .accepted import ImplicitModel, Model, ModelLike
@@ -138,8 +139,8 @@ def recommend(
     )
 
 
-def _names(labels: Labels | None, codes: AnyArray) -> Any:
-    return codes.astype(np.int64) if labels is None else labels.take(codes)
+def _names(labels: Axis | None, codes: AnyArray) -> Any:
+    return codes.astype(np.int64) if labels is None else labels.repeat(codes)
 
 
 def _lists(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .identifiers import ITEM_IDS, USER_IDS
 
 if TYPE_CHECKING:
-    from ..core.types import Labels
+    from ..inputs.axes import Axis
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,11 +55,11 @@ class Recommender:
         return len(self.model.item_factors)
 
     @property
-    def user_ids(self) -> Labels | None:
+    def user_ids(self) -> Axis | None:
         """The ids of the users, or None if the model has none."""
         return getattr(self.model, USER_IDS, None)
 
     @property
-    def item_ids(self) -> Labels | None:
+    def item_ids(self) -> Axis | None:
         """The ids of the items, or None if the model has none."""
         return getattr(self.model, ITEM_IDS, None)

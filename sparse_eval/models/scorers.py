@@ -10,10 +10,10 @@ from scipy import sparse
 
 from ..core.arrays import as_array, is_array
 from ..core.files import replacing_npz
-from ..core.labelled import labels_of, own_labels
 from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.labels import axis_labels
+from ..inputs.axes import Axis
+from ..inputs.labelled import labels_of, own_labels
 from ..inputs.npy import release
 from ..retrieval.scores import check_weights
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Labels, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
     from ..retrieval.scores import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
@@ -219,9 +219,12 @@ def is_labelled(given: object) -> bool:
     return is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy")
 
 
-def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Labels | None, Labels | None]]:
+def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Axis | None, Axis | None]]:
     """Return the array of a frame and the labels of its axes, None where they count from 0."""
-    return frame.to_numpy(), (own_labels(frame.index), own_labels(frame.columns))
+    return frame.to_numpy(), (
+        own_labels(Axis.of(frame.index, "users")),
+        own_labels(Axis.of(frame.columns, "items")),
+    )
 
 
 def check_scores(given: Any) -> AnyArray:
@@ -251,8 +254,8 @@ def check_scores(given: Any) -> AnyArray:
     return matrix
 
 
-def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Labels | None:
+def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Axis | None:
     if ids is None:
         return None
     labels: Any = ids if hasattr(ids, "__len__") else list(ids)
-    return axis_labels(labels, len(labels) if n is None else n, name)
+    return Axis.of(labels, name, n)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arrays import is_array
-from ..core.labelled import labels_of
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
-from ..inputs.labels import check_part
+from ..inputs.labelled import check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance

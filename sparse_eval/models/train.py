@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
-from ..core.labelled import labels_of
 from ..core.progress import display
 from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
+from ..inputs.labelled import labels_of
 from ..retrieval.factors import check_factors
 from .accepted import without_zeros
 from .checkpoints import check_similarity

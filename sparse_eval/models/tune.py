@@ -16,7 +16,6 @@ from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
 from ..core.csv_log import check_origin
 from ..core.files import make_folder, remove
-from ..core.labelled import labels_of
 from ..core.locks import locked_folder
 from ..core.progress import display
 from ..core.removed import removed
@@ -29,6 +28,7 @@ from ..errors import (
     MissingExtraError,
     SparseEvalError,
 )
+from ..inputs.labelled import labels_of
 from ..metrics.protocol import Protocol
 from ..results import Evaluation
 from ..results.saving import SUMMARY

@@ -21,7 +21,8 @@ from .seen import seen_counts
 from .totals import ListCounts, ListSums, MergeKey, Part, Ratios, Span, Totals, UserValues
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Labels
+    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from ..inputs.axes import Axis
     from ..metrics.aligned import Aligned
     from ..metrics.columns import MetricColumns
     from ..metrics.plan import Plan
@@ -188,13 +189,13 @@ class BlockResult:
         return values if len(rows) == len(values) else values[rows]
 
     @property
-    def labels(self) -> Labels | None:
+    def labels(self) -> Axis | None:
         """The users' labels, None where they are row numbers."""
         return self.aligned.relevance.users
 
     @cached_property
     def user_ids(self) -> AnyArray:
-        """Labels or row numbers, in an array of int64 or of text."""
+        """Axis or row numbers, in an array of int64 or of text."""
         labels = self.labels
         if labels is None:
             return np.arange(self.first_row, self.first_row + len(self.n_relevant))
@@ -240,7 +241,8 @@ class BlockResult:
         items, labels = relevance.items, relevance.items_index
         if self.item_ids is not None and labels is None:
             items = self.item_ids[items]
-        return fingerprints(relevance.indptr, items, relevance.gains, labels)
+        keys = None if labels is None else labels.item_keys
+        return fingerprints(relevance.indptr, items, relevance.gains, keys)
 
     def list_counts(self, row: int) -> ListCounts:
         """Count the lists of each group of users, and how often they hold each item."""

@@ -128,7 +128,7 @@ class CrossValidation(Runs):
             for name in self.names
             if self.is_per_user(name)
         }
-        frame = pd.DataFrame(columns, index=self._users.rename("user"))
+        frame = pd.DataFrame(columns, index=self._users.index.rename("user"))
         return frame.dropna(how="all")
 
     def compare(

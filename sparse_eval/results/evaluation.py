@@ -11,6 +11,7 @@ from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
 from .baselines import Baselines
 from .comparison import compare
 from .record import Record, make_record, to_dict
@@ -428,7 +429,7 @@ class Evaluation(Views):
         evaluation.__dict__["record"] = saved.record
         table = saved.record.table
         if table is not None:
-            evaluation.__dict__["users"] = table.index if saved.labelled else None
+            evaluation.__dict__["users"] = Axis.unchecked(table.index) if saved.labelled else None
         return evaluation
 
     @property

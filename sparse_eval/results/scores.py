@@ -10,6 +10,7 @@ import numpy as np
 from ..core.files import replacing
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.axes import Axis
 from ..metrics import parse
 from .counts import Counts
 from .numbers import BlockNumbers, Numbers, TotalsNumbers
@@ -17,7 +18,7 @@ from .numbers import BlockNumbers, Numbers, TotalsNumbers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Booleans, Floats, Hashes, Integers, Labels, PathLike
+    from ..core.types import Booleans, Floats, Hashes, Integers, PathLike
     from ..metrics import Metric
     from ..metrics.plan import Plan
     from .totals import UserValues
@@ -50,17 +51,14 @@ class Scores(Counts):
         return {name: self._numbers.count(row) for row, name in enumerate(self.names)}
 
     @cached_property
-    def users(self) -> Labels | None:
+    def users(self) -> Axis | None:
         """The users' labels, None where they are the row numbers from 0 on."""
         if self._block is not None:
             return self._block.labels
-        import pandas as pd
-
         users = self._values.users
         if users.dtype.kind in "iu" and np.array_equal(users, np.arange(len(users))):
             return None
-        index: Labels = pd.Index(users)
-        return index
+        return Axis.unchecked(users)
 
     @property
     def counted(self) -> Booleans:
@@ -93,7 +91,7 @@ class Scores(Counts):
 
         columns = self.columns
         users = self.users
-        index = pd.RangeIndex(columns.shape[1]) if users is None else users
+        index = pd.RangeIndex(columns.shape[1]) if users is None else users.index
         names = [name for name in self.names if self.is_per_user(name)]
         # A copy, which pandas takes by itself from version 3 on.
         return pd.DataFrame(columns.T, index=index.rename("user"), columns=names, copy=True)

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from ..core.types import Booleans, Floats, Integers, Labels
+    from ..core.types import Booleans, Floats, Integers
+    from ..inputs.axes import Axis
 
 
 class Segments(NamedTuple):
@@ -21,7 +22,7 @@ class Segments(NamedTuple):
     codes: Integers
 
 
-def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans) -> Segments:
+def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -> Segments:
     """Group users by a label for each, given in order or keyed by user."""
     import pandas as pd
 
@@ -31,7 +32,7 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
         if groups.index.has_duplicates:
             user = groups.index[groups.index.duplicated()].tolist()[0]
             raise InvalidDataError(f"groups name user {user!r} twice; give each user one group")
-        values = groups.reindex(pd.RangeIndex(n_users) if users is None else users)
+        values = groups.reindex(pd.RangeIndex(n_users) if users is None else users.index)
     else:
         entries = list(groups) if hasattr(groups, "__len__") else []
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
@@ -47,7 +48,7 @@ def by_label(groups: Any, n_users: int, users: Labels | None, counted: Booleans)
     missing = np.flatnonzero((codes < 0) & counted)
     if len(missing):
         row = int(missing[0])
-        user = row if users is None else users.tolist()[row]
+        user = row if users is None else users[row]
         raise InvalidDataError(
             f"user {user!r} has no group (evaluated users without one: {len(missing)}); give each "
             "a group, such as 'unknown'",

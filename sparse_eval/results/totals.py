@@ -143,7 +143,7 @@ class UserValues:
     Attributes
     ----------
     users : ndarray
-        Labels or row numbers.
+        Axis or row numbers.
     counted : ndarray of bool
         Whether the user is evaluated.
     n_relevant : ndarray of int64

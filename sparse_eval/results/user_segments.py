@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
 from .label_table import LabelTable, label_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Integers, Labels
+    from ..core.types import Integers
 
 #: Segments by user: of a table, every column divides the users.
 UserSegments: TypeAlias = LabelTable
@@ -36,7 +37,7 @@ class Segmentation(NamedTuple):
         return f"{self.title}: {of_all} users have none and are in no segment" if without else ""
 
 
-def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:
+def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
     """Return the segments of users, a segmentation for each column of a table.
 
     Parameters
@@ -44,7 +45,7 @@ def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:
     by : mapping, Series, DataFrame, other table or path
         By user. Of a table with a column ``user`` that column names the user, otherwise its index.
         Missing values and empty text are no segment. Users match if they are the same as text.
-    users : Index
+    users : Axis
         Of the users to divide; others in the table are not looked at.
 
     Raises
@@ -60,7 +61,7 @@ def segmentations(by: UserSegments, users: Labels) -> list[Segmentation]:
     if labels.has_duplicates:
         twice = labels[labels.duplicated()].tolist()[0]
         raise InvalidDataError(f"by names user {twice!r} twice; give each user one row")
-    rows = labels.get_indexer(users.map(str))
+    rows = Axis.unchecked(labels).locate(list(map(str, users)))
     if (rows < 0).all():
         known = f"{labels.tolist()[0]!r}, …" if len(labels) else "nothing"
         raise InvalidDataError(

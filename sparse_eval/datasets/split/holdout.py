@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from ...core.csr import coordinates, summed_csr
 from ...core.files import as_path, make_folder, remove, replacing_together
-from ...core.labelled import LabelledMatrix, SplitPart, labels_of
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
+from ...inputs.axes import Axis
+from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
 from ..labels import label_array
 from ..npz import read_sparse, reading_npz
 from ..times import time_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ...core.types import Booleans, CSRMatrix, Labels, PathLike
+    from ...core.types import Booleans, CSRMatrix, PathLike
 
 #: The parts of a split; the first three in the order of time.
 PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
@@ -76,7 +76,7 @@ class Holdout:
         The two parts. As attributes they are labelled (`LabelledMatrix`), so that what is trained
         on one of them, or evaluated against it, knows its users and items.
     users, items : pandas.Index or None
-        Labels of the rows and columns, if there are any; by default those of `train`.
+        Axis of the rows and columns, if there are any; by default those of `train`.
     test : csr_matrix of float64, shape (n_users, n_items), or None
         The third part of a three-way split, which `for_test` holds out.
     fold_in : csr_matrix of float64, shape (n_users, n_items), or None
@@ -115,8 +115,8 @@ class Holdout:
 
     train: CSRMatrix
     validation: CSRMatrix
-    users: Labels | None = None
-    items: Labels | None = None
+    users: Axis | None = None
+    items: Axis | None = None
     test: CSRMatrix | None = field(default=None, kw_only=True)
     fold_in: CSRMatrix | None = field(default=None, kw_only=True)
     cut: np.datetime64 | int | None = field(default=None, kw_only=True)
@@ -129,8 +129,8 @@ class Holdout:
                     f"train has shape {self.train.shape}, {part} {matrix.shape}; expected the same"
                 )
         for axis, index in zip(("users", "items"), labels_of(self.train), strict=True):
-            if getattr(self, axis) is None:
-                object.__setattr__(self, axis, index)
+            given = getattr(self, axis)
+            object.__setattr__(self, axis, index if given is None else Axis.of(given, axis))
         labels = (("users", self.users), ("items", self.items))
         for (name, index), size in zip(labels, self.train.shape, strict=True):
             if index is not None and len(index) != size:
@@ -369,9 +369,7 @@ class Holdout:
             left_out = LeftOut(*map(int, arrays["left_out"]))
             names = {"train", "validation", *arrays["parts"].tolist()}
             labels: Any = {
-                name: pd.Index(arrays[name].tolist())
-                for name in ("users", "items")
-                if name in arrays
+                name: arrays[name].tolist() for name in ("users", "items") if name in arrays
             }
             cut: Any = arrays["cut"][()] if "cut" in arrays else None
         parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}

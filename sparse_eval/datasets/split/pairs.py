@@ -11,11 +11,11 @@ from scipy import sparse
 from ...core.arguments import check_whole
 from ...core.csr import coordinates, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
-from ...core.labelled import labels_of
 from ...core.mistaken import describe, way_from_frame
 from ...core.sorting import order_within
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError
+from ...inputs.labelled import labels_of
 from ..interactions import Interactions
 from .holdout import Holdout
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         CSRMatrix,
         Hashes,
         Integers,
-        Labels,
         SparseInput,
     )
+    from ...inputs.axes import Axis
 
 #: The most pairs of a user that can be held out, and the most folds.
 MAX_COUNT = 2**31 - 1
@@ -48,8 +48,8 @@ class Pairs:
     """The distinct pairs of interactions, in the order of a canonical CSR matrix."""
 
     matrix: CSRMatrix
-    users: Labels | None
-    items: Labels | None
+    users: Axis | None
+    items: Axis | None
 
     @classmethod
     def of(cls, interactions: HasMatrix | SparseInput) -> Pairs:

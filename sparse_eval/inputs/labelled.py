@@ -1,4 +1,4 @@
-"""`LabelledMatrix`: a csr_matrix that knows which users and items its rows and columns are."""
+"""`LabelledMatrix`: a csr_matrix with the labels of its rows and columns."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scipy import sparse
 
+from ..errors import InvalidDataError
+from .axes import Axis
+
 if TYPE_CHECKING:
     from typing import Self
 
-    from .types import CSRMatrix, Labels
+    from ..core.types import CSRMatrix
 
 #: The parts of a split that a matrix can be.
 SplitPart = Literal["train", "validation", "test", "fold_in"]
@@ -19,26 +22,26 @@ class LabelledMatrix(sparse.csr_matrix):  # type: ignore[misc]  # SciPy has no t
     """A csr_matrix with the labels of its rows and columns.
 
     It can be used wherever a csr_matrix can, by every library. Copies, also of another dtype, keep
-    the labels; what is selected, transposed or computed from it is a plain matrix.
+    the labels; selections, transposes and results of arithmetic are plain matrices.
 
     Attributes
     ----------
-    users, items : pandas.Index or None
-        The labels of rows and columns, None where they are numbered only.
+    users, items : Axis or None
+        The labels of rows and columns, None where they are only numbered.
     part : {"train", "validation", "test", "fold_in"} or None
         Which part of a `Holdout` it is, if it is one.
     """
 
-    users: Labels | None = None
-    items: Labels | None = None
+    users: Axis | None = None
+    items: Axis | None = None
     part: SplitPart | None = None
 
     @classmethod
     def of(
         cls,
         matrix: CSRMatrix,
-        users: Labels | None,
-        items: Labels | None,
+        users: Axis | None,
+        items: Axis | None,
         part: SplitPart | None = None,
     ) -> Self:
         """Label a matrix, which shares its arrays with the result."""
@@ -61,22 +64,17 @@ class LabelledMatrix(sparse.csr_matrix):  # type: ignore[misc]  # SciPy has no t
         return matrix
 
 
-def own_labels(labels: Labels | None) -> Labels | None:
-    """Return labels, or None if they only count from 0."""
-    if labels is None:
-        return None
-    import pandas as pd
-
-    counts = isinstance(labels, pd.RangeIndex) and (labels.start, labels.step) == (0, 1)
-    return None if counts else labels
+def own_labels(labels: Axis | None) -> Axis | None:
+    """Return labels, or None if they are only the numbers of rows or columns."""
+    return None if labels is None or labels.are_numbers else labels
 
 
-def labels_of(side: Any) -> tuple[Labels | None, Labels | None]:
+def labels_of(side: Any) -> tuple[Axis | None, Axis | None]:
     """Return the labels of users and items of a matrix, lists or relevance, None where it has none.
 
     A matrix that was resized in place has those of the axes that kept their size.
     """
-    if hasattr(side, "items_index"):  # Rankings and Relevance, which are above this room
+    if hasattr(side, "items_index"):  # Rankings and Relevance
         return side.users, side.items_index
     if not isinstance(side, LabelledMatrix):
         return None, None
@@ -86,3 +84,29 @@ def labels_of(side: Any) -> tuple[Labels | None, Labels | None]:
         None if users is None or len(users) != n_users else users,
         None if items is None or len(items) != n_items else items,
     )
+
+
+def matrix_labels(
+    matrix: object, shape: tuple[int, int], users: Any, items: Any
+) -> tuple[Axis | None, Axis | None]:
+    """Return the labels of rows and columns: those given, or else those of a `LabelledMatrix`.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `Axis.of`.
+    """
+    own = labels_of(matrix)
+    return (
+        own[0] if users is None else Axis.of(users, "users", shape[0]),
+        own[1] if items is None else Axis.of(items, "items", shape[1]),
+    )
+
+
+def check_part(train: object) -> None:
+    """Raise `InvalidDataError` if the validation part of a holdout is given as training data."""
+    if isinstance(train, LabelledMatrix) and train.part == "validation":
+        raise InvalidDataError(
+            "train is the validation part of a holdout, so that everything relevant would count as "
+            "seen; give train=holdout.train, and holdout.validation as validation"
+        )

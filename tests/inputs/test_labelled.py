@@ -5,14 +5,14 @@ import pickle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.core.labelled import LabelledMatrix, labels_of
+from sparse_eval.inputs.axes import Axis
+from sparse_eval.inputs.labelled import LabelledMatrix, labels_of
 
-USERS, ITEMS = pd.Index(["ann", "bob"]), pd.Index([10, 20, 30])
+USERS, ITEMS = Axis.of(["ann", "bob"]), Axis.of([10, 20, 30])
 
 
 @pytest.fixture
