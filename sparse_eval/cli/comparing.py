@@ -20,8 +20,8 @@ from .printing import counted, print_json, print_table, step, warnings_in_a_line
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..jobs.cross_validation import CrossValidation
     from ..results import Evaluation
-    from ..results.cross_validation import CrossValidation
 
 Results = Annotated[
     list[str],
@@ -211,10 +211,10 @@ def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..models.sweep_table import TABLE
+    from ..jobs.cross_validation import CrossValidation
+    from ..jobs.run_folder import MANIFEST
+    from ..jobs.sweep_table import TABLE
     from ..results import Evaluation
-    from ..results.cross_validation import CrossValidation
-    from ..results.run_folder import MANIFEST
     from ..results.saving import SUMMARY
 
     evaluations: dict[str, Evaluation] = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from ..results.nights import Night
+    from ..jobs.nights import Night
 
     #: A sample: its labels, and its value.
     Sample = tuple[dict[str, str], float]

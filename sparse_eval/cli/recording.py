@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import JSONValue
+    from ..jobs.history import History
     from ..results import Evaluation
-    from ..results.history import History
 
 HistoryFile = Annotated[
     Path | None,
@@ -51,7 +51,7 @@ class Recording(NamedTuple):
     @classmethod
     def begin(cls, history: Path | None, prometheus: Path | None) -> Recording:
         """Read the history, and see that both files can be written, before hours of scoring."""
-        from ..results.history import History
+        from ..jobs.history import History
 
         opened = None if history is None else History(history)
         if opened is not None:
@@ -73,7 +73,7 @@ class Recording(NamedTuple):
         about: dict[str, JSONValue],
     ) -> None:
         """Leave what was found of some models, whose names are different, and which is best."""
-        from ..results.history import night_of
+        from ..jobs.history import night_of
 
         if self.prometheus is not None:
             nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
@@ -85,8 +85,8 @@ class Recording(NamedTuple):
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""
-        from ..models.sweep_folder import path_of, saved_evaluations
-        from ..models.sweep_table import text_of
+        from ..jobs.sweep_folder import path_of, saved_evaluations
+        from ..jobs.sweep_table import text_of
         from ..results import Evaluation
 
         saved = saved_evaluations(folder)

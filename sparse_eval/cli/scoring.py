@@ -100,7 +100,7 @@ def score(
     paths = [Path(name) for name in checkpoint]
     several = len(paths) > 1 or paths[0].is_dir()
     if several:
-        from ..models.sweep import list_checkpoints
+        from ..jobs.sweep import list_checkpoints
 
         paths = list_checkpoints(paths)  # refuses an empty folder before data are read
     elif monitor is not None:
@@ -336,9 +336,9 @@ def _sweep(
     """Score several checkpoints, print their table and return it."""
     import pandas as pd
 
+    from ..jobs.sweep import sweep
+    from ..jobs.sweep_table import TABLE
     from ..models.inputs import training_part
-    from ..models.sweep import sweep
-    from ..models.sweep_table import TABLE
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     with folder_for_evaluations(out, recording) as folder:
@@ -358,7 +358,7 @@ def _sweep(
 
 def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
     """Report and return the number of checkpoints that failed; end the command if all did."""
-    from ..models.sweep_table import text_of
+    from ..jobs.sweep_table import text_of
 
     n_failed = int((table["status"] == "failed").sum())
     if n_failed:

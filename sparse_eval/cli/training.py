@@ -22,7 +22,7 @@ from .splitting import describe, only_known, split_by
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
     from ..datasets.split import Holdout
-    from ..models.callback import EvaluationCallback
+    from ..jobs.callback import EvaluationCallback
 
 
 _EVALUATION = "Evaluation of each iteration"
@@ -238,7 +238,7 @@ def train(
     if not evaluating:
         _train(matrix, model, seed, progress, out)
         return
-    from ..models.callback import EvaluationCallback
+    from ..jobs.callback import EvaluationCallback
 
     keep: Literal["best", "all"] = "best" if keep_best else "all"
     callback = EvaluationCallback(holdout, metric, patience=patience, out=checkpoints, keep=keep)

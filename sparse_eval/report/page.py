@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
+from ..jobs.cross_validation import CrossValidation
+from ..jobs.pooled import pooled_evaluation
 from ..metrics import REGISTRY, convention_named
 from ..results.candidates import WARNING
 from ..results.comparison import compare
-from ..results.cross_validation import CrossValidation
 from ..results.item_names import check_known, item_table
-from ..results.pooled import pooled_evaluation
 from ..results.shared import shared_metrics
 from ..results.summary import COLUMNS, few_users
 from ..results.user_segments import segmentations, segments_table
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from ..jobs.history import History
     from ..metrics import Definition
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results.history import History
     from ..results.item_names import ItemNames
     from ..results.user_segments import UserSegments
 

@@ -23,7 +23,7 @@ from sparse_eval.errors import (
     InvalidMetricError,
     UnsupportedModelError,
 )
-from sparse_eval.models.callback import TrainingStopped
+from sparse_eval.jobs.callback import TrainingStopped
 
 
 def test_the_history_has_the_values_of_separate_trainings(

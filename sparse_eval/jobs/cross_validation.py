@@ -11,12 +11,12 @@ from ..core.arguments import check_fraction
 from ..core.files import as_path
 from ..core.formatting import number, text_table
 from ..errors import InvalidDataError
-from .comparison import compare
-from .evaluation import Evaluation
+from ..results.comparison import compare
+from ..results.evaluation import Evaluation
+from ..results.runs import Runs, RunValues
+from ..results.summary import LEVEL
+from ..results.variance import Cells
 from .run_folder import RunFolder
-from .runs import Runs, RunValues
-from .summary import LEVEL
-from .variance import Cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
-    from .comparison import Comparison
+    from ..results.comparison import Comparison
 
 
 class CrossValidation(Runs):

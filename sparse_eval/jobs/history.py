@@ -32,10 +32,10 @@ from ..core.hashing import hash_labels, splitmix64
 from ..core.locks import lock_file
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..results.paired_tests import CORRECTIONS
+from ..results.record import check_about
+from ..results.shared import are_row_numbers
 from .nights import Night, NightlyMetric, changes, notes, parse_night
-from .paired_tests import CORRECTIONS
-from .record import check_about
-from .shared import are_row_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
-    from .evaluation import Evaluation
+    from ..results.evaluation import Evaluation
 
 #: Of the intervals in a history.
 LEVEL = 0.95
@@ -58,7 +58,7 @@ class History:
     Parameters
     ----------
     path : str or Path
-        JSON lines; `sparse_eval.results.history` describes them. It need not exist.
+        JSON lines; `sparse_eval.jobs.history` describes them. It need not exist.
 
     Attributes
     ----------

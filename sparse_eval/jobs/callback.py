@@ -19,13 +19,13 @@ from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..metrics import Metric, parse_metrics
 from ..metrics.protocol import Protocol
-from .accepted import catalogue, without_zeros
-from .checkpoints import save_model
-from .evaluate import evaluate_request, parse_cut_request
-from .identifiers import copy_ids, keep_ids
-from .inputs import NewUsers, open_held_out, split_arguments, training_matrix
-from .shared_candidates import share_candidates
-from .without_ids import without_warning
+from ..models.accepted import catalogue, without_zeros
+from ..models.checkpoints import save_model
+from ..models.evaluate import evaluate_request, parse_cut_request
+from ..models.identifiers import copy_ids, keep_ids
+from ..models.inputs import NewUsers, open_held_out, split_arguments, training_matrix
+from ..models.shared_candidates import share_candidates
+from ..models.without_ids import without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..datasets.split.holdout import Holdout
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
-    from .inputs import CandidatesLike, TrainLike
+    from ..models.inputs import CandidatesLike, TrainLike
 
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
@@ -196,7 +196,7 @@ class EvaluationCallback:
     If you call ``fit`` yourself, an early stop is an exception:
 
     >>> from contextlib import suppress
-    >>> from sparse_eval.models.callback import TrainingStopped
+    >>> from sparse_eval.jobs.callback import TrainingStopped
     >>> with suppress(TrainingStopped):
     ...     model.fit(holdout.train, show_progress=False, callback=callback.on(model))
     """

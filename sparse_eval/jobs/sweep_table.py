@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..core.csv_log import CSVLog, check_origin
 from .callback import signed_score
+from .csv_log import CSVLog, check_origin
 from .sweep_folder import EvaluationFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ..core.csv_log import Row
     from ..metrics import Metric
+    from .csv_log import Row
     from .sweep_folder import Scored
 
 #: The file of the table.

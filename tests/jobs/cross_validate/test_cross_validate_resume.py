@@ -13,7 +13,7 @@ from killed import run_killed
 from raising import raises
 
 import sparse_eval as se
-import sparse_eval.models.trainers as trainers
+import sparse_eval.jobs.trainers as trainers
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 
 

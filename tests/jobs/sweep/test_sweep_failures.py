@@ -26,7 +26,7 @@ from sweep_cases import (
 from systems import need_posix
 
 import sparse_eval as se
-import sparse_eval.models.sweep as sweeping
+import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from sparse_eval.models.evaluate import evaluate_request
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
-from ..core.csv_log import check_origin
 from ..core.files import make_folder, remove
 from ..core.locks import locked_folder
 from ..core.progress import display
@@ -30,19 +29,20 @@ from ..errors import (
 )
 from ..inputs.labelled import labels_of
 from ..metrics.protocol import Protocol
+from ..models.checkpoints import saving_model
+from ..models.evaluate import evaluate_request
+from ..models.identifiers import id_arrays
+from ..models.inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
+from ..models.matching import add_sides, match_sides
+from ..models.shared_candidates import SharedCandidates, share_candidates
 from ..results import Evaluation
 from ..results.saving import SUMMARY
-from ..results.tuning import Tuning
 from .callback import EvaluationCallback, parse_monitored, signed_score
-from .checkpoints import saving_model
-from .evaluate import evaluate_request
-from .identifiers import id_arrays
-from .inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
-from .matching import add_sides, match_sides
+from .csv_log import check_origin
 from .search_space import PARAMETERS, read_grid, read_space
-from .shared_candidates import SharedCandidates, share_candidates
 from .study import STUDY, Study
 from .train import train_als
+from .tuning import Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.protocol import MetricsLike
-    from .inputs import CandidatesLike, TrainLike
+    from ..models.inputs import CandidatesLike, TrainLike
+    from ..models.shared_candidates import CandidatesOfSplit
     from .search_space import Searched
-    from .shared_candidates import CandidatesOfSplit
 
 #: How trials are sampled.
 SamplerLike: TypeAlias = "Literal['tpe', 'random'] | BaseSampler"

@@ -18,15 +18,15 @@ from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, SparseEvalError
 from ..metrics.protocol import Protocol
+from ..models.evaluate import evaluate_request, parse_cut_request
+from ..models.inputs import digest_of, open_held_out, open_train, training_part
+from ..models.shared_candidates import SharedCandidates, share_candidates
+from ..models.without_ids import without_warning
 from ..results import Evaluation
-from ..results.cross_validation import CrossValidation
-from ..results.run_folder import RunFolder, runs_of_fold
 from ..results.runs import Fold, Run, RunValues
-from .evaluate import evaluate_request, parse_cut_request
-from .inputs import digest_of, open_held_out, open_train, training_part
-from .shared_candidates import SharedCandidates, share_candidates
+from .cross_validation import CrossValidation
+from .run_folder import RunFolder, runs_of_fold
 from .trainers import read_trainers
-from .without_ids import without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..evaluation.runners import ClientLike
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
-    from .shared_candidates import CandidatesOfSplit
+    from ..models.shared_candidates import CandidatesOfSplit
     from .trainers import TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
@@ -85,7 +85,7 @@ def cross_validate(
         because models of the same seed start alike and would err alike on all splits.
     out : str or Path, optional
         A folder, created if missing, for the evaluation of each run and ``cross_validation.json``,
-        which says what they are of; see `sparse_eval.results.run_folder`. The same call continues
+        which says what they are of; see `sparse_eval.jobs.run_folder`. The same call continues
         from it, to the same bits if trainings are reproducible; other data, splits, models,
         metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
     convention, memory, client, num_threads

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import optuna
     import pandas as pd
 
-    from .evaluation import Evaluation
+    from ..results.evaluation import Evaluation
 
 
 class Tuning(NamedTuple):

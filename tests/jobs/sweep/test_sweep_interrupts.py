@@ -17,7 +17,7 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
-import sparse_eval.models.sweep as sweeping
+import sparse_eval.jobs.sweep as sweeping
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError, MissingExtraError, SparseEvalError
-from .evaluation import Evaluation
+from ..results.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,15 +8,15 @@ import numpy as np
 
 from ..core.exact_sums import Moments
 from ..core.versions import installed_version
-from .evaluation import Evaluation
-from .numbers import Numbers
-from .record import Record
-from .totals import MergeKey, Part, Span, Totals, UserValues
+from ..results.evaluation import Evaluation
+from ..results.numbers import Numbers
+from ..results.record import Record
+from ..results.totals import MergeKey, Part, Span, Totals, UserValues
 
 if TYPE_CHECKING:
     from ..core.types import Floats
+    from ..results.intervals import Interval
     from .cross_validation import CrossValidation
-    from .intervals import Interval
 
 
 class _PooledNumbers(Numbers):

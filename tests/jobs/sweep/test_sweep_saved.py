@@ -17,9 +17,9 @@ from sweep_cases import METRICS, NAMES, same_table, save
 from systems import need_posix
 
 import sparse_eval as se
-import sparse_eval.models.sweep as sweeping
+import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.errors import InvalidFileError, OutputError
-from sparse_eval.models.sweep_folder import saved_evaluations
+from sparse_eval.jobs.sweep_folder import saved_evaluations
 
 
 @pytest.fixture

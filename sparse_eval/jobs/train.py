@@ -13,19 +13,19 @@ from ..core.bars import tqdm
 from ..core.progress import display
 from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
 from ..inputs.labelled import labels_of
+from ..models.accepted import without_zeros
+from ..models.checkpoints import check_similarity
+from ..models.identifiers import keep_ids
+from ..models.inputs import training_matrix
 from ..retrieval.factors import check_factors
-from .accepted import without_zeros
-from .checkpoints import check_similarity
-from .identifiers import keep_ids
-from .inputs import training_matrix
 
 if TYPE_CHECKING:
     from implicit.cpu.als import AlternatingLeastSquares
 
     from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
+    from ..models.inputs import TrainLike
     from .callback import EvaluationCallback
-    from .inputs import TrainLike
 
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)

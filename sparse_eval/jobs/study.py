@@ -8,8 +8,8 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..core.csv_log import check_origin
 from ..errors import InvalidFileError, OutputError, SparseEvalError, shown
+from .csv_log import check_origin
 from .search_space import PARAMETERS
 
 if TYPE_CHECKING:

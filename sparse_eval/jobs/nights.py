@@ -11,9 +11,9 @@ import numpy as np
 
 from ..core.arguments import check_fraction
 from ..errors import InvalidDataError
-from .candidates import name_among
-from .paired_tests import correct, significance
-from .variance import UNKNOWN, Error, add_variances
+from ..results.candidates import name_among
+from ..results.paired_tests import correct, significance
+from ..results.variance import UNKNOWN, Error, add_variances
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

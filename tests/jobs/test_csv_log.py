@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from raising import raises
 
-from sparse_eval.core.csv_log import CSVLog, check_origin
 from sparse_eval.core.json_files import read_json, write_json
 from sparse_eval.errors import InvalidFileError
+from sparse_eval.jobs.csv_log import CSVLog, check_origin
 
 
 def log_of(path: Path) -> CSVLog:

@@ -14,7 +14,7 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
-import sparse_eval.models.sweep as sweeping
+import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.cli import main
 from sparse_eval.models.evaluate import evaluate_request
 

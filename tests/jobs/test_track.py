@@ -16,9 +16,9 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, MissingExtraError, SparseEvalError
+from sparse_eval.jobs.track import Tracker
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.metrics.registry import Choice
-from sparse_eval.results.track import Tracker
 
 METRICS = ["ndcg@10", "ndcg(gain=exp)@10"]
 

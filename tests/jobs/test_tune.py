@@ -19,7 +19,7 @@ from systems import need_posix
 from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_parts
 
 import sparse_eval as se
-import sparse_eval.models.tune as tuning
+import sparse_eval.jobs.tune as tuning
 from sparse_eval import Tuning
 from sparse_eval.errors import (
     InvalidDataError,

@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from ..core.csv_log import check_origin
 from ..core.json_files import read_json, write_json
 from ..errors import InvalidDataError, InvalidFileError
-from .runs import Fold, Run
-from .saving import SUMMARY
+from ..results.runs import Fold, Run
+from ..results.saving import SUMMARY
+from .csv_log import check_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

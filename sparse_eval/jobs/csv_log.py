@@ -7,8 +7,8 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..core.files import replacing
 from ..errors import InvalidFileError
-from .files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -31,15 +31,15 @@ from ..errors import (
     shown,
 )
 from ..evaluation.clients import open_runner
-from .accepted import as_model
+from ..models.accepted import as_model
+from ..models.checkpoints import read_checkpoint
+from ..models.evaluate import evaluate_request
+from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
+from ..models.shared_candidates import share_candidates
+from ..models.without_ids import lacks_ids, warn_of_checkpoints, without_warning
 from .callback import parse_monitored
-from .checkpoints import read_checkpoint
-from .evaluate import evaluate_request
-from .inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
-from .shared_candidates import share_candidates
 from .sweep_folder import Scored
 from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of
-from .without_ids import lacks_ids, warn_of_checkpoints, without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.csv_log import Row
     from ..core.types import CSRMatrix, PathLike
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
@@ -55,7 +54,8 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
-    from .inputs import CandidatesLike, TrainLike
+    from ..models.inputs import CandidatesLike, TrainLike
+    from .csv_log import Row
 
 #: Device, inode, size and time of the last change of a file.
 _State = tuple[int, int, int, int]

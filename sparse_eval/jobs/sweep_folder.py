@@ -7,7 +7,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.csv_log import check_origin
 from ..core.formatting import escaped
 from ..errors import InvalidFileError
 from ..results.saving import (
@@ -19,13 +18,14 @@ from ..results.saving import (
     remove_saved,
     save,
 )
+from .csv_log import check_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..core.csv_log import Row
     from ..core.types import JSONValue, PathLike
     from ..results.saving import Savable
+    from .csv_log import Row
 
 
 class Scored(NamedTuple):
