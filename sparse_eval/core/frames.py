@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
+from ..errors import InvalidDataError, InvalidFileError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,8 +76,6 @@ def as_pandas(table: Any) -> pd.DataFrame:
     InvalidDataError
         If it is something else, its columns have no counterpart in pandas, or it is a reader
         without rows.
-    MissingExtraError
-        If pyarrow is needed and not installed.
 
     Examples
     --------
@@ -99,14 +97,8 @@ def as_pandas(table: Any) -> pd.DataFrame:
             "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
             f"__arrow_c_stream__) or a list of dicts, found a {name}"
         )
-    try:
-        # An Arrow stream of polars has views of text, which older versions of pyarrow do not read.
-        frame: pd.DataFrame = table.to_pandas() if library == "polars" else _of_arrow(table)
-    except ImportError:
-        raise MissingExtraError(
-            f'a {name} needs pyarrow: pip install "sparse_eval[parquet]"; frames of pandas need '
-            "nothing"
-        ) from None
+    # An Arrow stream of polars has views of text, which older versions of pyarrow do not read.
+    frame: pd.DataFrame = table.to_pandas() if library == "polars" else _of_arrow(table)
     if frame.empty and not hasattr(type(table), "__len__"):
         raise InvalidDataError(
             f"the {name} has no rows; one that was read before has none left: make "

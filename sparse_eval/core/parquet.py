@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
+from ..errors import InvalidDataError, InvalidFileError
 from .saved_arrays import most_unpacked
 
 if TYPE_CHECKING:
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import pyarrow as pa
-
-
-def need_pyarrow() -> None:
-    """Raise `MissingExtraError` if pyarrow is not installed."""
-    try:
-        import pyarrow as pa  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(
-            'Parquet needs pyarrow: pip install "sparse_eval[parquet]"; CSV needs nothing'
-        ) from None
 
 
 def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any:
@@ -41,10 +31,7 @@ def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any
     ------
     OSError, pyarrow.ArrowException
         If it is not one.
-    MissingExtraError
-        If pyarrow is not installed.
     """
-    need_pyarrow()
     from pyarrow import parquet, types
 
     # As a single file: a path like year=2024/x.parquet must not add a column.
@@ -133,7 +120,7 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
     ------
     InvalidDataError
         If there are more or fewer rows than the file says.
-    InvalidFileError, OSError, pyarrow.ArrowException, MissingExtraError
+    InvalidFileError, OSError, pyarrow.ArrowException
         As `open_parquet` and `uncoded`.
     """
     import pyarrow as pa
@@ -155,14 +142,7 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
 
 
 def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:
-    """Read a file or folder as a frame, or raise OSError or ValueError.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    """
-    need_pyarrow()
+    """Read a file or folder as a frame, or raise OSError or ValueError."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -185,12 +165,9 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
 
     Raises
     ------
-    MissingExtraError
-        If pyarrow is not installed.
     InvalidDataError
         If the users' labels have no common Parquet type.
     """
-    need_pyarrow()
     from pyarrow import ArrowException
 
     try:

@@ -61,8 +61,8 @@ def load_csv(
     verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
     lines. Blank lines are ignored.
 
-    With pyarrow (the extra ``parquet``) files in UTF-8 are read block by block. Blocks with quotes
-    that hide a separator, or with lines to skip, take the time of reading them line by line.
+    Files in UTF-8 are read block by block, by Arrow. Blocks with quotes that hide a separator, or
+    with lines to skip, take the time of reading them line by line.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class TextTable:
         )
         try:
             interactions, values = self._from_blocks(layout, users, items, keep)
-        except (ImportError, InvalidDataError, UnusualError):
+        except (InvalidDataError, UnusualError):
             interactions, values = self._from_frame(layout, given, users, items, keep)
         if "value" in columns and self.header:
             warn_of_zeros(

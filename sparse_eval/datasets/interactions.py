@@ -369,8 +369,6 @@ class Interactions:
             not named, or a row has a missing id, an id that is not in `users` or `items`, or an
             invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If there
             is no event of a type in `keep`, or one of `event` and `keep` is given alone.
-        MissingExtraError
-            If pyarrow is needed to read the frame and not installed.
 
         Warns
         -----

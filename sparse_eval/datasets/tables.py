@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..core.frames import USUAL, Usual
-from ..core.parquet import need_pyarrow, open_parquet, read_table
+from ..core.parquet import open_parquet, read_table
 from ..errors import InvalidDataError, InvalidFileError
 from .blocks import UnusualError
 from .columns import choose_columns, missing_column, recognized, warn_of_zeros
@@ -38,7 +38,7 @@ def load_parquet(
     users: Axis | Sequence[Hashable] | None = None,
     items: Axis | Sequence[Hashable] | None = None,
 ) -> Interactions:
-    """Read the needed columns of a Parquet file; requires the extra ``parquet``.
+    """Read the needed columns of a Parquet file.
 
     Parameters
     ----------
@@ -57,8 +57,6 @@ def load_parquet(
 
     Raises
     ------
-    MissingExtraError
-        If pyarrow is not installed.
     InvalidFileError
         If the file cannot be read, a column does not exist or cannot be told, or a row is invalid.
     InvalidDataError
@@ -79,7 +77,6 @@ def load_parquet(
     >>> load_parquet("clicks.parquet", value="clicks")  # doctest: +SKIP
     Interactions(50,000 users × 51,277 items, 1,500,000 events)
     """
-    need_pyarrow()
     from pyarrow import ArrowException
 
     path = as_input(path)

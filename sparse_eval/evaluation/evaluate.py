@@ -174,7 +174,7 @@ def evaluate(
     six fields in a line is a TREC run, with four fields qrels.
 
     Tables in Parquet on both sides are read one range of users after the other, whatever the
-    order of their rows, and need not fit into memory. Parquet takes the extra ``parquet``.
+    order of their rows, and need not fit into memory.
 
     Examples
     --------

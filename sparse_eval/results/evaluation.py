@@ -352,7 +352,7 @@ class Evaluation(Views):
             kept, ``per_user.csv`` or ``per_user.parquet`` are written there;
             `sparse_eval.results.saving` describes them.
         table : {"csv", "parquet"}
-            The kind of the table of the users. Parquet is smaller and quicker, and needs pyarrow.
+            The kind of the table of the users. Parquet is smaller and quicker.
         about : mapping, optional
             What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
             lists and dicts.
@@ -367,8 +367,6 @@ class Evaluation(Views):
         InvalidDataError
             If `table` is of another kind, the labels of the users are neither all text nor all
             whole numbers, or `about` holds what JSON cannot.
-        MissingExtraError
-            If pyarrow is not installed, for "parquet".
         OutputError
             If a file cannot be written.
         """
@@ -403,8 +401,6 @@ class Evaluation(Views):
         InvalidFileError
             If a file cannot be read, is something else, was written by a newer version, or does
             not belong to the others.
-        MissingExtraError
-            If the table is Parquet and pyarrow is not installed.
 
         Examples
         --------

@@ -26,7 +26,7 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
     ------
     InvalidDataError
         If it is something else, has no column, or names an item twice.
-    InvalidFileError, MissingExtraError
+    InvalidFileError
         As from `read_label_table`.
     """
     table = label_table(item_names, "item", argument="item_names", column="name")

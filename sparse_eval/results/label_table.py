@@ -42,7 +42,7 @@ def label_table(
     ------
     InvalidDataError
         If it is something else, has no column, or two of the same name.
-    InvalidFileError, MissingExtraError
+    InvalidFileError
         As from `read_label_table`.
     """
     import pandas as pd
@@ -88,8 +88,6 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     ------
     InvalidFileError
         If the file is something else, cannot be read, or has no such column.
-    MissingExtraError
-        If it is Parquet and pyarrow is not installed.
     """
     import pandas as pd
 

@@ -112,8 +112,6 @@ class Scores(Counts):
 
         Raises
         ------
-        MissingExtraError
-            If pyarrow is not installed.
         InvalidDataError
             If the users' labels are of types that Parquet has no common one for.
         OutputError

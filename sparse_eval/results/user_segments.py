@@ -53,7 +53,7 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
     InvalidDataError
         If it is something else, has no column or none of the users, names a user twice, or has
         more than 30 segments in a column.
-    InvalidFileError, MissingExtraError
+    InvalidFileError
         As from `read_label_table`.
     """
     table = segments_table(by)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from raising import raises
 
 from sparse_eval.core.frames import as_pandas
-from sparse_eval.errors import InvalidDataError, MissingExtraError
+from sparse_eval.errors import InvalidDataError
 
 FRAME = pd.DataFrame(
     {
@@ -27,7 +27,7 @@ FRAME = pd.DataFrame(
 
 
 def _table(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    return pa.Table.from_pandas(frame)
 
 
 def _reader(frame: pd.DataFrame) -> Any:
@@ -78,24 +78,7 @@ def test_refuses_what_is_no_frame(table: Any) -> None:
         as_pandas(table)
 
 
-def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = _table(FRAME)
-    real = builtins.__import__
-
-    def without_pyarrow(name: str, *rest: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
-    with raises(MissingExtraError):
-        as_pandas(table)
-    assert as_pandas(FRAME) is FRAME
-
-
 def test_errors_of_a_library_become_ours() -> None:
-    pytest.importorskip("pyarrow")
-
     class Broken:
         schema = None
 

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from raising import raises
 
@@ -13,9 +15,6 @@ import sparse_eval as se
 from sparse_eval.core import parquet
 from sparse_eval.core.files import replacing
 from sparse_eval.errors import InvalidFileError, OutputError
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 TABLE = pa.table(
     {

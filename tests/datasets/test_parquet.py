@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
-
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from events import rows
+from pyarrow import parquet
 from raising import raises
 
 import sparse_eval as se
 from sparse_eval.datasets import blocks, load_parquet, parquet_blocks
-from sparse_eval.errors import InvalidFileError, MissingExtraError
+from sparse_eval.errors import InvalidFileError
 from sparse_eval.results.label_table import read_label_table
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
-
-def test_refuses_unusable_files_and_a_missing_extra(tmp_path, write, monkeypatch):
+def test_refuses_unusable_files(tmp_path, write):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"user": ["a", None], "item": [1, 2], "n": [1.0, -1.0]}).to_parquet(path)
     with raises(InvalidFileError):
@@ -33,16 +30,6 @@ def test_refuses_unusable_files_and_a_missing_extra(tmp_path, write, monkeypatch
     for content in (b"", b"user,item\n", path.read_bytes()[:-50]):
         with raises(InvalidFileError):
             load_parquet(write("broken.parquet", content))
-    real = builtins.__import__
-
-    def without_pyarrow(name, *rest):
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
-    with raises(MissingExtraError):
-        load_parquet(path)
 
 
 @pytest.mark.parametrize("ids", [pa.string(), pa.large_string(), pa.int8(), pa.uint64()])

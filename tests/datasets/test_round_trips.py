@@ -5,8 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from events import rows
 from hypothesis import given, settings
@@ -89,12 +92,12 @@ def test_given_labels_keep_the_encoding_too(clicks):
 def made(library, frame, folder):
     """Return the same table of a library, or its file."""
     if library == "polars":
-        return pytest.importorskip("polars").from_pandas(frame)
+        return pl.from_pandas(frame)
     if library == "pyarrow":
-        return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+        return pa.Table.from_pandas(frame, preserve_index=False)
     if library == "duckdb":
         events = made("pyarrow", frame, folder)  # noqa: F841 - DuckDB finds it by its name
-        return pytest.importorskip("duckdb").sql("select * from events")
+        return duckdb.sql("select * from events")
     if library == "dicts":
         return frame.to_dict("records")
     if library == "csv":

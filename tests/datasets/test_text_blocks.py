@@ -14,8 +14,6 @@ from sparse_eval.datasets import SkippedLinesWarning, blocks, delimited, load_cs
 from sparse_eval.datasets.blocks import UnusualError
 from sparse_eval.errors import SparseEvalError
 
-pytest.importorskip("pyarrow")
-
 HEADER = "user,item,rating,timestamp,event"
 IDS = ["a", "b", "7", "-3", "007", "NA", "null", "nan", "é", " a", "a ", "", " ", "True", "0x1F"]
 IDS += ["\ufeffb"]

@@ -78,7 +78,6 @@ def test_an_executor_gives_the_bits_of_one_process(
 def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
     pool: Executor, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pyarrow")
     from sparse_eval.evaluation import tables
 
     monkeypatch.setattr(tables, "ROWS_PER_TASK", 300)
@@ -193,7 +192,6 @@ def test_refuses_other_clients(client: Any, data: Any) -> None:
 def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
     data: Any, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pyarrow")
     import pandas as pd
 
     rows = pd.DataFrame({"user": np.repeat(np.arange(40), 2), "item": np.tile([1, 2], 40)})

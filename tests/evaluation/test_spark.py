@@ -29,7 +29,6 @@ from sparse_eval.evaluation.run import evaluate_task
 from sparse_eval.metrics import REGISTRY
 
 pytest.importorskip("pyspark", reason='pyspark is not installed: pip install "sparse_eval[spark]"')
-pytest.importorskip("pyarrow", reason='pyarrow is not installed: pip install "sparse_eval[spark]"')
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("there is no Java, which Spark runs on", allow_module_level=True)
 

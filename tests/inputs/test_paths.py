@@ -23,8 +23,6 @@ from sparse_eval import trec
 from sparse_eval.errors import InvalidFileError, SparseEvalError
 from sparse_eval.inputs.kinds import Kind, kind_of
 
-pytest.importorskip("pyarrow")
-
 METRICS = ["ndcg@3", "recall@2", "coverage@2"]
 
 CLICKS = se.datasets.synthetic(n_users=30, n_items=20, seed=0)

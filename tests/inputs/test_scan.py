@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from merge_cases import same_numbers
 from raising import raises
@@ -61,21 +64,19 @@ def made(library: str, frame: pd.DataFrame, folder: Path, name: str) -> Any:
     if library == "pandas":
         return frame
     if library == "polars":
-        return pytest.importorskip("polars").from_pandas(frame)
+        return pl.from_pandas(frame)
     if library == "lazy polars":
-        return pytest.importorskip("polars").from_pandas(frame).lazy()
+        return pl.from_pandas(frame).lazy()
     if library == "arrow":
-        return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+        return pa.Table.from_pandas(frame, preserve_index=False)
     if library == "reader":
-        pa = pytest.importorskip("pyarrow")
         return pa.Table.from_pandas(frame, preserve_index=False).to_reader(max_chunksize=7)
     if library == "duckdb":
         events = made("arrow", frame, folder, name)  # noqa: F841 - found by its name
-        return pytest.importorskip("duckdb").sql("select * from events")
+        return duckdb.sql("select * from events")
     if library == "csv":
         frame.to_csv(folder / f"{name}.csv", index=False)
         return folder / f"{name}.csv"
-    pytest.importorskip("pyarrow")
     frame.to_parquet(folder / f"{name}.parquet", index=False)
     return str(folder / f"{name}.parquet")
 

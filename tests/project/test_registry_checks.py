@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import oracle
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
@@ -198,11 +201,11 @@ def plain(*, ids: bool) -> Sides:
 
 
 def arrow(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 def polars(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("polars").from_pandas(frame)
+    return pl.from_pandas(frame)
 
 
 def dask(frame: pd.DataFrame) -> Any:
@@ -216,7 +219,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "arrow stream": lambda frame: lambda: arrow(frame).to_reader(),
     "polars": polars,
     "lazy polars": lambda frame: polars(frame).lazy(),
-    "duckdb": lambda frame: pytest.importorskip("duckdb").from_df(frame),
+    "duckdb": lambda frame: duckdb.from_df(frame),
     "dask": dask,
 }
 
@@ -228,7 +231,6 @@ def in_csv(sides: Sides, folder: Path) -> Sides:
 
 
 def in_parquet(sides: Sides, folder: Path) -> Sides:
-    pytest.importorskip("pyarrow")
     for name, frame in zip(("lists", "held"), sides, strict=True):
         frame.to_parquet(folder / f"{name}.parquet", index=False, row_group_size=50)
     return folder / "lists.parquet", folder / "held.parquet"
