@@ -52,6 +52,7 @@ class Correction(StrEnum):
     """Corrections for multiple comparisons."""
 
     holm = "holm"
+    bonferroni = "bonferroni"
     bh = "bh"
     none = "none"
 

@@ -135,7 +135,7 @@ class CrossValidation(Runs):
         self,
         metrics: str | Iterable[str] | None = None,
         *,
-        correction: Literal["holm", "bh", "none"] = "holm",
+        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         level: float = 0.95,
     ) -> Comparison:
         """Compare the models pair by pair, as ``se.compare(cv)`` does.

@@ -202,7 +202,7 @@ class History:
         self,
         metrics: str | Iterable[str] | None = None,
         *,
-        correction: Literal["holm", "bh", "none"] = "holm",
+        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         level: float = 0.95,
     ) -> pd.DataFrame:
         """Compare each night with the one before.
@@ -211,7 +211,7 @@ class History:
         ----------
         metrics : str or iterable of str, optional
             By their names in the evaluations; by default all.
-        correction : {"holm", "bh", "none"}
+        correction : {"holm", "bonferroni", "bh", "none"}
             As in `compare`, over all rows of the table.
         level : float
             Confidence level of the intervals; 1 − `level` is the level of significance.

@@ -90,8 +90,9 @@ _WITH_NUMBER = {
 }
 _NUMBERED = re.compile(f"(?P<name>{'|'.join(_WITH_NUMBER)})_(?P<number>[0-9.]+)")
 
-#: A cut-off written into the name, as in trec_eval's ``P_10`` and ``ndcg_cut_10``.
-_WITH_CUTOFF = re.compile("(?P<name>.+?)(?:_cut)?_(?P<cutoff>[0-9]+)")
+#: A cut-off written into the name: trec_eval's ``P_10`` and ``ndcg_cut_10``, ``ndcg_at_10``,
+#: ``ndcg10``.
+_WITH_CUTOFF = re.compile("(?P<name>.+?)(?:(?:_cut|_at)?_)?(?P<cutoff>[0-9]+)")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

@@ -60,7 +60,7 @@ def write_report(
     *,
     title: str = "Evaluation report",
     test: Literal["t", "wilcoxon", "permutation"] = "t",
-    correction: Literal["holm", "bh", "none"] = "holm",
+    correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
     how: Literal["intersection", "same"] = "intersection",
     curves: Mapping[str, pd.DataFrame] | None = None,
     left_out: Mapping[str, str] | None = None,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, reco
 from ..core.progress import display
 from ..errors import InvalidDataError
 from .differences import compare_replicates, compare_values, detectable_standard_errors, effect_size
-from .paired_tests import CORRECTIONS, TESTS, correct, significance
+from .paired_tests import ALIASES, CORRECTIONS, TESTS, correct, significance
 from .paper_table import PaperTable
 from .runs import Runs
 from .shared import check_conventions, check_propensities, shared_metrics, shared_users
@@ -48,7 +48,7 @@ class Comparison:
         Number of users compared.
     test : {"t", "wilcoxon", "permutation"}
         The paired test that gave `p`.
-    correction : {"holm", "bh", "none"}
+    correction : {"holm", "bonferroni", "bh", "none"}
         The correction for multiple comparisons that gave `p_corrected`, over all rows of the
         table: of the family-wise error rate (Holm) or of the false discovery rate (Benjamini and
         Hochberg).
@@ -252,7 +252,7 @@ def compare(
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
-    correction: Literal["holm", "bh", "none"] = "holm",
+    correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
     how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
     level: float = 0.95,
@@ -273,9 +273,10 @@ def compare(
         The paired test, as in `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
         signed-rank test, or a permutation test of the mean difference under random signs (all
         signs for few users, otherwise 9,999 draws with a fixed seed).
-    correction : {"holm", "bh", "none"}
+    correction : {"holm", "bonferroni", "bh", "none"}
         The correction for multiple comparisons, over all rows of the table: Holm's, which
-        controls the probability of any error [1]_, or Benjamini and Hochberg's, which controls
+        controls the probability of any error [1]_, Bonferroni's, which does so with less power,
+        or Benjamini and Hochberg's, which controls
         the share of errors among significant differences [2]_.
     how : {"intersection", "same"}
         What to do if the evaluations are of different users: compare those that all have, with a
@@ -364,6 +365,7 @@ def compare(
     """
     from ..core.bars import tqdm
 
+    test = cast("Any", ALIASES.get(test, test))
     check_choice("test", test, list(TESTS))
     check_choice("correction", correction, list(CORRECTIONS))
     check_choice("how", how, ["intersection", "same"])

@@ -219,7 +219,7 @@ class Evaluation(Views):
         *,
         names: tuple[str, str] = ("this", "other"),
         test: Literal["t", "wilcoxon", "permutation"] = "t",
-        correction: Literal["holm", "bh", "none"] = "holm",
+        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         how: Literal["intersection", "same"] = "intersection",
         by: UserSegments | None = None,
         level: float = 0.95,
