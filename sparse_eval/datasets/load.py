@@ -13,11 +13,11 @@ import pandas as pd
 
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.lines import numbered_lines, read_text
 from . import mind, movielens
 from .adjacency import load_adjacency
 from .delimited import load_csv, names_columns
 from .labels import sort_labels
-from .lines import numbered_lines, read_text
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
