@@ -265,10 +265,10 @@ class _Reader:
         from pyarrow import csv
 
         kinds = dict(zip(self.numbers, (field.kind for field in self.fields), strict=True))
-        if self.n_fields == 1 or any(
-            kinds[number] != field.kind
-            for number, field in zip(self.numbers, self.fields, strict=True)
-        ):
+        wanted = [kinds[number] for number in self.numbers]
+        # Where a line of nothing but separators may be blank, a missing id shows it.
+        may_hide_blank = "id" not in wanted and (self.n_fields == 1 or self.sep.isspace())
+        if may_hide_blank or wanted != [field.kind for field in self.fields]:
             raise _UnlikeError
         dated = {field.role: self._is_dated(field, lines) for field in self.fields}
         lines, sep = _with_short_separator(lines, self.sep)
