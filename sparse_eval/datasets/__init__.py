@@ -1,9 +1,9 @@
 """Interactions of users with items: loaded from files, split, or synthetic."""
 
+from ..inputs.lines import GuessWarning, SkippedLinesWarning
 from .adjacency import load_adjacency
 from .delimited import load_csv
 from .interactions import Interactions
-from .lines import GuessWarning, SkippedLinesWarning
 from .load import FORMATS, guess_format, load, load_parts
 from .mind import load_mind
 from .movielens import load_movielens

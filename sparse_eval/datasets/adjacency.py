@@ -11,9 +11,9 @@ import numpy as np
 from ..core.files import as_input
 from ..core.warning import warn
 from ..errors import InvalidFileError
+from ..inputs.lines import BadLines, GuessWarning, numbered_lines, read_text
 from .interactions import Interactions
 from .labels import sort_labels, text_labels, vocabulary
-from .lines import BadLines, GuessWarning, numbered_lines, read_text
 
 if TYPE_CHECKING:
     from ..core.types import Integers, PathLike

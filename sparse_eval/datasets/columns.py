@@ -13,10 +13,10 @@ import pandas as pd
 from ..core.frames import USUAL
 from ..core.warning import warn
 from ..errors import InvalidDataError
+from ..inputs.lines import GuessWarning, MalformedLineError
+from ..inputs.written_times import nanoseconds, parser_of
 from .labels import at
-from .lines import GuessWarning, MalformedLineError
 from .times import UNDATED
-from .written_times import nanoseconds, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..core.frames import USUAL, Usual
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.lines import BadLines, MalformedLineError, parse_number
 from .blocks import UnusualError
 from .columns import (
     choose_columns,
@@ -21,7 +22,6 @@ from .columns import (
 )
 from .interactions import Interactions, check_events
 from .labels import check_labels, text_labels
-from .lines import BadLines, MalformedLineError, parse_number
 from .text_blocks import TextFile
 from .text_table import Layout, read_lines, split_fields
 

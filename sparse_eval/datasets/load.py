@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.axes import Axis
+from ..inputs.lines import numbered_lines, read_text
 from . import mind, movielens
 from .adjacency import load_adjacency
 from .delimited import load_csv, names_columns
 from .labels import sort_labels
-from .lines import numbered_lines, read_text
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.types import PathLike
+    from ..core.types import Labels, PathLike
     from .interactions import Interactions
 
 #: The loader of each format, by the format's name.
@@ -218,24 +218,24 @@ def _unknown_format(path: Path, what: str) -> InvalidFileError:
     )
 
 
-def _union(indexes: Sequence[Axis]) -> Axis:
+def _union(indexes: Sequence[Labels]) -> Labels:
     """Return the sorted labels of all indexes, as text if some are integers and others are not."""
-    if all(index.are_numbers for index in indexes):
+    if all(isinstance(index, pd.RangeIndex) for index in indexes):
         return max(indexes, key=len)
-    if len({index.is_integer for index in indexes}) > 1:
+    if len({pd.api.types.is_integer_dtype(index.dtype) for index in indexes}) > 1:
         indexes = [_as_text(index) for index in indexes]
     labels = indexes[0]
     for index in indexes[1:]:
-        _, labels = labels.union(index)
-    return sort_labels(labels.index)[0]
+        labels = labels.append(index[~index.isin(labels)])
+    return sort_labels(labels)[0]
 
 
-def _positions(labels: Axis, union: Axis) -> NDArray[np.int32]:
+def _positions(labels: Labels, union: Labels) -> NDArray[np.int32]:
     """Return the position of each label in the union."""
-    if labels.is_integer != union.is_integer:
+    if pd.api.types.is_integer_dtype(labels.dtype) != pd.api.types.is_integer_dtype(union.dtype):
         labels = _as_text(labels)
-    return union.locate(labels).astype(np.int32)
+    return union.get_indexer(labels).astype(np.int32)
 
 
-def _as_text(labels: Axis) -> Axis:
-    return Axis.unchecked([str(label) for label in labels])
+def _as_text(labels: Labels) -> Labels:
+    return pd.Index([str(label) for label in labels])

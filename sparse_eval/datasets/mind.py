@@ -13,9 +13,16 @@ import pandas as pd
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from ..inputs.lines import (
+    BadLines,
+    MalformedLineError,
+    find_file,
+    numbered_lines,
+    read_text,
+    shorten,
+)
 from .interactions import Interactions
 from .labels import vocabulary
-from .lines import BadLines, MalformedLineError, find_file, numbered_lines, read_text, shorten
 from .times import UNDATED
 
 if TYPE_CHECKING:

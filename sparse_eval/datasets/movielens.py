@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from ..inputs.lines import find_file, shorten
 from .delimited import TextTable
-from .lines import find_file, shorten
 from .text_blocks import TextFile
 
 if TYPE_CHECKING:

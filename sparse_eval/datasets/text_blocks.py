@@ -18,17 +18,17 @@ import numpy as np
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from ..inputs.lines import MalformedLineError, numbered_lines, read_text
+from ..inputs.written_times import nanoseconds, parser_of, whole
 from .blocks import BlockTable, UnusualError
-from .lines import MalformedLineError, numbered_lines, read_text
 from .text_table import read_lines
-from .written_times import nanoseconds, parser_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
     from ..core.types import Integers, PathLike
-    from .lines import BadLines
+    from ..inputs.lines import BadLines
     from .text_table import Layout, Parsers
 
 #: Bytes of a block: a few hundred thousand lines, so that most ids come more than once.

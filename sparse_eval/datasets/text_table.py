@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .labels import vocabulary
-from .lines import (
+from ..inputs.lines import (
     BadLines,
     MalformedLineError,
     OpenQuoteError,
     numbered_lines,
     parse_number,
 )
-from .written_times import nanoseconds, parser_of
+from ..inputs.written_times import nanoseconds, parser_of
+from .labels import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable

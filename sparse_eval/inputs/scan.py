@@ -203,7 +203,7 @@ def _read_csv(path: Path, ids: tuple[str, str]) -> pd.DataFrame:
 
     from ..datasets.columns import id_column
     from ..datasets.labels import text_labels
-    from ..datasets.lines import read_text
+    from .lines import read_text
 
     text = read_text(path)
     header = text.lstrip().partition(b"\n")[0].decode()

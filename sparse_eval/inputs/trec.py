@@ -25,8 +25,8 @@ from scipy import sparse
 from ..core.files import as_path, replacing
 from ..core.mistaken import describe
 from ..datasets.labels import sort_labels, vocabulary
-from ..datasets.lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from ..errors import InvalidDataError, InvalidFileError
+from .lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from .rankings import Rankings
 from .relevance import Relevance
 from .scores import Ties, check_ties

@@ -91,7 +91,7 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     """
     import pandas as pd
 
-    from ..datasets.lines import read_text
+    from ..inputs.lines import read_text
 
     path = as_input(path)
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
