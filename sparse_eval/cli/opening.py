@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.columns import USUAL, role_of
+from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
+from ..inputs.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import pandas as pd
 
     from ..inputs.scores import Ties
     from .table_options import TableColumns
@@ -35,13 +36,11 @@ def open_lists(path: Path, columns: TableColumns, ties: Ties | None, usual_ties:
     scan = RankingsScan(path, *columns.ids, columns.rank, columns.score)
     if order == "item":
         return scan  # which need not fit into memory
-    with _naming(path):
-        frame = scan.to_pandas()
-        if "score" in frame:
-            return Rankings.from_frame(frame, score="score", ties=order)
-        if ties is not None:
-            raise _without_scores(path)
-        return Rankings.from_frame(frame, rank="rank")
+    table = open_table(path)
+    chosen = scan.choose(table)
+    if ties is not None and "rank" in chosen.names:
+        raise _without_scores(path)
+    return Rankings.of_table(table, chosen, order)
 
 
 def open_gains(path: Path, columns: TableColumns, threshold: float | None = None) -> Any:
@@ -53,13 +52,12 @@ def open_gains(path: Path, columns: TableColumns, threshold: float | None = None
 
     kind = kind_of(path)
     if kind.is_table:
-        scan = RelevanceScan(path, *columns.ids, columns.gain)
+        gain = USUAL if columns.gain is None else columns.gain or None
+        scan = RelevanceScan(path, *columns.ids, gain)
         if threshold is None:
             return scan
-        with _naming(path):
-            frame = scan.to_pandas()
-            gain = "gain" if "gain" in frame else None
-            return Relevance.from_frame(frame, gain=gain, threshold=threshold)
+        table = open_table(path)
+        return Relevance.of_table(table, scan.choose(table), threshold)
     if threshold is None:
         return path
     if kind is Kind.QRELS:
@@ -80,7 +78,7 @@ def open_train(path: Path, columns: TableColumns) -> Any:
 
 def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
     """Return what `ItemData` takes as groups: a Series, a frame of weights, or a matrix."""
-    from ..datasets.npz import read_sparse
+    from ..inputs.npy import read_sparse
 
     if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
         return read_sparse(path)
@@ -98,15 +96,17 @@ def open_propensity(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
     """Return what `ItemData` takes as vectors: a frame by item, or an array."""
     from ..inputs.npy import open_array
-    from ..inputs.scan import read_table
 
     if path.suffix == ".npy":
         return open_array(path)
     kind = kind_of(path)
     if not kind.is_table:
         raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
+    frame = to_pandas(path)
     item = columns.ids[1]
-    frame: pd.DataFrame = read_table(path, (item, item))
+    usual = [name for name in frame if role_of(name) == "item"]
+    if columns.item is None and item not in frame and len(usual) == 1:
+        item = str(usual[0])
     if item not in frame or len(frame.columns) < 2:
         has = ", ".join(map(str, frame.columns))
         raise InvalidFileError(

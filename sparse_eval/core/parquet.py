@@ -35,7 +35,7 @@ def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any
     from pyarrow import parquet, types
 
     # As a single file: a path like year=2024/x.parquet must not add a column.
-    file = parquet.ParquetFile(_place(source), page_checksum_verification=True)
+    file = parquet.ParquetFile(place(source), page_checksum_verification=True)
     counts = Counter(file.schema_arrow.names)
     texts = {
         field.name
@@ -47,14 +47,14 @@ def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any
     if not coded:
         return file
     return parquet.ParquetFile(
-        _place(source),
+        place(source),
         metadata=file.metadata,
         read_dictionary=coded,
         page_checksum_verification=True,
     )
 
 
-def _place(source: Path | BinaryIO) -> Any:
+def place(source: Path | BinaryIO) -> Any:
     """Return what pyarrow opens a file by: it takes no path that is not UTF-8."""
     import pyarrow as pa
 

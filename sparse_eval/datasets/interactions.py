@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_choice, check_number
 from ..core.csr import summed_csr
-from ..core.frames import USUAL, as_pandas
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
+from ..inputs.cells import UNDATED
+from ..inputs.columns import USUAL, describe_columns
 from ..inputs.labelled import LabelledMatrix
-from .columns import (
-    choose_columns,
-    column_of,
-    events_kept,
-    recognized,
-    times_of,
-    values_of,
-    warn_of_zeros,
-    way_out,
-)
+from ..inputs.rows import read_rows
+from ..inputs.tables import open_table
 from .filters import Selection
-from .labels import check_labels, encode
-from .times import UNDATED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.frames import Frame
     from ..core.types import Booleans, CSRMatrix, Floats, Integers
-    from .labels import Column
+    from ..inputs.tables import Frame, Table
     from .times import TimeUnit
-
-Checked = TypeVar("Checked")
 
 #: What to do with events whose time is missing.
 MissingTimes = Literal["error", "undated"]
@@ -74,6 +63,8 @@ class Interactions:
         What was taken for a role though nobody named it: columns with a usual name, such as
         ``{"user": "userId", "value": "rating"}``, or the ``"line number"`` as user. Columns that
         were named in the call, or are called like their role, are not there.
+    ignored : tuple of hashable
+        The columns of the table that are not used.
     dropped : mapping of str to int
         How many events `filter`, or ``keep=`` of a loader, left out, by the option.
 
@@ -110,6 +101,7 @@ class Interactions:
     time_unit: TimeUnit | None = None
     recognized: Mapping[str, Hashable] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    ignored: Sequence[Hashable] = ()
 
     def __post_init__(self) -> None:
         for role in ("users", "items"):
@@ -159,10 +151,10 @@ class Interactions:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, and taken for a role without being named, as `repr` says it."""
+        """What was left out, recognized by its name, or ignored, as `repr` shows it."""
         notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
         notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
-        return notes + [f"{column!r} as {role}" for role, column in self.recognized.items()]
+        return notes + describe_columns(self.recognized, self.ignored)
 
     def matrix(self) -> LabelledMatrix:
         """Return the values as a matrix of users × items.
@@ -226,7 +218,7 @@ class Interactions:
         Parameters
         ----------
         users, items : pandas.Index or sequence, optional
-            Axis to keep, such as the ``users`` of other interactions. Axis without events make
+            Labels to keep, such as the ``users`` of other interactions. Labels without events make
             no difference.
         min_value : float, optional
             At least 0: events of a smaller value are dropped, before values are summed.
@@ -389,76 +381,79 @@ class Interactions:
         Interactions(1 users × 2 items, 2 events, 'userId' as user, 'movieId' as item,
         'rating' as value)
         """
-        df = as_pandas(df)
-        check_events(event, keep)
         check_choice("missing_times", missing_times, get_args(MissingTimes))
-        if not len(df):
-            raise InvalidDataError("there are no interactions: the frame has no rows")
-        given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
-        names = choose_columns(df.columns, given)
-        columns = {role: column_of(df, name) for role, name in names.items()}
-        mask = None if keep is None else events_kept(column_of(df, event), keep)
-        user_index = None if users is None else check_labels(users, "user")
-        item_index = None if items is None else check_labels(items, "item")
-        user_codes, user_index = encode(columns["user"], "user", user_index)
-        item_codes, item_index = encode(columns["item"], "item", item_index)
-        values = _checked(values_of, columns, "value", given)
-        if values is not None:
-            warn_of_zeros(values, names["value"], named=value is not USUAL)
-        timed = _checked(
-            lambda column: times_of(column, undated=missing_times == "undated"),
-            columns,
-            "timestamp",
-            given,
+        return read_interactions(
+            open_table(df),
+            {"user": user, "item": item, "value": value, "timestamp": timestamp},
+            event=event,
+            keep=keep,
+            users=users,
+            items=items,
+            undated=missing_times == "undated",
         )
-        times, unit = timed or (None, None)
-        result = cls(
-            user_codes=user_codes,
-            item_codes=item_codes,
-            values=np.ones(len(df)) if values is None else values,
-            timestamps=times,
-            users=user_index,
-            items=item_index,
-            time_unit=unit,
-            recognized=recognized(names, given),
-        )
-        if mask is None:
-            return result
-        return keep_events(result, mask, users=users is None, items=items is None)
 
 
-def keep_events(
-    interactions: Interactions, kept: Booleans, *, users: bool, items: bool
+def read_interactions(
+    table: Table,
+    given: Mapping[str, Hashable],
+    *,
+    event: Hashable = None,
+    keep: Sequence[object] | None = None,
+    users: Axis | Sequence[Hashable] | None = None,
+    items: Axis | Sequence[Hashable] | None = None,
+    undated: bool = False,
 ) -> Interactions:
-    """Return the events to keep and, if so, only the users and the items of these."""
-    taken = interactions._take(kept, {"keep": len(kept) - int(np.count_nonzero(kept))})
-    return taken._without_unused_labels(users=users, items=items)
+    """Read a table with one row per event; `given` has the column of each role."""
+    wanted = _check_events(event, keep)
+    columns = table.choose(given, event)
+    axes = {
+        role: None if labels is None else Axis.of(labels, f"{role}s")
+        for role, labels in (("user", users), ("item", items))
+    }
+    rows = read_rows(
+        table, columns, users=axes["user"], items=axes["item"], undated=undated, keep=wanted
+    )
+    n_rows = len(rows.user_codes)
+    if rows.numbers is not None:
+        where = "" if table.where is None else f"{table.where}: "
+        n_zeros = n_rows - int(np.count_nonzero(rows.numbers))
+        columns.warn_of_zeros("value", n_zeros, n_rows, where)
+    result = Interactions(
+        user_codes=rows.user_codes,
+        item_codes=rows.item_codes,
+        values=np.ones(n_rows) if rows.numbers is None else rows.numbers,
+        timestamps=rows.times,
+        users=rows.users,
+        items=rows.items,
+        n_skipped=table.n_skipped,
+        time_unit=rows.unit,
+        recognized=columns.recognized,
+        ignored=columns.ignored,
+    )
+    if rows.kept is None:
+        return result
+    dropped = {"keep": n_rows - int(np.count_nonzero(rows.kept))}
+    taken = result._take(rows.kept, dropped)
+    return taken._without_unused_labels(users=users is None, items=items is None)
 
 
-def check_events(event: Hashable, keep: Sequence[object] | None) -> None:
-    """Raise if only one of the options about types of events is given."""
+def _check_events(event: Hashable, keep: Any) -> list[str] | None:
+    """Return the types of events to keep as text, or raise if only one option is given."""
     if (event is None) != (keep is None):
         raise InvalidDataError(
             "give event= (a column) and keep= (the types of events to keep) together, or none of "
             "them"
         )
-
-
-def _checked(
-    check: Callable[[Column], Checked],
-    columns: Mapping[str, Column],
-    role: str,
-    given: Mapping[str, Hashable],
-) -> Checked | None:
-    """Return an optional column, checked; errors about one that nobody named say how to do so."""
-    if role not in columns:
+    if keep is None:
         return None
-    try:
-        return check(columns[role])
-    except InvalidDataError as error:
-        if given[role] is not USUAL:
-            raise
-        raise InvalidDataError(f"{error}{way_out(role, columns[role].name)}") from None
+    wanted = (
+        list(map(str, keep)) if isinstance(keep, Iterable) and not isinstance(keep, str) else []
+    )
+    if not wanted:
+        raise InvalidDataError(
+            f"keep: expected a list of types of events, found {keep!r}", argument="keep"
+        )
+    return wanted
 
 
 def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from ..inputs.cells import UNDATED
 from ..inputs.lines import (
     BadLines,
     MalformedLineError,
@@ -21,9 +22,8 @@ from ..inputs.lines import (
     read_text,
     shorten,
 )
+from ..inputs.rows import vocabulary
 from .interactions import Interactions
-from .labels import vocabulary
-from .times import UNDATED
 
 if TYPE_CHECKING:
     from ..core.types import PathLike

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Floats, Integers, Items
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import Table
 
 #: What ids are.
 IdKind: TypeAlias = Literal["integer", "text"]
@@ -57,12 +58,20 @@ class Columns(NamedTuple):
         cls,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        recs: Iterable[str],
-        truth: Iterable[str],
+        recs: Table,
+        truth: Table,
     ) -> Columns:
-        """Choose from the columns that both tables have, or raise `InvalidDataError`."""
-        names, ranked = rankings.columns(list(recs))
-        return cls(tuple(names), ranked, tuple(relevance.columns(list(truth))))
+        """Choose from the columns of both tables.
+
+        Raises
+        ------
+        InvalidDataError
+            As `choose_columns`.
+        """
+        lists, gains = rankings.choose(recs).names, relevance.choose(truth).names
+        return cls(
+            tuple(map(str, lists.values())), "rank" in lists, tuple(map(str, gains.values()))
+        )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
+from ..inputs.tables import PandasTable
 from .arrow import Columns, RowsLoader, check_id_kinds, union_of_items
 from .runners import TASKS_PER_THREAD
 
@@ -260,7 +261,7 @@ class DaskSource:
             else scan.table
             for scan in (rankings, relevance)
         ]
-        columns = Columns.of(rankings, relevance, *(list(frame.columns) for frame in frames))
+        columns = Columns.of(rankings, relevance, *(PandasTable(frame._meta) for frame in frames))
         names = list(columns.recs), list(columns.truth)
         schemas = (_schema(frames[0][names[0]]._meta), _schema(frames[1][names[1]]._meta))
         _, kind = check_id_kinds(schemas[0], schemas[1], columns)

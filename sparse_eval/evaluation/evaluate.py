@@ -22,6 +22,7 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
+from ..inputs.tables import open_table
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .budget import check_memory, users_within
@@ -203,7 +204,7 @@ def evaluate(
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
     if candidates is not None:
-        inputs["candidates"] = as_candidates(open_side(open_truth(candidates)))
+        inputs["candidates"] = as_candidates(open_side(open_truth(candidates, gain=None)))
     options: dict[str, Any] = {
         "per_user": keep != "totals",
         "memory": memory,
@@ -272,13 +273,11 @@ def open_side(side: Any, ties: Ties = "item") -> Any:
     """Read a table into memory, ordered as `ties` says; return anything else as it is."""
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
-    with _naming(side.table):
-        frame = side.to_pandas()
-        if isinstance(side, RelevanceScan):
-            return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
-        if "rank" in frame:
-            return Rankings.from_frame(frame, rank="rank")
-        return Rankings.from_frame(frame, score="score", ties=ties)
+    table = open_table(side.table)
+    columns = side.choose(table)
+    if isinstance(side, RelevanceScan):
+        return Relevance.of_table(table, columns)
+    return Rankings.of_table(table, columns, ties)
 
 
 def _block_of_all(

@@ -27,6 +27,7 @@ from ..core.hashing import hash_labels
 from ..core.parquet import open_parquet, uncoded
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..inputs.tables import ArrowTable
 from .arrow import (
     Columns,
     RowsLoader,
@@ -381,7 +382,7 @@ class ParquetSource:
         schemas = self.tables[0].schema, self.tables[1].schema
         self.paths = self.tables[0].path, self.tables[1].path
         with _naming(*self.paths):
-            self.columns = Columns.of(rankings, relevance, schemas[0].names, schemas[1].names)
+            self.columns = Columns.of(rankings, relevance, *map(ArrowTable, schemas))
             kinds = check_id_kinds(*schemas, self.columns)
         self.tables[0].check_files(self.columns.recs)
         self.tables[1].check_files(self.columns.truth)

@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
+from ..inputs.tables import ArrowTable
 from ..results.serialize import pack, unpack
 from ..results.totals import merge_parts
 from .arrow import RECS, TRUTH, Columns, RowsLoader, union_of_items, whole_column
@@ -81,7 +82,7 @@ class SparkSource:
         propensity: KeyedPropensity | None = None,
     ) -> None:
         tables = _open(rankings.table, relevance.table, session=session)
-        columns = Columns.of(rankings, relevance, *(table.columns for table in tables))
+        columns = Columns.of(rankings, relevance, *(_without_rows(table) for table in tables))
         kinds = _check_schemas(tables, columns)
         self.sides = [
             _select(table, names, kinds)
@@ -183,7 +184,7 @@ def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
 
 def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, IdKind]:
     """Return what users and items are, or raise before any job runs."""
-    from pyspark.sql.types import BooleanType, IntegralType, NumericType, StringType
+    from pyspark.sql.types import IntegralType, StringType
 
     kinds: list[IdKind] = []
     for number in (0, 1):
@@ -207,11 +208,28 @@ def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, I
     for table, values in zip(tables, (columns.recs[2:], columns.truth[2:]), strict=True):
         for name in values:
             dtype = table.schema[name].dataType
-            if not isinstance(dtype, NumericType | BooleanType):
+            if not isinstance(dtype, _numeric()):
                 raise InvalidDataError(
                     f"column {name!r} holds {dtype.simpleString()}; expected numbers"
                 )
     return kinds[0], kinds[1]
+
+
+def _numeric() -> Any:
+    from pyspark.sql.types import BooleanType, NumericType
+
+    return NumericType, BooleanType
+
+
+def _without_rows(table: DataFrame) -> ArrowTable:
+    """Return the columns of a table, as numbers or text."""
+    import pyarrow as pa
+
+    fields = [
+        (field.name, pa.float64() if isinstance(field.dataType, _numeric()) else pa.string())
+        for field in table.schema
+    ]
+    return ArrowTable(pa.schema(fields))
 
 
 def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]) -> DataFrame:

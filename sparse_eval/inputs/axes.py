@@ -257,6 +257,15 @@ class Axis:
         """Whether the labels are 0, 1, 2, …, as numbers of rows are."""
         return self.is_integer and bool(np.array_equal(self._values, np.arange(len(self))))
 
+    @property
+    def blank(self) -> Booleans:
+        """Which labels of text are empty or white space."""
+        import pyarrow.compute as pc
+
+        texts = self._values
+        blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
+        return np.asarray(blank.to_numpy(zero_copy_only=False))
+
     @cached_property
     def hashes(self) -> Hashes:
         """A hash of each label, the same in every evaluation."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import zipfile
-import zlib
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from .tables import ARROW, files_of, is_json, is_pattern, matching, read_head
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 
 _EXPECTED = (
-    "Parquet, CSV, .npz, a folder of .npy files, a TREC run (six fields in a line) or qrels (four "
-    "fields)"
+    "Parquet, CSV, JSON lines, Arrow, .npz, a folder of .npy files, a TREC run (six fields in a "
+    "line) or qrels (four fields)"
 )
 
 
@@ -29,6 +29,8 @@ class Kind(Enum):
 
     PARQUET = "Parquet"
     CSV = "CSV"
+    ARROW = "Arrow IPC"
+    JSON = "JSON lines"
     CSR_FOLDER = "a CSR matrix in .npy files"
     MATRIX = "a sparse matrix"
     FACTORS_FOLDER = "factors in .npy files"
@@ -39,7 +41,7 @@ class Kind(Enum):
     @property
     def is_table(self) -> bool:
         """Whether it has named columns."""
-        return self in (Kind.PARQUET, Kind.CSV)
+        return self in (Kind.PARQUET, Kind.CSV, Kind.ARROW, Kind.JSON)
 
 
 def kind_of(path: PathLike) -> Kind:
@@ -50,7 +52,8 @@ def kind_of(path: PathLike) -> Kind:
     ===========================================  =========================================
     a folder with ``indptr.npy``                 a CSR matrix that stays on disk
     a folder with ``user_factors.npy``           the factors of a model, staying on disk
-    a folder with ``.parquet`` files; Parquet    a table
+    Parquet, Arrow IPC, JSON lines               a table
+    a folder, or a pattern, of tables            a table
     ``.npz`` of `scipy.sparse.save_npz`          a matrix
     ``.npz`` with factors or similarities        a model that implicit saved
     lines of six fields, ``user Q0 item …``      a TREC run; the last may be several words
@@ -63,6 +66,8 @@ def kind_of(path: PathLike) -> Kind:
     InvalidFileError
         If the path does not exist, cannot be read or holds something else.
     """
+    if is_pattern(path):
+        return kind_of(matching(Path(path))[0])
     path = as_input(path)
     if path.is_dir():
         return _kind_of_folder(path)
@@ -76,16 +81,18 @@ def kind_of(path: PathLike) -> Kind:
                 raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
             # Similarities of neighbour models are saved by SciPy's parts, without its format.
             return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
-        if head.startswith(b"\x1f\x8b"):
-            with gzip.open(path) as file:
-                head = file.read(_HEAD)
     except FileNotFoundError:
         raise InvalidFileError(f"does not exist; expected {_EXPECTED}", path) from None
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidFileError(f"cannot be read: {reason}; expected {_EXPECTED}", path) from None
+    head = read_head(path)
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
+    if head.startswith(ARROW):
+        return Kind.ARROW
+    if is_json(head):
+        return Kind.JSON
     if head.startswith(b"\x93NUMPY"):
         raise InvalidFileError(
             "is a single array; give the folder of the .npy files that belong together", path
@@ -98,11 +105,11 @@ def _kind_of_folder(folder: Path) -> Kind:
         return Kind.CSR_FOLDER
     if (folder / "user_factors.npy").exists() or (folder / "item_factors.npy").exists():
         return Kind.FACTORS_FOLDER
-    if any(file.is_file() for file in folder.rglob("*.parquet")):
-        return Kind.PARQUET
+    with suppress(InvalidFileError):
+        return kind_of(files_of(folder)[0])
     raise InvalidFileError(
-        "has no .parquet file in it, and neither the .npy files of a CSR matrix (indptr.npy, …) "
-        "nor of factors (user_factors.npy, item_factors.npy)",
+        "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
+        "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
         folder,
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..core.arguments import check_choice
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
+from .columns import GuessWarning
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -27,10 +28,6 @@ _COMPRESSED = {".bz2": "bz2", ".zst": "zstd"}
 
 #: Bytes in which the first line is looked for, and of the parts of a file that is read whole.
 _HEAD, _PART = 2**16, 2**24
-
-
-class GuessWarning(UserWarning):
-    """A loader went by what is likely, where only the user can know."""
 
 
 class SkippedLinesWarning(UserWarning):
@@ -189,7 +186,6 @@ class TextFile:
         with closing(self.blocks(_HEAD)) as blocks:
             for n_before, block in blocks:
                 for line in numbered_lines(block, n_before):
-                    self.warn_of_guess()
                     return line
         raise InvalidFileError("the file is empty", self.path)
 

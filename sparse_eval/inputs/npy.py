@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import mmap
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
+from ..core import saved_arrays
 from ..core.csr import canonical_csr, check_csr_arrays
 from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
@@ -18,6 +20,7 @@ from .rankings import Rankings
 from .relevance import Relevance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
@@ -149,3 +152,26 @@ def release(*sides: object) -> None:
                 if base is not None and is_mapped and hasattr(base, "madvise"):
                     base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
                 array = base
+
+
+def read_sparse(path: Path) -> SparseInput:
+    """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
+    with (
+        reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
+        path.open("rb") as file,
+    ):
+        matrix: SparseInput = saved_arrays.read_sparse(file)
+    if matrix.format not in ("csr", "csc", "coo"):
+        raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
+    return matrix
+
+
+@contextmanager
+def reading_npz(path: Path, expected: str) -> Iterator[None]:
+    """Turn any error from reading an npz file into `InvalidFileError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InvalidFileError("there is no such file", path) from None
+    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InvalidFileError(f"expected {expected} ({error})", path) from error

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError
+from .columns import USUAL, Usual
 from .kinds import Kind, kind_of
-from .npy import open_csr, sliceable_csr
+from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
 from .scan import engine_of
@@ -25,16 +26,16 @@ def open_lists(side: Any) -> Any:
     return side if engine_of(side) is None else Rankings.scan(side)
 
 
-def open_truth(side: Any) -> Any:
-    """Return relevant items or training data.
+def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
+    """Return relevant items, training data or candidates.
 
     A path is opened, a frame becomes a table, `Interactions` become their matrix; anything else is
     kept as it is.
     """
     if isinstance(side, str | Path):
-        return open_relevance(side)
+        return open_relevance(side, gain)
     if engine_of(side) is not None:
-        return Relevance.scan(side)
+        return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas where there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
@@ -58,8 +59,10 @@ def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsSca
     return _open_matrix(path, kind, expected, sum_duplicates=False)
 
 
-def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
-    """Open the relevant items, or the training data, at a path.
+def open_relevance(
+    path: PathLike, gain: str | Usual | None = USUAL
+) -> Relevance | RelevanceScan | CSRMatrix:
+    """Open the relevant items, or the training data, at a path; `gain` is a column of a table.
 
     Raises
     ------
@@ -72,14 +75,12 @@ def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
     if kind is Kind.QRELS:
         return read_qrels(path)
     if kind.is_table:
-        return Relevance.scan(path)
+        return Relevance.scan(path, gain=gain)
     expected = "gains: values of users × items, qrels or a table"
     return _open_matrix(path, kind, expected, sum_duplicates=True)
 
 
 def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:
-    from ..datasets.npz import read_sparse  # it loads pandas
-
     if kind is Kind.CSR_FOLDER:
         return open_csr(path)
     if kind is not Kind.MATRIX:

@@ -17,25 +17,26 @@ from ..core.csr import (
     integer_array,
     training_csr,
 )
-from ..core.frames import as_pandas
 from ..core.removed import removed
 from ..errors import InvalidDataError
 from . import list_rows
-from .frames import check_ranks_once, order_values
 from .labelled import labels_of, matrix_labels
-from .scan import RankingsScan
+from .rows import read_rows
+from .scan import RankingsScan, order_of, usual
 from .scores import ScoreRows, check_ties, rank_rows
+from .tables import naming, open_table
 from .training import popular_lists
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.frames import ArrowStream, Frame
-    from ..core.types import Integers, Items, PathLike
+    from ..core.types import Floats, Integers, Items, PathLike
     from .axes import Axis
+    from .columns import Columns
     from .scan import FrameLike
     from .scores import Ties
+    from .tables import ArrowStream, Frame, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -66,8 +67,8 @@ class Rankings:
         position is certain.
     relevant_last : bool
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
-    users, items_index : pandas.Index or None
-        Axis of rows and columns, where they are known.
+    users, items_index : Axis or None
+        Labels of rows and columns, where they are known.
     encoded : bool
         Whether rows and columns were numbered from the ids of a table or file, so that their
         numbers mean nothing elsewhere.
@@ -199,7 +200,7 @@ class Rankings:
             The stored value is the item's 1-based position in the user's list. Any numeric dtype
             whose values are whole numbers; a list may have gaps.
         users, items : sequence of hashable, optional
-            Axis of the rows and columns; by default those that the matrix knows.
+            Labels of the rows and columns; by default those that the matrix knows.
 
         Returns
         -------
@@ -267,7 +268,7 @@ class Rankings:
             random orders of the tied items, which metrics that are sums over items have; or the
             worst order, relevant items behind others, those of larger gain last.
         users, items : sequence of hashable, optional
-            Axis of the rows and columns; by default those that a sparse matrix knows.
+            Labels of the rows and columns; by default those that a sparse matrix knows.
 
         Returns
         -------
@@ -327,10 +328,10 @@ class Rankings:
         rank : str, optional
             The column of 1-based positions.
         score : str, optional
-            The column of scores, higher is better. Exactly one of `rank` and `score` must be
-            given.
+            The column of scores, higher is better. With neither, one with a usual name, a rank
+            rather than a score.
         ties : {"item", "item_descending", "average", "pessimistic"}, optional
-            Equal scores, as in `from_scores`; "item" by default. Axis stand for ids: numbers by
+            Equal scores, as in `from_scores`; "item" by default. Labels stand for ids: numbers by
             value, text by code points. Of ids that are text "item_descending" is what trec_eval
             does. A `rank` leaves no ties.
 
@@ -341,9 +342,9 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If a column is missing, neither or both of `rank` and `score` are given, `ties` is
-            given with `rank`, a pair is there twice, or a value is what `from_positions` or
-            `from_scores` refuse.
+            If a column is missing, both of `rank` and `score` are given, `ties` is given for
+            ranks, a pair is there twice, or a value is not valid in `from_positions` or
+            `from_scores`.
 
         Examples
         --------
@@ -353,34 +354,33 @@ class Rankings:
         >>> Rankings.from_frame(df, rank="rank")
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
-        # pandas is imported where frames are: it takes longer than evaluating does.
-        from ..datasets.columns import column_of, id_column
-        from ..datasets.labels import encode
-
-        if (rank is None) == (score is None):
-            raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
-        if rank is not None and ties is not None:
+        table = open_table(df)
+        given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
+        columns = table.choose(given)
+        if "rank" in columns.names and ties is not None:
             raise InvalidDataError(
                 f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only",
                 argument="ties",
             )
-        column = rank if rank is not None else score
-        order = check_ties("item" if ties is None else ties)
-        df = as_pandas(df)
-        user, item = id_column(user, "user", df.columns), id_column(item, "item", df.columns)
-        rows, user_labels = encode(column_of(df, user), "user")
-        columns, item_labels = encode(column_of(df, item), "item")
-        values = order_values(df, user, item, column, whole=rank is not None)
-        matrix = sparse.coo_matrix(
-            (values, (rows, columns)), shape=(len(user_labels), len(item_labels))
-        )
-        check_no_duplicates(matrix, user_labels, item_labels)
-        if rank is not None:
-            check_ranks_once(rows, values, user_labels)
-            plain = cls.from_positions(matrix)
-        else:
-            plain = cls.from_scores(matrix.tocsr(), ties=order)
-        return replace(plain, users=user_labels, items_index=item_labels, encoded=True)
+        return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
+
+    @classmethod
+    def of_table(cls, table: Table, columns: Columns, ties: Ties) -> Rankings:
+        """Read the columns of a table; `ties` are those of scores."""
+        rows = read_rows(table, columns)
+        values = rows.numbers
+        assert values is not None  # noqa: S101 - one of the columns has ranks or scores
+        users, items = rows.users, rows.items
+        shape = (len(users), len(items))
+        matrix = sparse.coo_matrix((values, (rows.user_codes, rows.item_codes)), shape=shape)
+        with naming(table.where):
+            check_no_duplicates(matrix, users, items)
+            if "rank" in columns.names:
+                _check_ranks_once(rows.user_codes, values, users)
+                plain = cls.from_positions(matrix)
+            else:
+                plain = cls.from_scores(matrix.tocsr(), ties=ties)
+        return replace(plain, users=users, items_index=items, encoded=True)
 
     @classmethod
     def scan(
@@ -589,4 +589,18 @@ class Rankings:
         return (
             f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
+        )
+
+
+def _check_ranks_once(rows: Items, ranks: Floats, users: Axis) -> None:
+    """Raise if a user has a rank twice."""
+    order = np.lexsort((ranks, rows))
+    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if twice.any():
+        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
+        user = users[rows[first]]
+        raise InvalidDataError(
+            f"rows {min(first, second)} and {max(first, second)} give user {user!r} the rank "
+            f"{ranks[first]:g} twice; a rank can be taken once",
+            user=user,
         )

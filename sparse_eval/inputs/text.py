@@ -90,7 +90,7 @@ class Field(NamedTuple):
     """
 
     role: str
-    column: str | int
+    column: Any  # text or a number; frames have columns of any hashable name
     kind: Kind
     way_out: str = ""
 
@@ -163,7 +163,8 @@ class TextTable:
     def check(self) -> None:
         """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
         for _ in self._file.blocks(_BLOCK):
-            self._file.warn_of_guess()
+            pass
+        self._file.warn_of_guess()
 
     def batches(self, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """Yield the rows in the order of the lines; nothing if there are none.
@@ -176,12 +177,13 @@ class TextTable:
         Warns
         -----
         SkippedLinesWarning
-            Once, if lines were skipped.
+            Once, if lines were skipped and others were read.
         """
         numbers = [self._number(field) for field in fields]
         bad = BadLines(self.path, self._on_bad_lines)
         reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
         n_header = self._first if self.header else 0
+        has_rows = False
         blocks = self._file.blocks(_BLOCK)
         if thread_count(None) > 1:
             blocks = _read_ahead(blocks)
@@ -192,8 +194,10 @@ class TextTable:
                 if n_cut:
                     lines = block.split(b"\n", n_cut)[-1]
                 del block  # before the next one is read
-                yield from reader.read(lines, n_before + n_cut)
-        self.n_skipped = bad.report()
+                for batch in reader.read(lines, n_before + n_cut):
+                    has_rows = True
+                    yield batch
+        self.n_skipped = bad.report() if has_rows else bad.count
 
     def _number(self, field: Field) -> int:
         """Return the number of a column."""
@@ -204,7 +208,7 @@ class TextTable:
             found = "there are several columns" if column in names else "there is no column"
             message = f"{role}: {found} {column!r}; the columns are {', '.join(map(repr, names))}"
         elif 0 <= column < len(names):
-            return column
+            return int(column)
         else:
             message = (
                 f"{role}: there is no column {column}; the first line has {len(names)} fields, "

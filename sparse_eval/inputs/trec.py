@@ -19,16 +19,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from ..core.files import as_path, replacing
 from ..core.mistaken import describe
-from ..datasets.labels import sort_labels, vocabulary
 from ..errors import InvalidDataError, InvalidFileError
 from .lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from .rankings import Rankings
 from .relevance import Relevance
+from .rows import encode_texts, vocabulary
 from .scores import Ties, check_ties
 
 if TYPE_CHECKING:
@@ -304,8 +303,8 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMa
         values.append(value)
     if not lines:
         raise InvalidFileError("holds nothing but comments", path)
-    user_index, user_codes = sort_labels(pd.Index(list(users)))
-    item_index, item_codes = sort_labels(pd.Index(list(items)))
+    user_codes, user_index = encode_texts(list(users))
+    item_codes, item_index = encode_texts(list(items))
     rows, columns = user_codes[np.array(user_numbers)], item_codes[np.array(item_numbers)]
     # The sort is stable: the lines of a repeated pair stay in ascending order.
     order = np.lexsort((columns, rows))

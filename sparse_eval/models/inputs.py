@@ -122,7 +122,7 @@ def open_candidates(candidates: Any) -> Candidates:
     InvalidDataError
         If they are refused by `as_candidates`.
     """
-    return as_candidates(open_side(open_truth(candidates)))
+    return as_candidates(open_side(open_truth(candidates, gain=None)))
 
 
 def name_of(role: str, side: Any) -> str:

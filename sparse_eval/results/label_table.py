@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import as_input
-from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
-from ..core.parquet import read_parquet
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.frames import to_pandas
+from ..inputs.tables import exports_rows, format_of_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from ..inputs.tables import ArrowStream
 
 #: What is known of users or items, by their labels: of a table, every column.
 LabelTable: TypeAlias = "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame | ArrowStream | PathLike"
@@ -50,7 +50,7 @@ def label_table(
     if isinstance(known, str | Path):
         known = read_label_table(known, key)
     elif exports_rows(known) and not isinstance(known, pd.DataFrame):
-        known = as_pandas(known)
+        known = to_pandas(known)
     if isinstance(known, pd.DataFrame):
         table = known.set_index(key) if key in known else known
     elif isinstance(known, pd.Series):
@@ -75,12 +75,12 @@ def label_table(
 
 
 def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFrame:
-    """Read a table with a column of labels, its cells as text unless it is Parquet.
+    """Read a table with a column of labels; its cells are text if the file is text.
 
     Parameters
     ----------
     path : str or Path
-        A file .csv or .tsv, either of them also .gz, or .parquet.
+        A file of any format of tables, told by its name.
     key : {"user", "item"}
         The name of the column of labels.
 
@@ -89,30 +89,14 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     InvalidFileError
         If the file is something else, cannot be read, or has no such column.
     """
-    import pandas as pd
-
-    from ..inputs.lines import read_text
-
     path = as_input(path)
-    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if kind not in ("csv", "tsv", "parquet"):
+    if format_of_name(path) is None:
         raise InvalidFileError(
-            f"is no table of {key}s by its name; expected .csv, .tsv or .parquet", path
+            f"is no table of {key}s by its name; expected .csv, .tsv, .parquet, .jsonl or .arrow",
+            path,
         )
-    try:
-        if kind == "parquet":
-            table = read_parquet(path)
-        else:  # as text: an item "007" is not 7, and "NA" is a name
-            separator = "," if kind == "csv" else "\t"
-            text = BytesIO(read_text(path))
-            table = pd.read_csv(text, sep=separator, dtype=str, keep_default_na=False)
-            check_header(table, path)
-    except InvalidFileError:
-        raise
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except ValueError as error:  # as those of pandas' parsers are
-        raise InvalidFileError(f"is not a table ({error})", path) from None
+    # As text: an item "007" is not 7, and "NA" is a name.
+    table = to_pandas(path, text=True)
     if key not in table:
         found = ", ".join(map(str, table.columns))
         raise InvalidFileError(f"has no column {key!r}, but {found}; name the labels so", path)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from events import rows
-from pyarrow import parquet
 from raising import raises
 
 import sparse_eval as se
-from sparse_eval.datasets import blocks, load_parquet, parquet_blocks
+from sparse_eval.datasets import load_parquet
 from sparse_eval.errors import InvalidFileError
+from sparse_eval.inputs import tables
+from sparse_eval.inputs.tables import open_table
 from sparse_eval.results.label_table import read_label_table
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 
 def test_refuses_unusable_files(tmp_path, write):
@@ -43,8 +46,7 @@ def test_batches_give_what_the_frame_gives(tmp_path, monkeypatch, ids, times, va
     table = pa.table({name: column.cast(kinds[name]) for name, column in columns.items()})
     table = table.append_column("event", pa.array(["buy", "view", "view", "buy"] * 25))
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=30)
-    monkeypatch.setattr(parquet_blocks, "_ROWS", 7)
-    monkeypatch.setattr(blocks, "_FEW", 0)
+    monkeypatch.setattr(tables, "_ROWS", 7)
     options = {"event": "event", "keep": ["buy"]}
     found = load_parquet(tmp_path / "a.parquet", **options)
     expected = se.Interactions.from_frame(table, **options)
@@ -65,9 +67,8 @@ def test_refuses_pages_that_were_damaged(tmp_path):
     assert content.count(number) == 2  # of a user, and of an item
     path.write_bytes(content.replace(number, (78).to_bytes(8, "little"), 1))
     for read in (
-        load_parquet,
-        lambda path: se.evaluate(path, frame, "mrr@5"),
-        lambda path: se.Rankings.scan(path).to_pandas(),
+        lambda path: load_parquet(path, value=None),
+        lambda path: se.evaluate(path, frame[["user", "item"]], "mrr@5"),
         lambda path: read_label_table(path, "user"),
     ):
         with raises(InvalidFileError):
@@ -87,7 +88,7 @@ def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
     path.write_bytes(content[: -8 - footer] + huge + size + b"PAR1")
     for read in (
         load_parquet,
-        lambda path: se.Rankings.scan(path).to_pandas(),
+        lambda path: se.Relevance.from_frame(open_table(path)),
         lambda path: read_label_table(path, "user"),
     ):
         with raises(InvalidFileError):

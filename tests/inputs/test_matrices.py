@@ -180,7 +180,7 @@ LISTS = pd.DataFrame({"user": [*"baa"], "item": [*"xyy"], "rank": [2, 1, 3], "te
 @pytest.mark.parametrize(
     ("frame", "options", "user"),
     [
-        (LISTS, {}, None),
+        (LISTS.drop(columns="rank"), {}, None),
         (LISTS, {"rank": "ranks"}, None),
         (LISTS, {"rank": "text"}, None),
         (LISTS.assign(user=["a", None, "b"]), {"rank": "rank"}, None),

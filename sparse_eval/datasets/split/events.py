@@ -12,7 +12,8 @@ from ...core.mistaken import way_from_frame
 from ...core.sorting import gather, move_by_value, order_within, sort_pairs
 from ...core.threads import for_each
 from ...errors import InvalidDataError
-from ..times import UNDATED, Clock
+from ...inputs.cells import UNDATED
+from ..times import Clock
 from .holdout import Holdout
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.axes import Axis
 from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
+from ...inputs.npy import read_sparse, reading_npz
 from ..labels import label_array
-from ..npz import read_sparse, reading_npz
 from ..times import time_text
 
 if TYPE_CHECKING:

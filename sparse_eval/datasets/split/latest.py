@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_whole
 from ...core.csr import indptr_from_counts
-from ..times import UNDATED
+from ...inputs.cells import UNDATED
 from .events import REPEATS, Events, first_of_users, positions_by_time
 from .holdout import LeftOut
 from .pairs import MAX_COUNT

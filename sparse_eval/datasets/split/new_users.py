@@ -9,7 +9,7 @@ import numpy as np
 from ...core.arguments import check_choice, check_fraction
 from ...core.csr import indptr_from_counts
 from ...errors import InvalidDataError
-from ..times import UNDATED
+from ...inputs.cells import UNDATED
 from .events import Events, first_of_users
 from .holdout import Holdout, LeftOut
 from .pairs import Pairs, hashes

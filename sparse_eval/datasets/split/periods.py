@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_fraction
 from ...errors import InvalidDataError
-from ..times import UNDATED
+from ...inputs.cells import UNDATED
 from .events import REPEATS, Events
 from .holdout import PARTS, LeftOut
 
