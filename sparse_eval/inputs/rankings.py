@@ -15,15 +15,17 @@ from ..core.csr import (
     check_no_duplicates,
     indptr_from_counts,
     integer_array,
+    raise_repeated_item,
     training_csr,
 )
 from ..core.removed import removed
+from ..core.sorting import gather, sort_pairs
 from ..errors import InvalidDataError
 from . import list_rows
 from .labelled import labels_of, matrix_labels
 from .rows import read_rows
 from .scan import RankingsScan, order_of, usual
-from .scores import ScoreRows, check_ties, rank_rows
+from .scores import ScoreRows, check_ties, order_by_score, rank_rows
 from .tables import naming, open_table
 from .training import popular_lists
 
@@ -31,9 +33,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import Floats, Integers, Items, PathLike
+    from ..core.types import Integers, Items, PathLike
     from .axes import Axis
     from .columns import Columns
+    from .rows import Rows
     from .scan import FrameLike
     from .scores import Ties
     from .tables import ArrowStream, Frame, Table
@@ -371,16 +374,46 @@ class Rankings:
         values = rows.numbers
         assert values is not None  # noqa: S101 - one of the columns has ranks or scores
         users, items = rows.users, rows.items
+        codes = rows.user_codes, rows.item_codes
         shape = (len(users), len(items))
-        matrix = sparse.coo_matrix((values, (rows.user_codes, rows.item_codes)), shape=shape)
         with naming(table.where):
-            check_no_duplicates(matrix, users, items)
             if "rank" in columns.names:
-                _check_ranks_once(rows.user_codes, values, users)
-                plain = cls.from_positions(matrix)
-            else:
+                return cls._of_ranks(rows, values.astype(np.int32))
+            if ties in ("average", "pessimistic"):
+                matrix = sparse.coo_matrix((values, codes), shape=shape)
+                check_no_duplicates(matrix, users, items)
                 plain = cls.from_scores(matrix.tocsr(), ties=ties)
-        return replace(plain, users=users, items_index=items, encoded=True)
+                return replace(plain, users=users, items_index=items, encoded=True)
+            indptr, listed, twice = order_by_score(*codes, values, shape, ties)
+            if twice is not None:
+                raise_repeated_item(users[twice[0]], items[twice[1]])
+        return cls(shape, indptr, listed, None, np.diff(indptr), None, users, items, encoded=True)
+
+    @classmethod
+    def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:
+        """Order the rows of a table by rank."""
+        users, items = rows.users, rows.items
+        n_ranks = int(ranks.max(initial=0)) + 1
+        order, ordered, starts = sort_pairs(rows.user_codes, ranks, n_ranks)
+        listed = gather(rows.item_codes, order)
+        indptr = indptr_from_counts(np.bincount(rows.user_codes, minlength=len(users)))
+        repeated = list_rows.repeated_item(indptr, listed)
+        if repeated is not None:
+            row, entry = repeated
+            raise_repeated_item(users[row], items[listed[entry]])
+        if len(starts) < len(order):
+            entry = int(np.argmax(np.append(np.diff(starts), len(order) - starts[-1]) > 1))
+            first, second = np.sort(order[starts[entry] : starts[entry] + 2])
+            user = users[rows.user_codes[first]]
+            raise InvalidDataError(
+                f"rows {first} and {second} give user {user!r} the rank {ranks[first]} twice; a "
+                "rank can be taken once",
+                user=user,
+            )
+        lengths = list_rows.last_positions(indptr, ordered)
+        positions = None if (lengths == np.diff(indptr)).all() else ordered
+        shape = (len(users), len(items))
+        return cls(shape, indptr, listed, positions, lengths, None, users, items, encoded=True)
 
     @classmethod
     def scan(
@@ -589,18 +622,4 @@ class Rankings:
         return (
             f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
-        )
-
-
-def _check_ranks_once(rows: Items, ranks: Floats, users: Axis) -> None:
-    """Raise if a user has a rank twice."""
-    order = np.lexsort((ranks, rows))
-    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
-    if twice.any():
-        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
-        user = users[rows[first]]
-        raise InvalidDataError(
-            f"rows {min(first, second)} and {max(first, second)} give user {user!r} the rank "
-            f"{ranks[first]:g} twice; a rank can be taken once",
-            user=user,
         )

@@ -11,6 +11,7 @@ from ..core.arguments import check_choice
 from ..core.arrays import as_array
 from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts
 from ..core.mistaken import describe
+from ..core.sorting import gather, order_within, sort_pairs
 from ..errors import InvalidDataError
 from ..kernels.rows import rank_scores
 
@@ -107,6 +108,37 @@ def rank_rows(
     items, first, last = (np.concatenate(column or [np.empty(0, np.int32)]) for column in collected)
     indptr = indptr_from_counts(counts)
     return indptr, items, first if keep_ties else None, lengths, last if keep_ties else None
+
+
+def order_by_score(
+    rows: Items, columns: Items, scores: Floats, shape: tuple[int, int], ties: Ties
+) -> tuple[Integers, Items, tuple[int, int] | None]:
+    """Order the entries of each row by score, of equal scores as `ties` says which comes first.
+
+    Returns
+    -------
+    indptr : ndarray of int64
+    items : ndarray of int32
+        The columns, best first.
+    repeated : tuple of int or None
+        The row and column of an entry that is there twice.
+    """
+    n_users, n_items = shape
+    keys = columns if ties == "item" else n_items - 1 - columns
+    order, keys, starts = sort_pairs(rows, keys, n_items)
+    items = keys if ties == "item" else n_items - 1 - keys
+    indptr = indptr_from_counts(np.bincount(rows, minlength=n_users))
+    if len(starts) < len(order):
+        entry = int(np.argmax(np.diff(starts, append=len(order)) > 1))
+        first = order[starts[entry]]
+        return indptr, items, (int(rows[first]), int(columns[first]))
+    # Floats are ordered as their bits are, except that those of negative ones descend.
+    bits = (gather(scores, order) + 0.0).view(np.int64)
+    bits = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+    positions = order_within(indptr, ~bits)
+    ranked = np.empty_like(items)
+    ranked[np.repeat(indptr[:-1], np.diff(indptr)) + positions] = items
+    return indptr, ranked, None
 
 
 def _is_score(values: AnyArray) -> Booleans:
