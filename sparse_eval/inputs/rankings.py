@@ -19,7 +19,7 @@ from ..core.csr import (
     training_csr,
 )
 from ..core.removed import removed
-from ..core.sorting import gather, sort_pairs
+from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from . import list_rows
 from .labelled import labels_of, matrix_labels
@@ -393,22 +393,22 @@ class Rankings:
     def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:
         """Order the rows of a table by rank."""
         users, items = rows.users, rows.items
-        n_ranks = int(ranks.max(initial=0)) + 1
-        order, ordered, starts = sort_pairs(rows.user_codes, ranks, n_ranks)
-        listed = gather(rows.item_codes, order)
-        indptr = indptr_from_counts(np.bincount(rows.user_codes, minlength=len(users)))
+        indptr, order = group_rows(rows.user_codes, len(users))
+        listed, ordered, fault = list_rows.order_rows(
+            indptr, gather(rows.item_codes, order), gather(ranks, order)
+        )
         repeated = list_rows.repeated_item(indptr, listed)
         if repeated is not None:
             row, entry = repeated
             raise_repeated_item(users[row], items[listed[entry]])
-        if len(starts) < len(order):
-            entry = int(np.argmax(np.append(np.diff(starts), len(order) - starts[-1]) > 1))
-            first, second = np.sort(order[starts[entry] : starts[entry] + 2])
-            user = users[rows.user_codes[first]]
+        if fault is not None:
+            row, entry = fault
+            same = (rows.user_codes == row) & (ranks == ordered[entry])
+            first, second = np.flatnonzero(same)[:2]
             raise InvalidDataError(
-                f"rows {first} and {second} give user {user!r} the rank {ranks[first]} twice; a "
-                "rank can be taken once",
-                user=user,
+                f"rows {first} and {second} give user {users[row]!r} the rank {ordered[entry]} "
+                "twice; a rank can be taken once",
+                user=users[row],
             )
         lengths = list_rows.last_positions(indptr, ordered)
         positions = None if (lengths == np.diff(indptr)).all() else ordered
