@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..core.types import PathLike, SparseInput
+    from ..inputs.candidates import Candidates
     from ..inputs.item_data import ItemData
     from ..inputs.scores import Ties
     from ..metrics.protocol import MetricsLike
@@ -53,8 +55,9 @@ RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike 
 
 
 @removed(
-    "corrected", "item_groups", "item_vectors", "judged_only", "no_relevant", "per_user",
-    "propensity", "seen", "without_list",
+    "K", "corrected", "filter_already_liked_items", "item_groups",
+    "item_vectors", "judged_only", "k", "no_relevant", "per_user", "propensity", "seen", "threshold",
+    "without_list",
 )  # fmt: skip
 def evaluate(
     predictions: RankingsLike,
@@ -204,7 +207,7 @@ def evaluate(
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
     if candidates is not None:
-        inputs["candidates"] = as_candidates(open_side(open_truth(candidates, gain=None)))
+        inputs["candidates"] = open_candidates(candidates)
     options: dict[str, Any] = {
         "per_user": keep != "totals",
         "memory": memory,
@@ -278,6 +281,19 @@ def open_side(side: Any, ties: Ties = "item") -> Any:
     if isinstance(side, RelevanceScan):
         return Relevance.of_table(table, columns)
     return Rankings.of_table(table, columns, ties)
+
+
+def open_candidates(candidates: Any) -> Candidates:
+    """Return candidates, numbered and labelled as they are given.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `as_candidates`.
+    """
+    if isinstance(candidates, Mapping):  # whose users may have none
+        return as_candidates(candidates)
+    return as_candidates(open_side(open_truth(candidates, gain=None)))
 
 
 def _block_of_all(

@@ -63,7 +63,8 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
     if labels is not None and len(labels) != n_users:
         raise InvalidDataError(
             f"one side has {n_users} users, the other side labels {len(labels)}; label both sides, "
-            "or none"
+            "or give the rows of validation that the lists are for, as in "
+            "Rankings.from_topk(ids, user_rows=…)"
         )
     if rankings.relevant_last:
         rankings = _put_relevant_last(rankings, relevance)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import USUAL, Usual
 from .kinds import Kind, kind_of
+from .nested import rows_by_user, rows_of_columns
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
@@ -20,20 +22,34 @@ if TYPE_CHECKING:
 
 
 def open_lists(side: Any) -> Any:
-    """Return recommendations: a path is opened, a frame becomes a table; anything else is kept."""
+    """Return recommendations.
+
+    A path is opened, a frame becomes a table, mappings and lists of lists become `Rankings`;
+    anything else is kept as it is.
+    """
     if isinstance(side, str | Path):
         return open_rankings(side)
-    return side if engine_of(side) is None else Rankings.scan(side)
+    if engine_of(side) is not None:
+        rows = rows_of_columns(side)
+        return Rankings.scan(side if rows is None else rows)
+    if isinstance(side, Mapping):
+        return Rankings.from_frame(rows_by_user(side, "predictions", "score"))
+    if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
+        return Rankings.from_topk(side)
+    return side
 
 
 def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     """Return relevant items, training data or candidates.
 
-    A path is opened, a frame becomes a table, `Interactions` become their matrix; anything else is
-    kept as it is.
+    A path is opened, a frame becomes a table, `Interactions` become their matrix, and a mapping of
+    users to items becomes `Relevance`; anything else is kept as it is.
     """
     if isinstance(side, str | Path):
         return open_relevance(side, gain)
+    if isinstance(side, Mapping):
+        frame = rows_by_user(side, "the relevant items", "gain")
+        return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
     if engine_of(side) is not None:
         return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas where there are none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from . import list_rows
 from .labelled import labels_of, matrix_labels
+from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
 from .scan import RankingsScan, order_of, usual
 from .scores import ScoreRows, check_ties, order_by_score, rank_rows
@@ -91,19 +93,22 @@ class Rankings:
     @classmethod
     def from_topk(
         cls,
-        ids: ArrayLike,
+        ids: Any,
         *,
         users: Any = None,
         items: Any = None,
         user_rows: ArrayLike | None = None,
         shape: tuple[int, int] | None = None,
     ) -> Rankings:
-        """Make lists from an array of item ids, best first.
+        """Make lists from item ids, best first.
 
         Parameters
         ----------
-        ids : array_like of int, shape (n_lists, k)
-            Row by row the ids of a list; -1 is padding, and an id after it keeps its position.
+        ids : array_like of int, shape (n_lists, k), list of lists, or mapping
+            Row by row the numbers of the items; -1 is padding, and an item after it keeps its
+            position. Lists of lists may be of different lengths, and hold ids such as text in
+            place of numbers. A mapping has the ids of each user's items in a list, or their scores
+            by id.
         users : sequence of hashable, shape (n_lists,), optional
             The label of each list's user.
         items : sequence of hashable, optional
@@ -143,6 +148,15 @@ class Rankings:
         >>> evaluate(lists, truth, "mrr")["mrr"]
         1.0
         """
+        if isinstance(ids, Mapping):
+            if users is not None or items is not None or user_rows is not None:
+                raise InvalidDataError("ids of users and items are in the mapping; give only it")
+            return cls.from_frame(rows_by_user(ids, "ids", "score"))
+        ids, labels_of_items = pad_lists(ids)
+        if labels_of_items is not None:
+            if items is not None:
+                raise InvalidDataError("ids name the items already; leave items= out")
+            items = labels_of_items
         if users is not None and user_rows is not None:
             raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
         table = integer_array(ids, "ids", dimensions=2)
@@ -325,7 +339,9 @@ class Rankings:
         Parameters
         ----------
         df : pandas.DataFrame, frame of another library, or list of dict
-            One row for each (user, item); frames as in `Interactions.from_frame`.
+            One row for each (user, item); frames as in `Interactions.from_frame`. Or one row for
+            each user, with a column of lists, or with columns that are numbered by rank, such as
+            ``rec_1``, ``rec_2``, …
         user, item : str
             The columns of the ids.
         rank : str, optional
@@ -357,7 +373,8 @@ class Rankings:
         >>> Rankings.from_frame(df, rank="rank")
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
-        table = open_table(df)
+        rows = None if rank or score else rows_of_columns(df)
+        table = open_table(df if rows is None else rows)
         given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
         columns = table.choose(given)
         if "rank" in columns.names and ties is not None:

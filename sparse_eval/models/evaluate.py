@@ -11,6 +11,7 @@ from ..core.removed import removed
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
+from ..evaluation.evaluate import open_candidates
 from ..evaluation.notices import give_notice
 from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
 from ..evaluation.sources import Block
@@ -29,7 +30,6 @@ from .fold_in import with_new_users
 from .inputs import (
     NewUsers,
     name_of,
-    open_candidates,
     open_held_out,
     open_train,
     split_arguments,
@@ -62,8 +62,9 @@ if TYPE_CHECKING:
 
 
 @removed(
-    "corrected", "item_groups", "item_vectors", "judged_only", "no_relevant", "per_user",
-    "propensity", "seen", "user_rows", "via", "without_list",
+    "K", "corrected", "filter_already_liked_items", "item_groups",
+    "item_vectors", "judged_only", "k", "no_relevant", "per_user", "propensity", "seen", "user_rows", "via", "threshold",
+    "without_list",
 )  # fmt: skip
 def evaluate_model(
     model: ModelLike,

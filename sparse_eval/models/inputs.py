@@ -15,7 +15,6 @@ from ..core.hashing import digest_csr
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
 from ..evaluation.evaluate import open_side
-from ..inputs.candidates import as_candidates
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
@@ -112,17 +111,6 @@ def open_train(train: Any, name: str = "the train matrix") -> CSRMatrix | Releva
     if any(axis is not None for axis in labels):
         return LabelledMatrix.of(matrix, *labels, opened.part)
     return matrix
-
-
-def open_candidates(candidates: Any) -> Candidates:
-    """Return candidates, numbered and labelled as they are given.
-
-    Raises
-    ------
-    InvalidDataError
-        If they are refused by `as_candidates`.
-    """
-    return as_candidates(open_side(open_truth(candidates, gain=None)))
 
 
 def name_of(role: str, side: Any) -> str:

@@ -11,13 +11,14 @@ from ..core.arguments import check_flag, check_whole
 from ..core.removed import removed
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
+from ..evaluation.evaluate import open_candidates
 from ..inputs.relevance import Relevance
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue, has_factors
 from .chosen_users import ChosenUsers
 from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
-from .inputs import NewUsers, name_of, open_candidates, open_train, training_part
+from .inputs import NewUsers, name_of, open_train, training_part
 from .matching import match_sides, within
 from .ranking import need_exact
 from .recommend import recommend_lists

@@ -10,12 +10,13 @@ from scipy import sparse
 from ..core.arguments import check_whole
 from ..core.removed import removed
 from ..errors import UnsupportedModelError
+from ..evaluation.evaluate import open_candidates
 from ..inputs.relevance import Relevance
 from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
 from .accepted import as_model, catalogue
 from .chosen_users import ChosenUsers
 from .exact import is_exact, numbered_as, open_ranker, take_users
-from .inputs import open_candidates, open_relevance, open_train
+from .inputs import open_relevance, open_train
 from .matching import match_sides, within
 from .references import open_model
 

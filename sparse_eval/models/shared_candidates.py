@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
+from ..evaluation.evaluate import open_candidates
 from ..inputs.candidates import JUDGED, Candidates
 from ..results.candidates import is_sampled, name_among
-from .inputs import open_candidates
 from .matching import match_sides
 
 if TYPE_CHECKING:
