@@ -83,14 +83,6 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     return InvalidDataError(message, argument=name, hint=hint)
 
 
-def way_from_frame(values: Any, *, timestamp: bool = False) -> str:
-    """Return how a frame becomes interactions, for a message; nothing for anything else."""
-    if not is_frame(values):
-        return ""
-    times = ", timestamp=…" if timestamp else ""
-    return f"; se.Interactions.from_frame(df, user=…, item=…{times}) makes them of a frame"
-
-
 def _of_mapping(values: Mapping[Any, Any], maker: str, column: str) -> str:
     """Return how a mapping by user, of items to numbers or of lists of items, becomes an input."""
     row = "u, i, x", "i, x in row.items()"

@@ -17,6 +17,7 @@ from ..inputs.rows import union_of
 from ..inputs.tables import files_of, format_of_name, is_pattern, matching
 from . import mind, movielens
 from .adjacency import load_adjacency
+from .interactions import Interactions
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike
     from ..inputs.tables import Frame
-    from .interactions import Interactions
 
 #: The loader of each format, by the format's name.
 FORMATS: dict[str, Callable[..., Interactions]] = {
@@ -104,7 +104,7 @@ def load(
 
 
 def load_parts(
-    *paths: PathLike,
+    *paths: PathLike | Frame | Interactions,
     format: str | None = None,  # noqa: A002
     **options: object,
 ) -> tuple[Interactions, ...]:
@@ -112,7 +112,7 @@ def load_parts(
 
     Parameters
     ----------
-    *paths : str or Path
+    *paths : str, Path, frame or Interactions
         For example a training and a validation file.
     format : str, optional
         A name in `FORMATS`; default: the result of `guess_format` for each file.
@@ -146,12 +146,22 @@ def load_parts(
     ...     load_parts(train, test)
     (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
     """
-    parts = [load(path, format=format, **options) for path in paths]
+    parts = [
+        path if isinstance(path, Interactions) else load(path, format=format, **options)
+        for path in paths
+    ]
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
             "lines begin with the number of their items in one of the files, and with a user in "
             "another; say what they begin with (counts=True or counts=False)"
         )
+    for role in ("users", "items"):
+        kinds = {getattr(part, role).is_text for part in parts}
+        if len(kinds) > 1 and not all(isinstance(path, str | os.PathLike) for path in paths):
+            raise InvalidDataError(
+                f"{role} have text as ids in one part and numbers in another; give all parts ids "
+                "of one type"
+            )
     user_codes, users = union_of([part.users for part in parts])
     item_codes, items = union_of([part.items for part in parts])
     return tuple(

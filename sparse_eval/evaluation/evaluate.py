@@ -55,9 +55,8 @@ RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike 
 
 
 @removed(
-    "K", "corrected", "filter_already_liked_items", "item_groups",
-    "item_vectors", "judged_only", "k", "no_relevant", "per_user", "propensity", "seen", "threshold",
-    "without_list",
+    "corrected", "filter_already_liked_items", "item_groups", "item_vectors", "judged_only", "K",
+    "k", "no_relevant", "per_user", "propensity", "seen", "threshold", "without_list",
 )  # fmt: skip
 def evaluate(
     predictions: RankingsLike,

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
 
 @removed(
-    "K", "corrected", "filter_already_liked_items", "item_groups",
-    "item_vectors", "judged_only", "k", "no_relevant", "per_user", "propensity", "seen", "user_rows", "via", "threshold",
+    "corrected", "filter_already_liked_items", "item_groups", "item_vectors", "judged_only", "K",
+    "k", "no_relevant", "per_user", "propensity", "seen", "threshold", "user_rows", "via",
     "without_list",
 )  # fmt: skip
 def evaluate_model(

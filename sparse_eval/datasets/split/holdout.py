@@ -15,13 +15,14 @@ from ...core.files import as_path, make_folder, remove, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.axes import Axis
+from ...inputs.columns import USUAL
 from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
 from ...inputs.npy import read_sparse, reading_npz
 from ..labels import label_array
 from ..times import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
     from pathlib import Path
 
     from ...core.types import Booleans, CSRMatrix, PathLike
@@ -339,6 +340,54 @@ class Holdout:
             if getattr(self, name) is None:
                 with suppress(OSError):  # one that another split left here; `load` knows better
                     remove(folder / f"{name}.npz")
+
+    @classmethod
+    def from_frames(
+        cls,
+        train: Any,
+        validation: Any,
+        *,
+        test: Any = None,
+        user: Hashable = USUAL,
+        item: Hashable = USUAL,
+        value: Hashable = USUAL,
+    ) -> Holdout:
+        """Make a holdout of parts that are divided already.
+
+        Parameters
+        ----------
+        train, validation : frame, path or Interactions
+            Read as in `sparse_eval.datasets.load`, with one numbering of users and items.
+        test : frame, path or Interactions, optional
+            The third part.
+        user, item, value : hashable, optional
+            The columns of frames and files, as in `Interactions.from_frame`.
+
+        Returns
+        -------
+        Holdout
+
+        Raises
+        ------
+        InvalidDataError
+            If a part cannot be read, or ids are text in one frame and numbers in another.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> train = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"]})
+        >>> validation = pd.DataFrame({"user": ["ann"], "item": ["y"]})
+        >>> Holdout.from_frames(train, validation)
+        Holdout(2 users × 2 items, 2 train + 1 validation pairs)
+        """
+        from ..load import load_parts
+
+        columns = {"user": user, "item": item, "value": value}
+        named: Any = {role: name for role, name in columns.items() if name is not USUAL}
+        given = [train, validation] if test is None else [train, validation, test]
+        parts = load_parts(*given, **named)
+        train, validation, *tests = (part.matrix() for part in parts)
+        return cls(train, validation, test=tests[0] if tests else None)
 
     @classmethod
     def load(cls, folder: PathLike) -> Holdout:

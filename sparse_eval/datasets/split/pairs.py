@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -11,12 +12,14 @@ from scipy import sparse
 from ...core.arguments import check_whole
 from ...core.csr import coordinates, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
-from ...core.mistaken import describe, way_from_frame
+from ...core.mistaken import describe
 from ...core.sorting import order_within
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError
 from ...inputs.labelled import labels_of
+from ...inputs.scan import engine_of
 from ..interactions import Interactions
+from ..load import load
 from .holdout import Holdout
 
 if TYPE_CHECKING:
@@ -28,9 +31,11 @@ if TYPE_CHECKING:
         CSRMatrix,
         Hashes,
         Integers,
+        PathLike,
         SparseInput,
     )
     from ...inputs.axes import Axis
+    from ...inputs.scan import FrameLike
 
 #: The most pairs of a user that can be held out, and the most folds.
 MAX_COUNT = 2**31 - 1
@@ -43,6 +48,17 @@ class HasMatrix(Protocol):
         """Return the matrix."""
 
 
+#: What is split at random.
+Divisible: TypeAlias = "HasMatrix | SparseInput | FrameLike | PathLike"
+
+
+def open_interactions(given: Any) -> Any:
+    """Return the interactions in a frame or at a path; anything else is kept as it is."""
+    if isinstance(given, str | os.PathLike) or engine_of(given) is not None:
+        return load(given)
+    return given
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """The distinct pairs of interactions, in the order of a canonical CSR matrix."""
@@ -52,18 +68,19 @@ class Pairs:
     items: Axis | None
 
     @classmethod
-    def of(cls, interactions: HasMatrix | SparseInput) -> Pairs:
-        """Return the pairs of interactions or of a matrix."""
+    def of(cls, interactions: Divisible) -> Pairs:
+        """Return the pairs of interactions, of a table of them, or of a matrix."""
         users = items = None
         matrix: CSRMatrix
+        interactions = open_interactions(interactions)
         if isinstance(interactions, Interactions):
             matrix, users, items = interactions.matrix(), interactions.users, interactions.items
         else:
             given = interactions.matrix() if hasattr(interactions, "matrix") else interactions
             if not sparse.issparse(given):
                 raise InvalidDataError(
-                    f"expected Interactions or a scipy sparse matrix, found {describe(given)}"
-                    f"{way_from_frame(given)}"
+                    "expected Interactions, a frame, a path or a scipy sparse matrix, found "
+                    f"{describe(given)}"
                 )
             users, items = labels_of(given)
             matrix = summed_csr(*coordinates(given))
