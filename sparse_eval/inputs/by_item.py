@@ -10,6 +10,9 @@ import numpy as np
 from ..core.arrays import as_array, is_array
 from ..errors import InvalidDataError
 from .axes import Axis
+from .columns import role_of
+from .frames import to_pandas
+from .tables import exports_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +53,32 @@ def by_item(
     column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
     column[:] = rows
     return column, labels
+
+
+def weights_of_groups(groups: Any) -> Any:
+    """Return groups of items in a table, or several groups for an item, as weights by item.
+
+    Anything else is kept as it is.
+    """
+    import pandas as pd
+
+    lists = (list, tuple, set, frozenset, np.ndarray)
+    if isinstance(groups, Mapping) and any(isinstance(row, lists) for row in groups.values()):
+        groups = as_series(groups)
+    if exports_rows(groups) and not isinstance(groups, pd.Series):
+        frame = to_pandas(groups)
+        items = [name for name in frame if role_of(name) == "item"]
+        if len(items) != 1 or len(frame.columns) != 2:
+            return groups
+        pairs = frame.set_index(items[0]).iloc[:, 0]
+    elif isinstance(groups, pd.Series) and any(isinstance(row, lists) for row in groups):
+        pairs = groups.map(list).explode()
+    else:
+        return groups
+    if pairs.index.is_unique:
+        return pairs
+    table = pd.crosstab(pairs.index, pairs).clip(upper=1)
+    return table.reindex(pairs.index.unique(), fill_value=0)
 
 
 def as_series(values: Mapping[Any, Any]) -> pd.Series:

@@ -12,7 +12,7 @@ from scipy import sparse
 from ..core.csr import canonical_csr, entry_position, training_csr
 from ..errors import InvalidDataError
 from .alignment import locate
-from .by_item import by_item, is_keyed, item_name, written
+from .by_item import by_item, is_keyed, item_name, weights_of_groups, written
 from .candidates import Candidates, align_candidates, as_candidates
 from .labelled import labels_of
 from .propensity import as_propensity, digest_by_item
@@ -98,6 +98,8 @@ class SideData:
             ids.
         """
         n_items = shape[1]
+        if item_groups is not None:
+            item_groups = weights_of_groups(item_groups)
         given_by_item = {
             "groups": item_groups, "vectors": item_vectors, "propensity": propensity,
         }  # fmt: skip

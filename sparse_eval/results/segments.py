@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
+from ..inputs.tables import exports_rows
+from .label_table import label_table
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers
-    from ..inputs.axes import Axis
 
 
 class Segments(NamedTuple):
@@ -23,16 +26,27 @@ class Segments(NamedTuple):
 
 
 def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -> Segments:
-    """Group users by a label for each, given in order or keyed by user."""
+    """Group users by a label for each, given in order, keyed by user, or in a table by user."""
     import pandas as pd
 
     if isinstance(groups, Mapping):
         groups = pd.Series(list(groups.values()), index=pd.Index(list(groups)), dtype=object)
+    named = Axis.numbers(n_users) if users is None else users
+    if exports_rows(groups) or isinstance(groups, pd.DataFrame | Path):
+        table = label_table(groups, "user", argument="groups", column="group")
+        if len(table.columns) > 1:
+            raise InvalidDataError(
+                f"groups have the columns {', '.join(map(repr, table.columns))}; give one of them",
+                argument="groups",
+            )
+        # As in comparisons, users match if they are the same as text.
+        groups = table.iloc[:, 0].set_axis(table.index.map(str))
+        named = Axis.unchecked(list(map(str, named)))
     if isinstance(groups, pd.Series):
         if groups.index.has_duplicates:
             user = groups.index[groups.index.duplicated()].tolist()[0]
             raise InvalidDataError(f"groups name user {user!r} twice; give each user one group")
-        values = groups.reindex(pd.RangeIndex(n_users) if users is None else users.index)
+        values = groups.reindex(named.index)
     else:
         entries = list(groups) if hasattr(groups, "__len__") else []
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):

@@ -55,8 +55,9 @@ class Views(Scores):
 
         Parameters
         ----------
-        groups : {"activity", "popularity"}, or sequence, mapping or Series of labels
-            A label for each user, in order or keyed by user. "activity" groups users by their
+        groups : {"activity", "popularity"}, or sequence, mapping, Series, table or Path of labels
+            A label for each user, in order or keyed by user; a table with a column of users, as
+            `by` of `sparse_eval.compare` takes. "activity" groups users by their
             number of training items, those without any being "cold". "popularity" divides not
             the users but the relevant items, by their number of training users, and shows the
             metrics that can be computed for a part of the relevant items: recall, hit_rate.

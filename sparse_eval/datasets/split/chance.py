@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.arguments import check_fraction, check_whole
+from ...core.removed import removed
 from .pairs import MAX_COUNT, Pairs, hashes
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .pairs import Divisible
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def random(
     interactions: Divisible,
     *,
@@ -70,6 +72,7 @@ def random(
     return pairs.hold_out_first(counts, pairs.random_order(seed))
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdout:
     """Hold out k random pairs of each user who has more than k.
 
@@ -113,6 +116,7 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     return pairs.hold_out_first(np.where(pairs.sizes > k, k, 0), pairs.random_order(seed))
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Holdout]:
     """Divide the pairs of each user into k folds, and hold out one fold after the other.
 

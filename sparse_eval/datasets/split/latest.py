@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_fraction, check_whole
 from ...core.csr import indptr_from_counts
+from ...core.removed import removed
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
 from .events import REPEATS, Events, first_of_users, positions_by_time
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .holdout import Holdout
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def last_n(
     interactions: Interactions,
     *,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_fraction
 from ...core.csr import indptr_from_counts
+from ...core.removed import removed
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
 from .events import Events, first_of_users
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Order = Literal["random", "time"]
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def users(
     interactions: Divisible,
     *,
