@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core import saved_arrays
 from ..core.csr import coordinates
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ..core.types import PathLike, SparseInput
+    from ..core.types import PathLike
 
 
 def load_npz(path: PathLike) -> Interactions:
@@ -70,7 +70,7 @@ def load_npz(path: PathLike) -> Interactions:
     )
 
 
-def read_sparse(path: Path) -> SparseInput:
+def read_sparse(path: Path) -> Any:
     """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
     with (
         reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, check_csr_arrays
+from ..core.csr import canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
 from ..core.saved_arrays import UnreadableError, map_array
@@ -20,7 +20,7 @@ from .relevance import Relevance
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, PathLike
 
 Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 
@@ -66,7 +66,7 @@ def open_csr(folder: PathLike) -> CSRMatrix:
             f"holds {n_bounds} bounds of rows, but shape.npy says that there are {shape[0]} rows",
             folder / "indptr.npy",
         )
-    matrix: CSRMatrix = sparse.csr_matrix(tuple(shape.tolist()))
+    matrix = sparse.csr_matrix(tuple(shape.tolist()))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)
     try:
@@ -75,16 +75,17 @@ def open_csr(folder: PathLike) -> CSRMatrix:
         raise InvalidFileError(str(error), folder) from None
 
 
-def sliceable_csr(matrix: SparseInput, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
+def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
     """Return a CSR whose rows can be sliced, without reading its entries.
 
     Other formats are converted; entries stored twice are then summed, or refused.
     """
-    if not sparse.issparse(matrix):
+    plain = plain_matrix(matrix)
+    if not sparse.issparse(plain):
         raise mistaken(matrix, name, SPARSE)
-    if matrix.format != "csr":
-        return canonical_csr(matrix, name, sum_duplicates=sum_duplicates)
-    csr: CSRMatrix = matrix  # type: ignore[assignment]
+    csr: CSRMatrix = plain
+    if plain.format != "csr":
+        csr = canonical_csr(plain, name, sum_duplicates=sum_duplicates)
     check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
@@ -139,8 +140,8 @@ def release(*sides: object) -> None:
     Mapped pages count as the process's own until another process needs the memory: without this,
     a budget would look exceeded by all that was read.
     """
-    for side in sides:
-        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)  # type: ignore[attr-defined]
+    for side in map(plain_matrix, sides):
+        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)
         for array in arrays:
             while array is not None:  # or what it is a view of
                 base = getattr(array, "base", None)
