@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..errors import InvalidDataError
 
@@ -52,7 +51,7 @@ def describe(values: Any) -> str:
         names = _columns(values)
         more = ", …" if len(names) > _MOST_COLUMNS else ""
         return f"{kind} with the columns {', '.join(names[:_MOST_COLUMNS])}{more}"
-    return f"{kind} with shape {values.shape}" if sparse.issparse(values) else kind
+    return f"{kind} with shape {values.shape}" if hasattr(values, "tocsr") else kind
 
 
 def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
@@ -69,7 +68,7 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         hint = f"{_of_mapping(values, maker, column)}{ending}"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
-    elif name == "ids" and sparse.issparse(values):
+    elif name == "ids" and hasattr(values, "tocsr"):
         hint = "Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
     elif isinstance(values, Iterator) or (
         isinstance(values, Sequence) and any(hasattr(value, "indptr") for value in values[:1])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from .types import AnyArray, SparseInput
+    from .types import AnyArray
 
 #: How a ``.npy`` file begins.
 NPY = b"\x93NUMPY"
@@ -126,7 +126,7 @@ def most_unpacked(size: int) -> int:
     return max(1 << 30, 200 * size)
 
 
-def read_sparse(stream: BinaryIO) -> SparseInput:
+def read_sparse(stream: BinaryIO) -> Any:
     """Return the matrix in a file of `scipy.sparse.save_npz`, its parts unchecked.
 
     Raises
@@ -143,7 +143,7 @@ def read_sparse(stream: BinaryIO) -> SparseInput:
             raise ValueError(f"its shape is {shape}")
         if len(shape) != 2:
             raise ValueError(f"expected users × items, found {len(shape)}-D")
-        matrix: SparseInput = _FORMATS[kind](arrays, shape)
+        matrix = _FORMATS[kind](arrays, shape)
     except KeyError as error:
         raise UnreadableError(f"holds no sparse matrix: there is no {error}") from None
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:

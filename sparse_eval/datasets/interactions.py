@@ -86,7 +86,7 @@ class Interactions:
     >>> interactions = Interactions.from_frame(frame)
     >>> interactions
     Interactions(2 users × 2 items, 3 events)
-    >>> interactions.matrix().toarray()
+    >>> interactions.matrix().csr.toarray()
     array([[1., 0.],
            [0., 2.]])
     """
@@ -162,8 +162,8 @@ class Interactions:
         Returns
         -------
         LabelledMatrix of float64, shape (n_users, n_items)
-            A csr_matrix that knows `users` and `items`. Canonical: indices are sorted and the
-            events of a pair are summed (the sum does not depend on the order of the rows).
+            With `users` and `items`; `.csr` is a plain csr_matrix. Canonical: indices are sorted
+            and the events of a pair are summed (the sum does not depend on the order of the rows).
             Explicit zeros are kept.
 
         Raises

@@ -16,7 +16,7 @@ from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align, check_numbering
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
-from ..inputs.labelled import check_part, labels_of
+from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
 from ..inputs.rankings import Rankings
@@ -248,8 +248,8 @@ def _evaluate(
 
 def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
     """Return a matrix that knows its users and items in the form that keeps them in slices."""
-    is_plain = all(labels is None for labels in labels_of(side))
-    return side if is_plain or not issparse(side) else make(side)
+    has_labels = any(labels is not None for labels in labels_of(side))
+    return make(side) if isinstance(side, LabelledMatrix) and has_labels else side
 
 
 def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:

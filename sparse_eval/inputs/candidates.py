@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array, is_array, read_only
-from ..core.csr import as_int32, canonical_csr, integer_array
+from ..core.csr import as_int32, canonical_csr, integer_array, plain_matrix
 from ..core.hashing import fingerprints
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
@@ -256,7 +256,7 @@ def as_candidates(given: Any) -> Candidates:
     if isinstance(given, Relevance):
         labels = (given.users, given.items_index)
         return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels, given.encoded)
-    if sparse.issparse(given):
+    if sparse.issparse(plain_matrix(given)):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
         arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
         return Candidates(matrix.shape, *arrays, GIVEN, *labels_of(given))

@@ -1,8 +1,9 @@
-"""`LabelledMatrix`: a csr_matrix with the labels of its rows and columns."""
+"""`LabelledMatrix`: a CSR matrix with the labels of its rows and columns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from scipy import sparse
 
@@ -12,26 +13,42 @@ from .axes import Axis
 if TYPE_CHECKING:
     from typing import Self
 
-    from ..core.types import CSRMatrix
+    import numpy as np
+
+    from ..core.types import AnyArray, SparseInput
 
 #: The parts of a split that a matrix can be.
 SplitPart = Literal["train", "validation", "test", "fold_in"]
 
 
-class LabelledMatrix(sparse.csr_matrix):  # type: ignore[misc]  # SciPy has no types
-    """A csr_matrix with the labels of its rows and columns.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LabelledMatrix:
+    """A CSR matrix with the labels of its rows and columns.
 
-    It can be used wherever a csr_matrix can, by every library. Copies, also of another dtype, keep
-    the labels; selections, transposes and results of arithmetic are plain matrices.
+    Every function of this package takes it and matches it by id. It has no slices and no
+    arithmetic, so that labels are never lost silently: slice and compute on `csr`, and give `csr`
+    to other libraries.
 
     Attributes
     ----------
+    csr : scipy.sparse.csr_matrix
+        The matrix without labels.
     users, items : Axis or None
-        The labels of rows and columns, None where they are only numbered.
+        The labels of rows and columns, None if they are only numbered.
     part : {"train", "validation", "test", "fold_in"} or None
         Which part of a `Holdout` it is, if it is one.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> matrix = se.Interactions.from_frame([{"user": "ann", "item": "x"}]).matrix()
+    >>> matrix
+    <LabelledMatrix: 1 users × 1 items, 1 pairs; labels of users and items>
+    >>> matrix.csr.toarray()
+    array([[1.]])
     """
 
+    csr: sparse.csr_matrix
     users: Axis | None = None
     items: Axis | None = None
     part: SplitPart | None = None
@@ -39,29 +56,71 @@ class LabelledMatrix(sparse.csr_matrix):  # type: ignore[misc]  # SciPy has no t
     @classmethod
     def of(
         cls,
-        matrix: CSRMatrix,
+        matrix: SparseInput,
         users: Axis | None,
         items: Axis | None,
         part: SplitPart | None = None,
     ) -> Self:
         """Label a matrix, which shares its arrays with the result."""
-        labelled = cls((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
-        labelled.users, labelled.items, labelled.part = own_labels(users), own_labels(items), part
-        return labelled
+        csr = matrix.tocsr()
+        csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape)
+        return cls(csr, own_labels(users), own_labels(items), part)
 
-    def copy(self) -> Self:
-        """Return a copy with the same labels."""
-        copy: Self = self._label(super().copy())
-        return copy
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and columns."""
+        shape: tuple[int, int] = self.csr.shape
+        return shape
 
-    def astype(self, dtype: Any, casting: Any = "unsafe", copy: bool = True) -> Any:
-        """Return a copy with values of another dtype and the same labels."""
-        return self._label(super().astype(dtype, casting, copy))
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries, explicit zeros included."""
+        return int(self.csr.nnz)
 
-    def _label(self, matrix: Any) -> Any:
-        if isinstance(matrix, LabelledMatrix):
-            matrix.users, matrix.items, matrix.part = self.users, self.items, self.part
-        return matrix
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the stored values."""
+        return self.data.dtype
+
+    @property
+    def data(self) -> AnyArray:
+        """The stored values, row by row."""
+        data: AnyArray = self.csr.data
+        return data
+
+    @property
+    def indices(self) -> AnyArray:
+        """The column of each stored value."""
+        indices: AnyArray = self.csr.indices
+        return indices
+
+    @property
+    def indptr(self) -> AnyArray:
+        """Where each row starts and ends in `data` and `indices`."""
+        indptr: AnyArray = self.csr.indptr
+        return indptr
+
+    def tocsr(self) -> sparse.csr_matrix:
+        """Return `csr`; other libraries call this."""
+        return self.csr
+
+    def tocoo(self) -> sparse.coo_matrix:
+        """Return the entries by their coordinates, without labels."""
+        return self.csr.tocoo()
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise TypeError(
+            "a LabelledMatrix cannot be sliced, because a slice would lose its labels; "
+            "slice the plain matrix: matrix.csr[...]"
+        )
+
+    def __repr__(self) -> str:
+        n_users, n_items = self.shape
+        named = [name for name in ("users", "items") if getattr(self, name) is not None]
+        labels = f"labels of {' and '.join(named)}" if named else "no labels"
+        return (
+            f"<LabelledMatrix: {n_users:,} users × {n_items:,} items, {self.nnz:,} pairs; {labels}>"
+        )
 
 
 def own_labels(labels: Axis | None) -> Axis | None:
@@ -70,20 +129,10 @@ def own_labels(labels: Axis | None) -> Axis | None:
 
 
 def labels_of(side: Any) -> tuple[Axis | None, Axis | None]:
-    """Return the labels of users and items of a matrix, lists or relevance, None where it has none.
-
-    A matrix that was resized in place has those of the axes that kept their size.
-    """
+    """Return the labels of users and items of a matrix, lists or relevance, None if it has none."""
     if hasattr(side, "items_index"):  # Rankings and Relevance
         return side.users, side.items_index
-    if not isinstance(side, LabelledMatrix):
-        return None, None
-    n_users, n_items = side.shape
-    users, items = side.users, side.items
-    return (
-        None if users is None or len(users) != n_users else users,
-        None if items is None or len(items) != n_items else items,
-    )
+    return (side.users, side.items) if isinstance(side, LabelledMatrix) else (None, None)
 
 
 def matrix_labels(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core import saved_arrays
-from ..core.csr import canonical_csr, check_csr_arrays
+from ..core.csr import canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
 from ..core.saved_arrays import UnreadableError, map_array
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, PathLike
 
 Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 
@@ -69,7 +69,7 @@ def open_csr(folder: PathLike) -> CSRMatrix:
             f"holds {n_bounds} bounds of rows, but shape.npy says that there are {shape[0]} rows",
             folder / "indptr.npy",
         )
-    matrix: CSRMatrix = sparse.csr_matrix(tuple(shape.tolist()))
+    matrix = sparse.csr_matrix(tuple(shape.tolist()))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)
     try:
@@ -78,16 +78,17 @@ def open_csr(folder: PathLike) -> CSRMatrix:
         raise InvalidFileError(str(error), folder) from None
 
 
-def sliceable_csr(matrix: SparseInput, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
+def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
     """Return a CSR whose rows can be sliced, without reading its entries.
 
     Other formats are converted; entries stored twice are then summed, or refused.
     """
-    if not sparse.issparse(matrix):
+    plain = plain_matrix(matrix)
+    if not sparse.issparse(plain):
         raise mistaken(matrix, name, SPARSE)
-    if matrix.format != "csr":
-        return canonical_csr(matrix, name, sum_duplicates=sum_duplicates)
-    csr: CSRMatrix = matrix  # type: ignore[assignment]
+    csr: CSRMatrix = plain
+    if plain.format != "csr":
+        csr = canonical_csr(plain, name, sum_duplicates=sum_duplicates)
     check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
@@ -142,8 +143,8 @@ def release(*sides: object) -> None:
     Mapped pages count as the process's own until another process needs the memory: without this,
     a budget would look exceeded by all that was read.
     """
-    for side in sides:
-        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)  # type: ignore[attr-defined]
+    for side in map(plain_matrix, sides):
+        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)
         for array in arrays:
             while array is not None:  # or what it is a view of
                 base = getattr(array, "base", None)
@@ -154,13 +155,13 @@ def release(*sides: object) -> None:
                 array = base
 
 
-def read_sparse(path: Path) -> SparseInput:
+def read_sparse(path: Path) -> Any:
     """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
     with (
         reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
         path.open("rb") as file,
     ):
-        matrix: SparseInput = saved_arrays.read_sparse(file)
+        matrix = saved_arrays.read_sparse(file)
     if matrix.format not in ("csr", "csc", "coo"):
         raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
     return matrix

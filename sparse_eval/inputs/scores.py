@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array
-from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts
+from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts, plain_matrix
 from ..core.mistaken import describe
 from ..core.sorting import gather, order_within, sort_pairs
 from ..errors import InvalidDataError
@@ -25,6 +25,7 @@ class ScoreRows:
     """The candidates of each user, ids ascending, and their scores as float64, checked."""
 
     def __init__(self, scores: Any) -> None:
+        scores = plain_matrix(scores)
         if sparse.issparse(scores):
             self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
             refused = ~_is_score(self.matrix.data)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, entry_position, training_csr
+from ..core.csr import canonical_csr, entry_position, plain_matrix, training_csr
 from ..errors import InvalidDataError
 from .alignment import locate
 from .by_item import by_item, is_keyed, item_name, weights_of_groups, written
@@ -279,7 +279,7 @@ def _positions(
 
 def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
     """Return each item's shares of the groups, from a label for each item or from weights."""
-    if sparse.issparse(groups):
+    if sparse.issparse(plain_matrix(groups)):
         weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
     else:
         values, labels = by_item(groups, "groups", n_items, labels)

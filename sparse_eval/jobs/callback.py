@@ -377,7 +377,7 @@ class EvaluationCallback:
 
             try:
                 # A copy, because implicit's compiled code cannot read write-protected arrays.
-                weights = without_zeros(model, matrix.astype(np.float32))
+                weights = without_zeros(model, matrix.tocsr().astype(np.float32))
                 model.fit(weights, show_progress=False, callback=after_iteration)
             except TrainingStopped:
                 pass

@@ -218,7 +218,7 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
 
     # A copy: compiled code cannot read data that is write-protected; neighbours take float64 alone.
     dtype = np.float64 if hasattr(model, "similarity") else np.float32
-    weights = without_zeros(model, matrix.astype(dtype))
+    weights = without_zeros(model, matrix.tocsr().astype(dtype))
     if hasattr(model, "similarity") and (weights.data < 0).any():
         raise InvalidDataError(
             "train has negative values, of which neighbours make no sense; leave them out"

@@ -11,6 +11,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
+from ..core.csr import plain_matrix
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..retrieval.factors import check_factors
@@ -99,7 +100,7 @@ def as_model(model: Any) -> Model:
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
-        if sparse.issparse(model) or is_array(model):
+        if sparse.issparse(plain_matrix(model)) or is_array(model):
             shape: tuple[int, ...] = getattr(model, "shape", ())
             if len(shape) == 2 and shape[0] != shape[1]:
                 return Scorer(model)
@@ -133,7 +134,7 @@ def takes_zeros(model: object) -> bool:
     return type(own).__name__ == "BayesianPersonalizedRanking"
 
 
-def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
+def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:
     """Remove the explicit zeros of a matrix, in place, if they would change the model.
 
     Neighbours count them, and divide by 0 where an item has nothing else.

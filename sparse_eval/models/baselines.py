@@ -283,7 +283,7 @@ def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[in
         first = last
 
 
-def _nearest(matrix: CSRMatrix, most: int) -> CSRMatrix:
+def _nearest(matrix: CSRMatrix, most: int) -> sparse.csr_matrix:
     """Return the `most` largest values of each row, of equal ones those of the first columns."""
     kept = np.ones(len(matrix.data), bool)
     for row in np.flatnonzero(np.diff(matrix.indptr) > most).tolist():
@@ -296,7 +296,7 @@ def _nearest(matrix: CSRMatrix, most: int) -> CSRMatrix:
         above[equal[first]] = True
         kept[entries] = above
     indptr = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
-    nearest: CSRMatrix = sparse.csr_matrix(
+    nearest = sparse.csr_matrix(
         (matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape
     )
     nearest.sort_indices()

@@ -88,7 +88,7 @@ class Checkpoint:
     path: Path
     user_factors: AnyArray | None = None
     item_factors: AnyArray | None = None
-    similarity: CSRMatrix | None = None
+    similarity: sparse.csr_matrix | None = None
     item_weights: AnyArray | CSRMatrix | None = None
     parameters: dict[str, object] = field(default_factory=dict)
     user_ids: Axis | None = None

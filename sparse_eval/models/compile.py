@@ -111,7 +111,7 @@ def _calls() -> Iterator[Callable[[], object]]:
     from .retrieving import ranks
 
     holdout = random(synthetic(60, 40, n_interactions=600, seed=0), seed=0)
-    train, validation = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+    train, validation = holdout.train.csr, holdout.validation.csr
     graded = validation.copy()
     graded.data = 1.0 + np.arange(graded.nnz) % 3
     rng = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from .scorers import Scorer
 from .without_ids import without_warning
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix
+    from ..core.types import AnyArray
     from .accepted import FactorModel, ModelLike
     from .inputs import TrainLike
 
@@ -111,7 +111,7 @@ def fold_in(
     >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
     >>> holdout = se.split.users(clicks, fraction=0.1, seed=0)
     >>> model = se.train_als(holdout.train, factors=8)
-    >>> newcomer = holdout.fold_in[[int(holdout.fold_in.nonzero()[0][0])]]
+    >>> newcomer = holdout.fold_in.csr[[int(holdout.fold_in.csr.nonzero()[0][0])]]
     >>> folded = se.fold_in(model, newcomer)
     >>> folded.user_factors.shape
     (1, 8)
@@ -234,7 +234,7 @@ def _solver(
     return solver
 
 
-def _solve(solver: Any, matrix: CSRMatrix, n_threads: int) -> AnyArray:
+def _solve(solver: Any, matrix: sparse.csr_matrix, n_threads: int) -> AnyArray:
     """Return the factors of the users of a matrix."""
     solver.num_threads = n_threads
     n_users = matrix.shape[0]

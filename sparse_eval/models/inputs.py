@@ -46,24 +46,24 @@ class NewUsers:
     holdout: Holdout
 
     @property
-    def train(self) -> CSRMatrix:
+    def train(self) -> LabelledMatrix:
         """What a model is trained on."""
         return self.holdout.train
 
     @property
-    def fold_in(self) -> CSRMatrix:
+    def fold_in(self) -> LabelledMatrix:
         """What a model is given of users whom it was not trained on."""
         part = self.holdout.fold_in
         assert part is not None  # noqa: S101 - see `training_part`
         return part
 
     @cached_property
-    def seen(self) -> CSRMatrix:
+    def seen(self) -> LabelledMatrix:
         """Both."""
         return self.holdout.seen
 
 
-def training_part(holdout: Holdout) -> CSRMatrix | NewUsers:
+def training_part(holdout: Holdout) -> LabelledMatrix | NewUsers:
     """Return what stands for the training data of a holdout."""
     return holdout.train if holdout.fold_in is None else NewUsers(holdout)
 
@@ -106,7 +106,7 @@ def open_train(train: Any, name: str = "the train matrix") -> CSRMatrix | Releva
     opened = open_side(open_truth(train))
     if isinstance(opened, Relevance):
         return opened
-    matrix = training_csr(opened, name)
+    matrix: CSRMatrix = training_csr(opened, name)
     labels = labels_of(opened)
     if any(axis is not None for axis in labels):
         return LabelledMatrix.of(matrix, *labels, opened.part)
@@ -119,18 +119,17 @@ def name_of(role: str, side: Any) -> str:
 
 
 def training_matrix(train: Any) -> CSRMatrix:
-    """Return training data, or the train part, as a canonical csr_matrix that knows its ids.
+    """Return training data, or the train part, as canonical CSR: with ids a `LabelledMatrix`.
 
     Compiled code takes no csr_array.
     """
     opened = open_train(train.train if isinstance(train, Holdout) else train)
     if isinstance(opened, Relevance):
         parts = (opened.gains, opened.items, opened.indptr)
-        matrix: CSRMatrix = sparse.csr_matrix(parts, shape=opened.shape)
+        matrix = sparse.csr_matrix(parts, shape=opened.shape)
         return LabelledMatrix.of(matrix, opened.users, opened.items_index)
     if isinstance(opened, sparse.csr_array):
-        converted: CSRMatrix = sparse.csr_matrix(opened)
-        return converted
+        opened = sparse.csr_matrix(opened)
     return opened
 
 

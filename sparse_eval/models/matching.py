@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, indptr_from_counts
+from ..core.csr import canonical_csr, indptr_from_counts, plain_matrix
 from ..errors import InvalidDataError
 from ..inputs.alignment import locate
 from ..inputs.axes import Axis
@@ -55,7 +55,7 @@ class Sides(NamedTuple):
         The largest held-out gain of all users, chosen or not.
     """
 
-    train: CSRMatrix
+    train: sparse.csr_matrix
     relevance: Relevance
     users: Axis | None
     items: Axis | None
@@ -172,7 +172,7 @@ def match_sides(
 _AXES = ("users", "items")
 
 
-def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train") -> CSRMatrix:
+def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train") -> Any:
     """Return training data of any users with the items of a model, without those unknown to it.
 
     Raises
@@ -184,8 +184,7 @@ def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train")
     items = _place_train(model, train, "items", ids_of(model)[1], n_items, name)
     matrix = _as_matrix(train, [_Axis(None, None, train.shape[0]), items])
     warn_without_ids(model, train, of_users=False)
-    matched: CSRMatrix = within(matrix, (train.shape[0], n_items))
-    return matched
+    return within(matrix, (train.shape[0], n_items))
 
 
 def _choose(users: _Axis, relevance: Relevance, chosen: Integers) -> tuple[_Axis, Relevance]:
@@ -272,15 +271,14 @@ def _place(known: Axis, given: Axis, axis: str, sides: tuple[str, str]) -> _Axis
     return _Axis(places, union, len(union))
 
 
-def _as_matrix(train: CSRMatrix | Relevance, axes: list[_Axis]) -> CSRMatrix:
+def _as_matrix(train: CSRMatrix | Relevance, axes: list[_Axis]) -> sparse.csr_matrix:
     """Return training data as a matrix without labels, its rows and columns moved."""
     data = train.gains if isinstance(train, Relevance) else train.data
     items = train.items if isinstance(train, Relevance) else train.indices
     if all(axis.places is None for axis in axes):
-        if not isinstance(train, Relevance | LabelledMatrix):
-            return train
-        plain: CSRMatrix = sparse.csr_matrix((data, items, train.indptr), shape=train.shape)
-        return plain
+        if not isinstance(train, Relevance):
+            return plain_matrix(train)
+        return sparse.csr_matrix((data, items, train.indptr), shape=train.shape)
     coordinates = _move(train.indptr, items, *axes)
     shape = tuple(axis.size for axis in axes)
     coo = sparse.coo_matrix((data, coordinates), shape=shape)

@@ -430,7 +430,9 @@ def _numbered(
     return places[codes], union
 
 
-def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int) -> CSRMatrix:
+def _union(
+    train: sparse.csr_matrix, held_out: sparse.csr_matrix, users: Integers, n_items: int
+) -> CSRMatrix:
     """Return what users have seen or held out, a row for each."""
     keys = []
     for side in (train, held_out):

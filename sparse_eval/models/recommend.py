@@ -104,7 +104,7 @@ def recommend_lists(
 
 def _recommend(
     model: ImplicitModel,
-    train: CSRMatrix,
+    train: sparse.csr_matrix,
     users: Integers,
     n_requested: int,
     k: int,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items
+    from ..core.types import AnyArray, Floats, Integers, Items
     from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
     from ..inputs.training import SeenItems
@@ -146,7 +146,7 @@ def _names(labels: Axis | None, codes: AnyArray) -> Any:
 
 def _lists(
     model: Model,
-    train: CSRMatrix,
+    train: sparse.csr_matrix,
     rows: Integers,
     k: int,
     candidates: Candidates | None,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, is_array
+from ..core.csr import plain_matrix
 from ..core.files import replacing_npz
 from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError, UnsupportedModelError
@@ -239,7 +240,7 @@ def check_scores(given: Any) -> AnyArray:
         "scores of users × items (an array or tensor of numbers), or a function that takes row "
         "numbers of users and returns their scores of all items"
     )
-    if sparse.issparse(given):
+    if sparse.issparse(plain_matrix(given)):
         raise InvalidDataError(
             f"scores is {describe(given)}, and a missing entry could be a score of 0 or an item "
             "that is not to be recommended; give se.Scorer(lambda users: matrix[users].toarray()) "

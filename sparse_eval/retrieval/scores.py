@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, read_only
-from ..core.csr import canonical_csr
+from ..core.csr import canonical_csr, plain_matrix
 from ..core.locks import ThreadLock
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
@@ -180,7 +180,7 @@ def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray 
         If it is not a square matrix of real numbers.
     """
     matrix: Any
-    if sparse.issparse(weights):
+    if sparse.issparse(plain_matrix(weights)):
         matrix = canonical_csr(weights, name, sum_duplicates=True)
         if matrix.data.dtype != np.float32:
             matrix = matrix.astype(np.float64, copy=False)

@@ -39,7 +39,7 @@ def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_pa
         "timestamps, 'visitorId' as user, 'productId' as item, 'Rating' as value, "
         "'eventTime' as timestamp)" in said
     )
-    everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
+    everything = held(tmp_path / "s").train.csr + held(tmp_path / "s").validation.csr
     assert everything.sum() == se.datasets.load(events).values.sum()
 
 

@@ -18,9 +18,7 @@ from sparse_eval.core.saved_arrays import UnreadableError, map_array, read_array
 
 HOLDOUT = se.split.random(se.datasets.synthetic(n_users=40, n_items=30, seed=0), seed=0)
 MODEL = se.train_als(HOLDOUT.train, factors=4, iterations=1)
-TRAIN, VALIDATION = (
-    sparse.csr_matrix(part, copy=True) for part in (HOLDOUT.train, HOLDOUT.validation)
-)
+TRAIN, VALIDATION = (part.csr.copy() for part in (HOLDOUT.train, HOLDOUT.validation))
 
 ARRAYS = [
     np.arange(12.0).reshape(3, 4),

@@ -164,7 +164,7 @@ def test_splits_matrices_of_every_format_unchanged(kind, make):
     holdout = split.leave_k_out(matrix)
     assert (holdout.users, holdout.items) == (None, None)
     assert (holdout.train.nnz, holdout.validation.nnz) == (3, 1)
-    assert ((holdout.train + holdout.validation).toarray() == before).all()
+    assert ((holdout.train.csr + holdout.validation.csr).toarray() == before).all()
     assert (matrix.toarray() == before).all()
 
 
@@ -175,7 +175,7 @@ def test_sums_duplicates_of_any_object_with_a_matrix():
 
     holdout = split.leave_k_out(Log())
     assert holdout.train.nnz == holdout.validation.nnz == 1
-    assert (holdout.train + holdout.validation).toarray().tolist() == [[0, 3]]
+    assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[0, 3]]
 
 
 @pytest.mark.parametrize(

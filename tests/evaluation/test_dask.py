@@ -74,7 +74,7 @@ def data() -> tuple[Any, csr_matrix, csr_matrix]:
     clicks = se.datasets.synthetic(n_users=900, n_items=200, seed=0)
     holdout = se.split.random(clicks, seed=0)
     # Without ids, which matrices on disk do not have either.
-    train, held = (csr_matrix(part) for part in (holdout.train, holdout.validation))
+    train, held = (part.csr for part in (holdout.train, holdout.validation))
     return se.train_als(train, factors=8, iterations=3), train, held
 
 

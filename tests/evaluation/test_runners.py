@@ -50,7 +50,7 @@ def data() -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
     clicks = se.datasets.synthetic(n_users=400, n_items=100, seed=0)
     holdout = se.split.random(clicks, seed=0)
     # Without ids, which matrices on disk do not have either.
-    train, held = (sparse.csr_matrix(part) for part in (holdout.train, holdout.validation))
+    train, held = (part.csr for part in (holdout.train, holdout.validation))
     return se.train_als(train, factors=8, iterations=3), train, held
 
 

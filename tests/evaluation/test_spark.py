@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from merge_cases import needs_of, same_bits, same_numbers, same_random
-from scipy import sparse
 from tables_cases import damage_pages, saved_csr
 from ways_cases import check_against_plain, make_case
 from ways_cases import same as same_by_every_way
@@ -156,9 +155,9 @@ def test_frames_give_the_number_of_every_way(
 def test_a_model_and_matrices(session: SparkSession, tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=120, n_items=60, seed=0)
     holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(sparse.csr_matrix(holdout.train), factors=4, iterations=2)
+    model = se.train_als(holdout.train.csr, factors=4, iterations=2)
     # Without ids, which matrices on disk do not have either.
-    sides = tuple(sparse.csr_matrix(part) for part in (holdout.train, holdout.validation))
+    sides = tuple(part.csr for part in (holdout.train, holdout.validation))
     metrics = ["ndcg@5", "coverage@5", "recall(average=micro)@5"]
     expected = se.evaluate_model(model, *sides, metrics)
     folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(sides)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from raising import raises
 from scipy import sparse
 
 import sparse_eval as se
@@ -23,8 +24,6 @@ def matrix() -> LabelledMatrix:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda m: m.copy(),
-        lambda m: m.astype(np.float32),
         copy.deepcopy,
         lambda m: pickle.loads(pickle.dumps(m)),  # noqa: S301
     ],
@@ -34,19 +33,31 @@ def test_copies_keep_labels(matrix: LabelledMatrix, change: Any) -> None:
     assert changed.users.equals(USERS)
     assert changed.items.equals(ITEMS)
     assert changed.part == "train"
-    assert changed.toarray().tolist() == matrix.toarray().tolist()
+    assert changed.csr.toarray().tolist() == matrix.csr.toarray().tolist()
+    assert repr(changed) == (
+        "<LabelledMatrix: 2 users × 3 items, 3 pairs; labels of users and items>"
+    )
 
 
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda m: m[1:],
-        lambda m: m[:, [2, 0]],
-        lambda m: m + m,
-    ],
+    [lambda m: m[1:], lambda m: m[:, [2, 0]], lambda m: m + m, lambda m: m.csr @ m, list],
 )
-def test_what_is_computed_has_no_labels(matrix: LabelledMatrix, change: Any) -> None:
-    assert same(labels_of(change(matrix)), (None, None))
+def test_there_is_no_way_to_lose_labels(matrix: LabelledMatrix, change: Any) -> None:
+    with pytest.raises(TypeError):
+        change(matrix)
+
+
+def test_the_plain_matrix_shares_its_arrays() -> None:
+    given = sparse.csr_matrix([[1.0, 0, 2], [0, 3, 0]])
+    for other in (given, sparse.csr_array(given)):
+        matrix = LabelledMatrix.of(other, USERS, None)
+        assert type(matrix.tocsr()) is sparse.csr_matrix
+        assert np.shares_memory(matrix.csr.data, given.data)
+    turned = se.Holdout(given.tocsc(), given.tocsc())  # its arrays are those of columns
+    assert (turned.train.csr != given).nnz == 0
+    with raises(TypeError):
+        turned.train[0]
 
 
 def same(labels: tuple[Any, Any], others: tuple[Any, Any]) -> bool:

@@ -28,7 +28,7 @@ METRICS = ["ndcg@3", "recall@2", "coverage@2"]
 CLICKS = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
 HOLDOUT = se.split.random(CLICKS, fraction=0.3, seed=0)
 # Without labels: the tables below name users and items by number.
-TRAIN, HELD = (sparse.csr_matrix(part) for part in (HOLDOUT.train, HOLDOUT.validation))
+TRAIN, HELD = (part.csr for part in (HOLDOUT.train, HOLDOUT.validation))
 #: Relevant items of which not all are in either part.
 TRUTH = (TRAIN + HELD).tocsr()
 

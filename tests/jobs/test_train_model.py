@@ -54,15 +54,15 @@ def arrays(model: Any) -> list[bytes]:
 @pytest.mark.parametrize("name", MODELS)
 def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name: str, tmp_path: Any) -> None:
     holdout = se.split.random(CLICKS, seed=0)
-    before = holdout.train.copy()
+    before = holdout.train.csr.copy()
     model = se.train_model(MODELS[name](), holdout.train, progress=False)
     expected = MODELS[name]()
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dtype = np.float64 if hasattr(expected, "similarity") else np.float32
-        expected.fit(sparse.csr_matrix(holdout.train).astype(dtype), show_progress=False)
+        expected.fit(holdout.train.csr.astype(dtype), show_progress=False)
     assert arrays(model) == arrays(expected) == arrays(se.train_model(MODELS[name](), CLICKS_TRAIN))
-    assert (holdout.train != before).nnz == 0
+    assert (holdout.train.csr != before).nnz == 0
     assert model.item_ids.equals(holdout.items)
     path = se.save_model(model, tmp_path / "model.npz")
     ev = se.evaluate_model(model, holdout, "ndcg@5")

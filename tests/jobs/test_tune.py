@@ -14,7 +14,6 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from raising import raises, warns
-from scipy import sparse
 from systems import need_posix
 from tune_cases import GRID, METRICS, PARAMETERS, same_search, search, three_parts
 
@@ -104,11 +103,11 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
     assert same_search(search(parts, out=tmp_path), outcome)
     assert len(trained) == 5
     with warns():
-        other = search(parts, test=whole.validation[::-1])
+        other = search(parts, test=whole.validation.csr[::-1])
     assert other.best == outcome.best
     assert other.trials[METRICS].equals(outcome.trials[METRICS])
     with raises(InvalidFileError):
-        search(parts, test=whole.validation[::-1], out=tmp_path)
+        search(parts, test=whole.validation.csr[::-1], out=tmp_path)
 
 
 def test_a_test_is_kept_until_the_model_of_the_next_one_is_written(
@@ -242,7 +241,7 @@ def test_refuses_the_folder_of_another_search(
     before = (tmp_path / "study.jsonl").read_bytes()
     trained.clear()
     whole, part = parts
-    changed = part.train.copy()
+    changed = part.train.csr.copy()
     changed.data[5] += 1
     for data, options in (
         (parts, {"metrics": ["ndcg@10"]}),
@@ -252,7 +251,7 @@ def test_refuses_the_folder_of_another_search(
         (parts, {"factors": [6, 2]}),
         (parts, {"sampler": "random", "n_trials": 4}),
         (three_parts(seed=1), {}),
-        ((whole, se.split.Holdout(part.train, part.validation * 2)), {}),
+        ((whole, se.split.Holdout(part.train, part.validation.csr * 2)), {}),
         ((whole, se.split.Holdout(changed, part.validation)), {}),
     ):
         with raises(InvalidFileError):
@@ -314,12 +313,12 @@ def test_refuses_options(parts: Any, options: dict[str, Any]) -> None:
 
 def test_refuses_metrics_and_data_before_anything_is_written(parts: Any, tmp_path: Path) -> None:
     whole, part = parts
-    larger = whole.validation.copy()
+    larger = whole.validation.csr.copy()
     larger.resize((60, 31))
     for held_out, test in (
         (larger, None),
         (part.validation, larger),
-        (part.validation, whole.validation * 0),
+        (part.validation, whole.validation.csr * 0),
     ):
         with raises(InvalidDataError):
             se.tune(part.train, held_out, METRICS, test=test, out=tmp_path / "out")
@@ -334,7 +333,7 @@ def test_takes_values_samplers_and_matrices_of_every_kind(
 ) -> None:
     _, part = parts
     verbosity = logging.getLogger("optuna").level
-    converted = parts[0], se.split.Holdout(sparse.csr_matrix(part.train), part.validation)
+    converted = parts[0], se.split.Holdout(part.train.csr, part.validation)
     choices = optuna.distributions.CategoricalDistribution([2, 6])
     for factors in (" 2, 6 ", iter(["2", 6]), choices):
         assert same_search(search(converted, factors=factors), by_grid)

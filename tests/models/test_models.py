@@ -79,7 +79,7 @@ def test_lists_hold_the_best_unseen_items(model: Any, holdout: Any, k: int) -> N
     lists = recommend_lists(model, holdout.train, users, k, progress=False)
     assert lists.shape == (len(users), k)
     for user, row in zip(users, lists, strict=True):
-        seen = set(holdout.train[user].indices.tolist())
+        seen = set(holdout.train.csr[user].indices.tolist())
         listed = [item for item in row.tolist() if item != -1]
         assert (row[len(listed) :] == -1).all()
         assert len(set(listed)) == len(listed)
@@ -109,7 +109,7 @@ def test_every_family_is_evaluated_from_model_and_from_file(
 
 
 def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None:
-    train = holdout.train.tolil()
+    train = holdout.train.csr.tolil()
     train[0] = 1
     train[0, 7] = 0
     train = train.tocsr()
@@ -121,12 +121,13 @@ def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None
 def test_matrices_of_every_kind(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     expected = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10").columns
-    ints = sparse.csr_array(holdout.train.astype(np.int64))
+    ints = sparse.csr_array(holdout.train.csr.astype(np.int64))
     ints.indices, ints.indptr = ints.indices.astype(np.int64), ints.indptr.astype(np.int64)
     for part in (ints.data, ints.indices, ints.indptr):
         part.flags.writeable = False
-    for train in (ints, holdout.train.tocsc(), holdout.train.tocoo(), holdout.train.astype("f4")):
-        found = se.evaluate_model(model, train, sparse.csr_array(holdout.validation), "ndcg@10")
+    plain = holdout.train.csr
+    for train in (ints, plain.tocsc(), plain.tocoo(), plain.astype("f4")):
+        found = se.evaluate_model(model, train, sparse.csr_array(holdout.validation.csr), "ndcg@10")
         assert found.columns.tobytes() == expected.tobytes()
 
 
@@ -134,7 +135,7 @@ def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     best = recommend_lists(model, holdout.train, np.array([0]), 1, progress=False)[0, 0]
     added = sparse.csr_matrix(([1.0], ([0], [best])), shape=holdout.train.shape)
-    shown = sparse.csr_matrix(holdout.train) + added
+    shown = holdout.train.csr + added
     shown[0, best] = 0.0
     assert shown.nnz == holdout.train.nnz + 1
     lists = recommend_lists(model, shown, np.array([0]), 5, progress=False)
@@ -163,8 +164,8 @@ def test_options_that_are_none(holdout: Any, option: str, value: object) -> None
 
 def test_training_that_diverges(holdout: Any) -> None:
     with raises(SparseEvalError):
-        se.train_als(holdout.train * 1e30, factors=4, alpha=1e30, iterations=2)
-    bad = holdout.train.copy()
+        se.train_als(holdout.train.csr * 1e30, factors=4, alpha=1e30, iterations=2)
+    bad = holdout.train.csr.copy()
     bad.data[3] = np.nan
     with raises(InvalidDataError, argument="train", row=2, column=2):
         se.train_als(bad)
@@ -174,7 +175,7 @@ def test_matrices_of_others(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=1)
     truth = holdout.validation
     with raises(InvalidDataError):
-        se.evaluate_model(model, holdout.train[:-1], truth, "mrr@5")
+        se.evaluate_model(model, holdout.train.csr[:-1], truth, "mrr@5")
     larger = sparse.vstack([truth, truth[:1]], format="csr")
     with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")

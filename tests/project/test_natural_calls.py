@@ -47,7 +47,7 @@ def test_labels_on_one_side(model: Any, holdout: se.Holdout, truth: pd.DataFrame
         se.evaluate(se.Rankings.from_topk(ids), relevance, "ndcg@10")
     lists = se.Rankings.from_topk(ids, users=holdout.users, items=holdout.items)
     assert se.evaluate(lists, relevance, "ndcg@10")["ndcg@10"] == expected
-    plain = sparse.csr_matrix(holdout.train)
+    plain = holdout.train.csr
     numbered = se.train_als(plain, factors=8, iterations=5)
     with raises(InvalidDataError):
         se.evaluate_model(numbered, plain, relevance, "ndcg@10")
@@ -59,7 +59,7 @@ def test_the_validation_part_as_train(model: Any, holdout: se.Holdout) -> None:
     lists = se.Rankings.from_topk(se.top_k(model, k=10, seen=holdout.train).ids)
     with raises(InvalidDataError):
         se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.validation)
-    held = sparse.csr_matrix(holdout.validation)
+    held = holdout.validation.csr
     with raises(InvalidDataError):
         se.evaluate(lists, held, "ndcg@10", train=held)
     with raises(InvalidDataError):
@@ -79,18 +79,18 @@ def test_a_transposed_side() -> None:
 
 
 def test_cold_users_are_said(holdout: se.Holdout) -> None:
-    seen = sparse.csr_matrix(holdout.train, copy=True)
+    seen = holdout.train.csr.copy()
     seen.data[: seen.indptr[100]] = 0
     seen.eliminate_zeros()
     model = se.train_als(seen, factors=4, iterations=2)
     with warns():
-        ev = se.evaluate_model(model, seen, sparse.csr_matrix(holdout.validation), "ndcg@10")
+        ev = se.evaluate_model(model, seen, holdout.validation.csr, "ndcg@10")
     assert ev.n_cold
     assert f"{ev.n_cold} cold" in str(ev)
 
 
 def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
-    shown = holdout.train.copy()
+    shown = holdout.train.csr.copy()
     shown.data[::4] = 0
     model = BayesianPersonalizedRanking(factors=4, iterations=2, random_state=0)
     model.fit(shown, show_progress=False)
@@ -98,7 +98,7 @@ def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
         se.evaluate_model(model, shown, holdout.validation, "ndcg@10")
     fitted = [
         se.EvaluationCallback(shown, holdout.validation, "ndcg@10"),
-        se.EvaluationCallback(holdout.train.multiply(shown != 0), holdout.validation, "ndcg@10"),
+        se.EvaluationCallback(shown.multiply(shown != 0), holdout.validation, "ndcg@10"),
     ]
     with warns():
         factors = [

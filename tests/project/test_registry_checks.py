@@ -90,7 +90,7 @@ def test_every_metric_by_rules(rules: dict[str, Any]) -> None:
 CLICKS = se.datasets.synthetic(n_users=45, n_items=30, n_interactions=700, seed=1)
 HOLDOUT = se.split.random(CLICKS, fraction=0.3, seed=0)
 NEW_USERS = se.split.users(CLICKS, fraction=0.4, seed=0)
-TRAIN, HELD_OUT = csr_matrix(HOLDOUT.train), csr_matrix(HOLDOUT.validation)
+TRAIN, HELD_OUT = HOLDOUT.train.csr, HOLDOUT.validation.csr
 RNG = np.random.default_rng(0)
 #: With ties.
 FACTORS = tuple(RNG.integers(-2, 3, (n, 3)).astype(np.float32) for n in TRAIN.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -51,6 +51,9 @@ class LeftOut(NamedTuple):
     unknown: int = 0
 
 
+_NOTHING_LEFT_OUT = LeftOut()
+
+
 class Unknown(NamedTuple):
     """What is held out and not in the training data.
 
@@ -67,17 +70,18 @@ class Unknown(NamedTuple):
     pairs: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(init=False, frozen=True, slots=True, eq=False, repr=False)
 class Holdout:
     """Training and validation matrices of the same users and items, and maybe a test matrix.
 
     Parameters
     ----------
     train, validation : csr_matrix of float64, shape (n_users, n_items)
-        The two parts. As attributes they are labelled (`LabelledMatrix`), so that what is trained
-        on one of them, or evaluated against it, knows its users and items.
-    users, items : pandas.Index or None
-        Axis of the rows and columns, if there are any; by default those of `train`.
+        The two parts. As attributes they are labelled (`LabelledMatrix`): models trained on them
+        and evaluations against them have the ids of users and items. ``holdout.train.csr`` is the
+        plain csr_matrix, to slice, to compute with, and for other libraries.
+    users, items : sequence of hashable, or None
+        The labels of the rows and columns, if there are any; by default those of `train`.
     test : csr_matrix of float64, shape (n_users, n_items), or None
         The third part of a three-way split, which `for_test` holds out.
     fold_in : csr_matrix of float64, shape (n_users, n_items), or None
@@ -114,28 +118,45 @@ class Holdout:
     left out: 1 unknown pairs)
     """
 
-    train: CSRMatrix
-    validation: CSRMatrix
-    users: Axis | None = None
-    items: Axis | None = None
-    test: CSRMatrix | None = field(default=None, kw_only=True)
-    fold_in: CSRMatrix | None = field(default=None, kw_only=True)
-    cut: np.datetime64 | int | None = field(default=None, kw_only=True)
-    left_out: LeftOut = field(default=LeftOut(), kw_only=True)
+    train: LabelledMatrix
+    validation: LabelledMatrix
+    users: Axis | None
+    items: Axis | None
+    test: LabelledMatrix | None
+    fold_in: LabelledMatrix | None
+    cut: np.datetime64 | int | None
+    left_out: LeftOut
 
-    def __post_init__(self) -> None:
-        for part, matrix in self._parts():
-            if self.train.shape != matrix.shape:
+    def __init__(
+        self,
+        train: CSRMatrix,
+        validation: CSRMatrix,
+        users: Any = None,
+        items: Any = None,
+        *,
+        test: CSRMatrix | None = None,
+        fold_in: CSRMatrix | None = None,
+        cut: np.datetime64 | int | None = None,
+        left_out: LeftOut = _NOTHING_LEFT_OUT,
+    ) -> None:
+        given = dict(zip(PARTS, (train, validation, test, fold_in), strict=True))
+        for part, matrix in given.items():
+            if matrix is not None and matrix.shape != train.shape:
                 raise InvalidDataError(
-                    f"train has shape {self.train.shape}, {part} {matrix.shape}; expected the same"
+                    f"train has shape {train.shape}, {part} {matrix.shape}; expected the same"
                 )
-        for axis, index in zip(("users", "items"), labels_of(self.train), strict=True):
-            given = getattr(self, axis)
-            object.__setattr__(self, axis, index if given is None else Axis.of(given, axis))
-        labels = (("users", self.users), ("items", self.items))
-        for (name, index), size in zip(labels, self.train.shape, strict=True):
-            if index is not None and len(index) != size:
-                raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
+        own = labels_of(train)
+        users = own[0] if users is None else Axis.of(users, "users")
+        items = own[1] if items is None else Axis.of(items, "items")
+        for name, labels, size in zip(("users", "items"), (users, items), train.shape, strict=True):
+            if labels is not None and len(labels) != size:
+                raise InvalidDataError(f"{name}: expected {size} labels, found {len(labels)}")
+        values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
+        for part, matrix in given.items():
+            labelled = None if matrix is None else LabelledMatrix.of(matrix, users, items, part)
+            values[part] = labelled
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         if self.fold_in is not None:
             is_trained_on = np.diff(self.train.indptr) > 0
             both = np.flatnonzero(is_trained_on & (np.diff(self.fold_in.indptr) > 0))
@@ -145,9 +166,6 @@ class Holdout:
                     f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in "
                     "only users whom the model is not trained on"
                 )
-        for part, matrix in self._parts():
-            labelled = LabelledMatrix.of(matrix, self.users, self.items, part)
-            object.__setattr__(self, part, labelled)
 
     def __repr__(self) -> str:
         n_users, n_items = self.train.shape
@@ -180,7 +198,7 @@ class Holdout:
         return remarks + ([f"left out: {', '.join(left_out)}"] if left_out else [])
 
     @property
-    def seen(self) -> CSRMatrix:
+    def seen(self) -> LabelledMatrix:
         """What users have seen: `train` and, of a split by users, what is folded in.
 
         A list holds none of it, unless a model may recommend again, and metrics that need to know
@@ -305,7 +323,7 @@ class Holdout:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     holdout.save(folder)
         ...     again = Holdout.load(folder)
-        >>> (again.train != holdout.train).nnz
+        >>> (again.train.csr != holdout.train.csr).nnz
         0
         """
         with self.saving(folder):
@@ -325,7 +343,7 @@ class Holdout:
         checksums, values = self._checksums()
         with replacing_together(folder, last="labels.npz") as temporary_for:
             for name, matrix in self._parts():
-                sparse.save_npz(temporary_for(f"{name}.npz"), matrix)
+                sparse.save_npz(temporary_for(f"{name}.npz"), matrix.csr)
             np.savez_compressed(
                 temporary_for("labels.npz"),
                 allow_pickle=False,
@@ -434,7 +452,7 @@ class Holdout:
             )
         return holdout
 
-    def _parts(self) -> list[tuple[SplitPart, CSRMatrix]]:
+    def _parts(self) -> list[tuple[SplitPart, LabelledMatrix]]:
         """Return the names and matrices of the parts."""
         parts = ((name, getattr(self, name)) for name in PARTS)
         return [(name, matrix) for name, matrix in parts if matrix is not None]

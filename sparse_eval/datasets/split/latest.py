@@ -88,9 +88,9 @@ def last_n(
     >>> from sparse_eval.datasets import Interactions
     >>> frame = pd.DataFrame({"user": [1, 1, 1], "item": [5, 6, 7], "at": [30, 10, 20]})
     >>> interactions = Interactions.from_frame(frame, timestamp="at")
-    >>> last_n(interactions, n=1).validation.toarray()
+    >>> last_n(interactions, n=1).validation.csr.toarray()
     array([[1., 0., 0.]])
-    >>> last_n(interactions, n=1, test=1).validation.toarray()
+    >>> last_n(interactions, n=1, test=1).validation.csr.toarray()
     array([[0., 0., 1.]])
     """
     check_whole("n", n, 1, MAX_COUNT)

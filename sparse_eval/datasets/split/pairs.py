@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...core.arguments import check_whole
-from ...core.csr import coordinates, sorted_csr, summed_csr
+from ...core.csr import coordinates, plain_matrix, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
 from ...core.mistaken import describe
 from ...core.sorting import order_within
@@ -77,7 +77,7 @@ class Pairs:
             matrix, users, items = interactions.matrix(), interactions.users, interactions.items
         else:
             given = interactions.matrix() if hasattr(interactions, "matrix") else interactions
-            if not sparse.issparse(given):
+            if not sparse.issparse(plain_matrix(given)):
                 raise InvalidDataError(
                     "expected Interactions, a frame, a path or a scipy sparse matrix, found "
                     f"{describe(given)}"

@@ -91,13 +91,13 @@ def test_refuses_options(holdout: Any, options: dict[str, Any], error: type[Exce
 
 
 def test_refuses_data(holdout: Any) -> None:
-    larger = holdout.validation.copy()
+    larger = holdout.validation.csr.copy()
     larger.resize((N_USERS, N_ITEMS + 1))
     for truth in (larger, se.Relevance.from_csr(larger)):
         with raises(InvalidDataError):
             EvaluationCallback(holdout.train, truth, "ndcg@10")
     with raises(InvalidDataError):
-        EvaluationCallback(holdout.train, holdout.validation * 0, "ndcg@10")
+        EvaluationCallback(holdout.train, holdout.validation.csr * 0, "ndcg@10")
 
 
 def test_refuses_models(family: str, holdout: Any) -> None:
@@ -113,7 +113,7 @@ def test_refuses_models(family: str, holdout: Any) -> None:
 
 def test_refuses_matrices_of_other_users_or_items(family: str, holdout: Any) -> None:
     callback = evaluating(holdout)
-    part = holdout.train[:, :-1]
+    part = holdout.train.csr[:, :-1]
     model = make(family, 2)
     with raises(InvalidDataError):
         model.fit(part, show_progress=False, callback=callback.on(model))

@@ -44,7 +44,7 @@ def test_train_als_with_a_callback(holdout: Any) -> None:
 
 
 def test_train_als_uses_the_weights_of_its_own_matrix(holdout: Any) -> None:
-    weighted = holdout.train.copy()
+    weighted = holdout.train.csr.copy()
     weighted.data = np.log1p(weighted.data + np.arange(len(weighted.data)) % 7)
     expected = se.train_als(weighted, factors=4, iterations=3)
     result = se.train_als(weighted, factors=4, iterations=3, callback=evaluating(holdout))
@@ -123,4 +123,5 @@ def test_a_model_on_a_device(holdout: Any, tmp_path: Path, curves: dict[str, Any
     )
     callback.on(model)  # a warm start: its size is that of the model on the CPU
     with raises(InvalidDataError):
-        EvaluationCallback(holdout.train[:, :30], holdout.validation[:, :30], "ndcg@10").on(model)
+        fewer = holdout.train.csr[:, :30], holdout.validation.csr[:, :30]
+        EvaluationCallback(*fewer, "ndcg@10").on(model)

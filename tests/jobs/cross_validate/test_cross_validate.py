@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from cross_cases import METRICS, MODELS, clicks, cross, folds, pool, same
 from raising import raises
-from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalError
@@ -127,7 +126,7 @@ def test_kinds_of_splits() -> None:
     one = cross(se.split.random, seeds=1)
     assert same(one, cross([se.split.random(clicks())], seeds=1))
     assert len(se.cross_validate(clicks(), MODELS, "ndcg@5", seeds=1).folds) == 5
-    matrix = csr_matrix(clicks().matrix())
+    matrix = clicks().matrix().csr
     unlabelled = se.cross_validate(matrix, MODELS, METRICS, splits=partial(se.split.k_fold, k=2))
     users = np.flatnonzero(np.diff(matrix.indptr) > 1)  # a single pair stays in training
     assert unlabelled.per_user("als2").index.tolist() == users.tolist()

@@ -185,7 +185,7 @@ def test_refuses_bad_input_before_the_first_checkpoint(
     (tmp_path / "empty").mkdir()
     odd = {
         "EMPTY": tmp_path / "empty",
-        "NOTHING": holdout.validation * 0,
+        "NOTHING": holdout.validation.csr * 0,
         "NOWHERE": folder / "als-2.npz",
     }
     given = {name: odd.get(x, x) if isinstance(x, str) else x for name, x in call.items()}

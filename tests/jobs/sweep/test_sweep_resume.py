@@ -74,8 +74,8 @@ def test_equal_contents_are_scored_once(folder: Path, holdout: Any, scored: list
 
 CHANGES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "metrics ndcg@10": lambda holdout, call: call.update(metrics="ndcg@10"),
-    "train ": lambda holdout, call: call.update(train=holdout.train * 2),
-    "validation ": lambda holdout, call: call.update(validation=holdout.validation * 2),
+    "train ": lambda holdout, call: call.update(train=holdout.train.csr * 2),
+    "validation ": lambda holdout, call: call.update(validation=holdout.validation.csr * 2),
     "convention ranx": lambda holdout, call: call.update(convention="ranx"),
 }
 
