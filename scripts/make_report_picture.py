@@ -33,7 +33,7 @@ def evaluations() -> dict[str, se.Evaluation]:
     parts = (holdout.train, holdout.validation, METRICS)
     found = {
         f"ALS, alpha {alpha}": se.evaluate_model(
-            se.train_als(holdout.train, factors=32, alpha=alpha), *parts, via="top_k"
+            se.train_als(holdout.train, factors=32, alpha=alpha), *parts, keep="lists"
         )
         for alpha in (40, 1)
     }

@@ -58,7 +58,7 @@ def removed(*names: str, **instead: str) -> Callable[[Callable[P, Result]], Call
                 old.append("item_factors")  # by position
             if old:
                 called = function.__qualname__.removesuffix(".__init__")
-                new = [table[name].replace("{!r}", repr(kwargs.get(name))) for name in old]
+                new = {table[name].replace("{!r}", repr(kwargs.get(name))): 0 for name in old}
                 raise TypeError(
                     f"{called}() has no argument {', '.join(old)}; give {', '.join(new)}"
                 )

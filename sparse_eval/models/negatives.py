@@ -396,6 +396,8 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
                 users.append(positive[1].strip())
                 items.append(positive[2].strip())
                 negatives.append(rest)
+    except UnicodeDecodeError:
+        raise InvalidFileError("is no text in UTF-8", path) from None
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
     if not users:

@@ -45,7 +45,7 @@ def popularity_rankings(
     if k is None and (candidates is None or candidates.for_all):
         if candidates is not None:
             order = order[candidates.within(train.shape[1]).mask[order]]
-        return popularity_ranks(order, train, hits_of(request, relevance), users)
+        return popularity_ranks(order, train, hits_of(request, relevance, users), users)
     ids = eligible_of(train, candidates, users).first(order, len(order) if k is None else k)
     shape = (relevance.shape[0], train.shape[1])
     rankings = Rankings.from_topk(ids, user_rows=users, shape=shape)

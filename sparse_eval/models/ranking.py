@@ -147,7 +147,7 @@ def rank(
     assert is_exact(model)  # noqa: S101 - refused by choose_way
     options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
     ranker = open_ranker(model, train, excluded, **options)
-    hits = hits_of(request, relevance)
+    hits = hits_of(request, relevance, users)
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)
         rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
@@ -192,16 +192,15 @@ def eligible_of(train: CSRMatrix, candidates: Candidates | None, users: Integers
     return eligible_items(n_items, seen, among, users)
 
 
-def hits_of(request: Request, relevance: Relevance) -> Relevance:
+def hits_of(request: Request, relevance: Relevance, users: Integers) -> Relevance:
     """Return the items whose ranks matter: also those stored with a gain of 0, for some metrics.
 
-    Of users without a relevant item none does.
+    Only the users whose lists matter have them.
     """
     if not request.ranks_stored_zeros:
         return relevance
-    counts = np.diff(relevance.indptr)
-    has_relevant = np.repeat(relevance.n_relevant > 0, counts)
-    return replace(relevance, gains=has_relevant.astype(np.float64), binary=False)
+    is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
+    return replace(relevance, gains=np.repeat(is_listed, np.diff(relevance.indptr)), binary=False)
 
 
 def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relevance) -> int:

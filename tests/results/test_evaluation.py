@@ -110,13 +110,6 @@ def test_merged_evaluations_have_no_random_baseline() -> None:
         found.random("ndcg@3")
 
 
-def test_nobody_to_evaluate_is_refused() -> None:
-    lists = se.Rankings.from_topk([[0, 1]])
-    for keep in ("values", "totals"):
-        with raises(InvalidDataError):
-            se.evaluate(lists, csr_matrix((1, 2)), "mrr@2", keep=keep)
-
-
 def test_nothing_can_be_changed_through_what_it_returns() -> None:
     ev = some()
     ev.names.append("x")

@@ -60,7 +60,8 @@ def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) ->
     candidates = Candidates((n, N_ITEMS), indptr, items, f"1+{M}")
     found = {}
     for name, corrected in HOW.items():
-        ev = se.evaluate(lists, relevant, list(METRICS), candidates=candidates.corrected(corrected))
+        among = candidates.corrected(corrected) if corrected else candidates
+        ev = se.evaluate(lists, relevant, list(METRICS), candidates=among)
         values = {metric: ev.values(metric).reshape(samples, -1).mean(axis=1) for metric in METRICS}
         found[name] = values
     return found

@@ -146,7 +146,7 @@ def evaluate_tables(folder: Path, memory: int) -> dict[str, Any]:
     tables(warm, 1000)
     sides = ("recs.parquet", "truth.parquet")
     se.evaluate(*(warm / side for side in sides), OF_TABLES, keep="totals")
-    options: dict[str, Any] = {"per_user": False, "memory": memory, "progress": False}
+    options: dict[str, Any] = {"keep": "totals", "memory": memory, "progress": False}
     return measured(lambda: se.evaluate(*(folder / side for side in sides), OF_TABLES, **options))
 
 
@@ -158,7 +158,7 @@ def evaluate_users(folder: Path, memory: int) -> dict[str, Any]:
     """With one thread: what a core does."""
     warm = folder.parent / f"model-{WARM_USERS}"
     model(warm, WARM_USERS)
-    options: dict[str, Any] = {"per_user": False, "memory": memory, "num_threads": 1}
+    options: dict[str, Any] = {"keep": "totals", "memory": memory, "num_threads": 1}
     se.evaluate_model(*sides_of(warm), OF_USERS, **options)
     return measured(lambda: se.evaluate_model(*sides_of(folder), OF_USERS, **options))
 
