@@ -198,7 +198,7 @@ class EvaluationCallback:
     >>> from contextlib import suppress
     >>> from sparse_eval.jobs.callback import TrainingStopped
     >>> with suppress(TrainingStopped):
-    ...     model.fit(holdout.train, show_progress=False, callback=callback.on(model))
+    ...     model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
     """
 
     @removed("corrected", "judged_only", "seen", checkpoint_dir="out=folder")
