@@ -57,8 +57,10 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike
 
-#: Bytes of a block, and of the parts that Arrow's threads read, whose ids fit the caches.
-_BLOCK, _CHUNK = 2**25, 2**21
+#: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
+#: for each thread. The system gives new pages to larger blocks again and again, which took longer
+#: than to read them.
+_CHUNK = 2**22
 
 #: The size of a block that is read line by line.
 _PIECE = 2**16
@@ -162,7 +164,7 @@ class TextTable:
 
     def check(self) -> None:
         """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
-        for _ in self._file.blocks(_BLOCK):
+        for _ in self._file.blocks(_CHUNK):
             pass
         self._file.warn_of_guess()
 
@@ -184,8 +186,9 @@ class TextTable:
         reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
         n_header = self._first if self.header else 0
         has_rows = False
-        blocks = self._file.blocks(_BLOCK)
-        if thread_count(None) > 1:
+        n_threads = thread_count(None)
+        blocks = self._file.blocks(_CHUNK * min(max(n_threads, 2), 16))
+        if n_threads > 1:
             blocks = _read_ahead(blocks)
         with closing(blocks):
             for n_before, block in blocks:
@@ -295,8 +298,12 @@ class _Reader:
                 if has_x or dated[field.role]
                 else pa.int64()
             )
+        # A copy: the last thread to let go of bytes needs the interpreter, which may be gone by
+        # then, and the process was aborted at its end.
+        copy = pa.BufferOutputStream()
+        copy.write(lines)
         table = csv.read_csv(
-            pa.BufferReader(lines),
+            pa.BufferReader(copy.getvalue()),
             read_options=csv.ReadOptions(
                 column_names=names, block_size=_CHUNK, use_threads=thread_count(None) > 1
             ),
