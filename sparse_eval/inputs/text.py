@@ -30,7 +30,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -55,10 +55,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..core.types import PathLike
+    from ..core.types import Floats, PathLike
 
-#: Bytes of a block, and of the parts that Arrow's threads read, whose ids fit the caches.
-_BLOCK, _CHUNK = 2**25, 2**21
+#: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
+#: for each thread. The system gives new pages to larger blocks again and again, which took longer
+#: than to read them.
+_CHUNK = 2**22
 
 #: The size of a block that is read line by line.
 _PIECE = 2**16
@@ -162,7 +164,7 @@ class TextTable:
 
     def check(self) -> None:
         """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
-        for _ in self._file.blocks(_BLOCK):
+        for _ in self._file.blocks(_CHUNK):
             pass
         self._file.warn_of_guess()
 
@@ -184,8 +186,9 @@ class TextTable:
         reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
         n_header = self._first if self.header else 0
         has_rows = False
-        blocks = self._file.blocks(_BLOCK)
-        if thread_count(None) > 1:
+        n_threads = thread_count(None)
+        blocks = self._file.blocks(_CHUNK * min(max(n_threads, 2), 16))
+        if n_threads > 1:
             blocks = _read_ahead(blocks)
         with closing(blocks):
             for n_before, block in blocks:
@@ -253,7 +256,7 @@ class _Reader:
         if not lines or lines.isspace():
             return
         try:
-            yield from self._parse(lines)
+            batches = self._parse(lines)
         except (pa.ArrowInvalid, MalformedLineError, _UnlikeError):
             middle = lines.find(b"\n", len(lines) // 2) + 1
             if len(lines) <= _PIECE or middle == len(lines):
@@ -262,41 +265,43 @@ class _Reader:
             first = lines[:middle]
             yield from self.read(first, n_before)
             yield from self.read(lines[middle:], n_before + count_lines(first))
+        else:
+            yield from batches
 
     def _parse(self, lines: bytes) -> list[pa.RecordBatch]:
         """Return the rows of lines that Arrow reads exactly, or raise an error."""
         import pyarrow as pa
         from pyarrow import csv
 
-        kinds = dict(zip(self.numbers, (field.kind for field in self.fields), strict=True))
-        wanted = [kinds[number] for number in self.numbers]
+        wanted = dict(zip(self.numbers, self.fields, strict=True))
+        kinds = [wanted[number].kind for number in self.numbers]
         # Where a line of nothing but separators may be blank, a missing id shows it.
-        may_hide_blank = "id" not in wanted and (self.n_fields == 1 or self.sep.isspace())
-        if may_hide_blank or wanted != [field.kind for field in self.fields]:
+        may_hide_blank = "id" not in kinds and (self.n_fields == 1 or self.sep.isspace())
+        if may_hide_blank or kinds != [field.kind for field in self.fields]:
             raise _UnlikeError
-        dated = {field.role: self._is_dated(field, lines) for field in self.fields}
+        parsers = self._time_parsers(lines)
         lines, sep = _with_short_separator(lines, self.sep)
         is_quoted = len(self.sep) == 1 and b'"' in lines
         if is_quoted and not _has_closed_quotes(lines, sep):
             raise _UnlikeError
         if lines.startswith(codecs.BOM_UTF8):  # part of a field, which Arrow would drop
             lines = b"\n" + lines
+        text = pa.dictionary(pa.int32(), pa.string())
+        types = {"id": text, "text": text, "gain": pa.float64(), "number": pa.float64()}
         # Arrow takes hexadecimal text for a number as well.
-        has_x = b"x" in lines or b"X" in lines
+        whole_type = pa.string() if b"x" in lines or b"X" in lines else pa.int64()
         names = list(map(str, range(self.n_fields)))
-        types = {}
-        for field, number in zip(self.fields, self.numbers, strict=True):
-            types[names[number]] = (
-                pa.dictionary(pa.int32(), pa.string())
-                if field.kind in ("id", "text")
-                else pa.float64()
-                if field.kind != "time"
-                else pa.string()
-                if has_x or dated[field.role]
-                else pa.int64()
-            )
+        column_types = {
+            names[number]: types.get(field.kind)
+            or (whole_type if parsers[field.role] is whole else pa.string())
+            for number, field in wanted.items()
+        }
+        # A copy: the last thread to let go of bytes needs the interpreter, which may be gone by
+        # then, and the process was aborted at its end.
+        copy = pa.BufferOutputStream()
+        copy.write(lines)
         table = csv.read_csv(
-            pa.BufferReader(lines),
+            pa.BufferReader(copy.getvalue()),
             read_options=csv.ReadOptions(
                 column_names=names, block_size=_CHUNK, use_threads=thread_count(None) > 1
             ),
@@ -304,8 +309,8 @@ class _Reader:
                 delimiter=chr(sep), quote_char='"' if is_quoted else False
             ),
             convert_options=csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(types),
+                column_types=column_types,
+                include_columns=list(column_types),
                 null_values=[],
                 check_utf8=False,
             ),
@@ -314,29 +319,30 @@ class _Reader:
         for field, number in zip(self.fields, self.numbers, strict=True):
             column = table[names[number]]
             if field.kind == "time":
-                column = _dates(column) if dated[field.role] else _whole(column)
-            elif field.kind != "text":
-                check = _check_ids if field.kind == "id" else _check_numbers
+                column = _whole(column) if parsers[field.role] is whole else _dates(column)
+            elif field.kind == "id":
                 for chunk in column.chunks:
-                    check(chunk, field.kind)
+                    _check_ids(chunk.dictionary)
+            elif field.kind != "text":
+                for chunk in column.chunks:
+                    _check_numbers(chunk.to_numpy(), field.kind)
             columns[field.role] = column
-        for role in dated:
-            if dated[role] is not None:
-                self.parsers[role] = nanoseconds if dated[role] else whole
+        self.parsers |= parsers
         return list(pa.table(columns).to_batches())
 
-    def _is_dated(self, field: Field, lines: bytes) -> bool | None:
-        """Return whether times are dates; None of other fields."""
-        if field.kind != "time":
-            return None
-        if field.role not in self.parsers:
-            _, line = next(numbered_lines(lines), (0, ""))
-            first = split_fields(line, self.sep)
-            if len(first) != self.n_fields:
-                raise _UnlikeError
-            number = self.numbers[self.fields.index(field)]
-            return parser_of(first[number]) is nanoseconds
-        return self.parsers[field.role] is nanoseconds
+    def _time_parsers(self, lines: bytes) -> dict[str, Callable[[str], int]]:
+        """Return what reads the times of each role, as the first line has them."""
+        parsers = {}
+        for field, number in zip(self.fields, self.numbers, strict=True):
+            if field.kind == "time" and field.role not in self.parsers:
+                _, line = next(numbered_lines(lines), (0, ""))
+                first = split_fields(line, self.sep)
+                if len(first) != self.n_fields:
+                    raise _UnlikeError
+                parsers[field.role] = parser_of(first[number])
+            elif field.kind == "time":
+                parsers[field.role] = cast("Callable[[str], int]", self.parsers[field.role])
+        return parsers
 
     def _parse_lines(self, lines: bytes, n_before: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of any lines, except for those that are malformed."""
@@ -452,9 +458,8 @@ def _has_closed_quotes(lines: bytes, sep: int) -> bool:
     return all(for_each(lambda half: has_closed_quotes(half, sep), [text[:middle], text[middle:]]))
 
 
-def _check_ids(chunk: Any, _: str) -> None:
-    """Raise an error if an id is blank."""
-    ids = chunk.dictionary
+def _check_ids(ids: Any) -> None:
+    """Raise an error if one of distinct ids is blank."""
     if not len(ids):
         return
     offsets = np.frombuffer(ids.buffers()[1], np.int32)[: len(ids) + 1]
@@ -470,8 +475,7 @@ _BEFORE_SPACE = np.zeros(256, bool)
 _BEFORE_SPACE[[*range(ord(" ") + 1), 0xC2, 0xE1, 0xE2, 0xE3]] = True
 
 
-def _check_numbers(chunk: Any, kind: str) -> None:
-    values = chunk.to_numpy()
+def _check_numbers(values: Floats, kind: str) -> None:
     if not np.isfinite(values).all() or (kind == "gain" and values.min(initial=0) < 0):
         raise _UnlikeError
 
