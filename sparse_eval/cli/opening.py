@@ -5,16 +5,18 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.columns import USUAL, role_of
+from ..errors import InvalidDataError, InvalidFileError, shown
+from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
 from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
-from ..inputs.tables import open_table
+from ..inputs.tables import Table, open_table
+from .echo import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ..inputs.scan import RankingsScan, RelevanceScan
     from ..inputs.scores import Ties
     from .table_options import TableColumns
 
@@ -34,10 +36,9 @@ def open_lists(path: Path, columns: TableColumns, ties: Ties | None, usual_ties:
             raise _without_scores(path)
         return path
     scan = RankingsScan(path, *columns.ids, columns.rank, columns.score)
+    table, chosen = _chosen(scan, path)
     if order == "item":
         return scan  # which need not fit into memory
-    table = open_table(path)
-    chosen = scan.choose(table)
     if ties is not None and "rank" in chosen.names:
         raise _without_scores(path)
     return Rankings.of_table(table, chosen, order)
@@ -54,10 +55,8 @@ def open_gains(path: Path, columns: TableColumns, threshold: float | None = None
     if kind.is_table:
         gain = USUAL if columns.gain is None else columns.gain or None
         scan = RelevanceScan(path, *columns.ids, gain)
-        if threshold is None:
-            return scan
-        table = open_table(path)
-        return Relevance.of_table(table, scan.choose(table), threshold)
+        table, chosen = _chosen(scan, path)
+        return scan if threshold is None else Relevance.of_table(table, chosen, threshold)
     if threshold is None:
         return path
     if kind is Kind.QRELS:
@@ -66,14 +65,28 @@ def open_gains(path: Path, columns: TableColumns, threshold: float | None = None
         return Relevance.from_csr(open_relevance(path), threshold=threshold)
 
 
-def open_train(path: Path, columns: TableColumns) -> Any:
-    """Return what `evaluate` takes as train."""
+def open_train(path: Path, columns: TableColumns, *, values: bool = True) -> Any:
+    """Return what `evaluate` takes as train, or without `values` as candidates."""
     from ..evaluation.evaluate import open_side
     from ..inputs.scan import RelevanceScan
 
     if not kind_of(path).is_table:
         return path
-    return open_side(RelevanceScan(path, *columns.ids))
+    gain: str | Usual | None = USUAL
+    if not values or columns.gain == "":
+        gain = None
+    elif columns.gain in open_table(path).names:  # otherwise only the validation data have it
+        gain = columns.gain
+    return open_side(RelevanceScan(path, *columns.ids, gain))
+
+
+def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Columns]:
+    """Return a table and its columns, and show those that were recognized and ignored."""
+    table = open_table(path)
+    chosen = scan.choose(table)
+    if notes := describe_columns(chosen.recognized, chosen.ignored):
+        echo(f"{shown(path)}: {', '.join(notes)}", err=True)
+    return table, chosen
 
 
 def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:

@@ -231,7 +231,7 @@ def evaluate(
                 judged_only=judged_only,
             ),
             train=None if train is None else opening.open_train(train, columns),
-            candidates=None if candidates is None else opening.open_train(candidates, columns),
+            candidates=candidates and opening.open_train(candidates, columns, values=False),
             items=ItemData(
                 groups=item_groups and opening.open_groups(item_groups, columns, kind),
                 vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),

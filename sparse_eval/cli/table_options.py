@@ -85,21 +85,23 @@ class TableColumns(NamedTuple):
     """The columns of tables, where they are named."""
 
     user: Annotated[
-        str | None, typer.Option(help="Tables: column of users.", show_default="user")
+        str | None, typer.Option(help="Tables: column of users.", show_default="recognized")
     ] = None
     item: Annotated[
-        str | None, typer.Option(help="Tables: column of items.", show_default="item")
+        str | None, typer.Option(help="Tables: column of items.", show_default="recognized")
     ] = None
     rank: Annotated[
-        str | None, typer.Option(help="Tables of lists: column of ranks.", show_default="rank")
+        str | None,
+        typer.Option(help="Tables of lists: column of ranks.", show_default="recognized"),
     ] = None
     score: Annotated[
-        str | None, typer.Option(help="Or the column of scores.", show_default="score")
+        str | None, typer.Option(help="Or the column of scores.", show_default="recognized")
     ] = None
     gain: Annotated[
         str | None,
         typer.Option(
-            help="Tables of relevant items: column of gains.", show_default="gain, or 1 for each"
+            help='Tables of relevant items: column of gains; "" counts 1 for each row.',
+            show_default="recognized",
         ),
     ] = None
 

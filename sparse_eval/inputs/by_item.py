@@ -68,7 +68,8 @@ def weights_of_groups(groups: Any) -> Any:
     if exports_rows(groups) and not isinstance(groups, pd.Series):
         frame = to_pandas(groups)
         items = [name for name in frame if role_of(name) == "item"]
-        if len(items) != 1 or len(frame.columns) != 2:
+        is_pairs = len(items) == 1 and len(frame.columns) == 2
+        if not is_pairs or not isinstance(frame.index, pd.RangeIndex):  # weights, by item
             return groups
         pairs = frame.set_index(items[0]).iloc[:, 0]
     elif isinstance(groups, pd.Series) and any(isinstance(row, lists) for row in groups):

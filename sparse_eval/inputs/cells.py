@@ -18,7 +18,7 @@ from .written_times import nanoseconds, parser_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from ..core.types import AnyArray, Booleans, Floats, Integers
+    from ..core.types import Booleans, Floats, Integers
 
 #: The time of a row that has none. It is before all others, and pandas' NaT.
 UNDATED = int(np.iinfo(np.int64).min)
@@ -32,44 +32,26 @@ _UNDATED_HINT = (
 def at(column: Any, row: int) -> object:
     """Return one cell as an object of Python."""
     cell = column[row]
-    if isinstance(column, np.ndarray):
-        return cell.item() if isinstance(cell, np.generic) else cell
-    return cell.as_py()
+    return cell.as_py() if hasattr(cell, "as_py") else cell
 
 
 def is_missing(column: Any) -> Booleans:
     """Return which cells are null, None, NaN or NaT."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(column, np.ndarray):
         import pandas as pd
 
         return np.asarray(pd.isna(column))
-    if pa.types.is_dictionary(column.type):  # in which values may be null, too
-        return codes_of(column)[0] < 0
-    missing = column.is_null()
-    if pa.types.is_floating(column.type) or pa.types.is_null(column.type):
-        missing = pc.is_null(column, nan_is_null=True)
-    return np.asarray(missing.to_numpy(zero_copy_only=False))
+    return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
 
 def codes_of(column: Any) -> tuple[Integers, list[Any]]:
     """Return a code for each cell, -1 if it is missing, and what the codes stand for."""
-    if isinstance(column, np.ndarray):
-        import pandas as pd
+    import pandas as pd
 
-        codes, values = pd.factorize(column)
-        return codes, list(values)
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-    encoded = column.dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    values = encoded.dictionary.to_pylist()
-    null = np.array([value is None or value != value for value in values] + [True])
-    return np.where(null[codes], -1, codes), values
+    codes, values = pd.factorize(
+        column if isinstance(column, np.ndarray) else column.to_pandas(integer_object_nulls=True)
+    )
+    return codes, list(values)
 
 
 def numbers_of(column: Any, name: Hashable, expected: str) -> Floats:
@@ -78,28 +60,21 @@ def numbers_of(column: Any, name: Hashable, expected: str) -> Floats:
     Raises
     ------
     InvalidDataError
-        If it has a type that is none of numbers or text.
+        If its type is neither one of numbers nor one of text.
     """
     import pyarrow as pa
     from pyarrow import types
 
-    if isinstance(column, np.ndarray):
-        import pandas as pd
-
-        if any(isinstance(cell, complex) for cell in column[:1]):
-            raise _wrong_type(name, expected, "complex")
-        numbers = pd.to_numeric(pd.Series(column), errors="coerce")
-        return np.array(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
     dtype = column.type
     if types.is_dictionary(dtype):
         column = column.cast(dtype := dtype.value_type)
     if is_text(dtype):
         codes, texts = codes_of(column)
         return np.array([*map(parse_number, texts), np.nan])[codes]
+    if not (is_number(dtype) or types.is_null(dtype)):
+        raise _wrong_type(name, expected, dtype)
     if types.is_boolean(dtype):
         column = column.cast(pa.int8())
-    elif not (is_number(dtype) or types.is_null(dtype)):
-        raise _wrong_type(name, expected, dtype)
     column = column.cast(pa.float64(), safe=False)
     return np.array(column.to_numpy(zero_copy_only=False), np.float64)
 
@@ -149,22 +124,16 @@ def gains_of(column: Any, name: Hashable, first: int) -> Floats:
 def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> Floats:
     """Return a column of ranks or scores, or raise an error about the first that is none."""
     expected = "a whole number of at least 1" if ranks else "a finite number"
-    if not isinstance(column, np.ndarray) and is_text(column.type):
+    if is_text(column.type):
         raise _wrong_type(name, expected, "text")
     values = numbers_of(column, name, expected)
     valid = np.isfinite(values)
     if ranks:
         valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
     _check(valid, column, name, expected, first)
-    if not ranks and not isinstance(column, np.ndarray) and column.type in _wide():
+    if not ranks and str(column.type) in ("int64", "uint64"):
         check_exact(column.to_numpy(zero_copy_only=False))
     return values
-
-
-def _wide() -> tuple[Any, Any]:
-    import pyarrow as pa
-
-    return pa.int64(), pa.uint64()
 
 
 class Times:
@@ -206,34 +175,28 @@ class Times:
 
     def _times(self, column: Any, missing: Booleans, first: int) -> tuple[Integers, str | None]:
         import pyarrow as pa
-        import pyarrow.compute as pc
         from pyarrow import types
 
-        given = column
-        if isinstance(column, np.ndarray):
-            column = _dates(column, self.name)
-        if not isinstance(column, np.ndarray) and types.is_dictionary(column.type):
+        if types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        dtype = None if isinstance(column, np.ndarray) else column.type
-        if dtype is not None and (types.is_timestamp(dtype) or types.is_date(dtype)):
+        dtype = column.type
+        if is_text(dtype):
+            return self._of_text(column, first)
+        if types.is_timestamp(dtype) or types.is_date(dtype):
             try:
                 dates = column.cast(pa.timestamp("ns", getattr(dtype, "tz", None)))
             except pa.ArrowInvalid as error:  # dates outside 1677..2262
                 raise InvalidDataError(f"column {self.name!r}: {error}", column=self.name) from None
             return _whole(dates.cast(pa.int64())), "ns"
-        if dtype is not None and is_text(dtype):
-            return self._of_text(column, first)
-        if dtype is not None and types.is_integer(dtype):
-            if types.is_uint64(dtype):
-                fits = pc.fill_null(column, 0).to_numpy(zero_copy_only=False) < 2**63
-                _check(fits, given, self.name, _TIME, first)
+        if types.is_integer(dtype):
+            fits = missing | (column.fill_null(0).to_numpy(zero_copy_only=False) < 2**63)
+            _check(fits, column, self.name, _TIME, first)
             return _whole(column.cast(pa.int64())), None
-        if dtype is not None and types.is_boolean(dtype):
-            _check(missing, given, self.name, _TIME, first)
+        _check(missing | (not types.is_boolean(dtype)), column, self.name, _TIME, first)
         numbers = numbers_of(column, self.name, _TIME)
         # 2**63 is the smallest positive float64 that int64 cannot hold.
         valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
-        _check(valid, given, self.name, f"{_TIME} (use a finer unit for fractions)", first)
+        _check(valid, column, self.name, f"{_TIME} (use a finer unit for fractions)", first)
         return np.where(missing, 0, numbers).astype(np.int64), None
 
     def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:
@@ -241,8 +204,6 @@ class Times:
         parse = self._parse = self._parse or parser_of(texts[codes[codes >= 0][0]])
         times = np.zeros(len(texts) + 1, np.int64)
         for code, text in enumerate(texts):
-            if text is None:
-                continue
             try:
                 times[code] = parse(text)
             except MalformedLineError as error:
@@ -258,21 +219,6 @@ class Times:
 
 def _whole(column: Any) -> Integers:
     return np.array(column.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
-
-
-def _dates(column: AnyArray, name: Hashable) -> Any:
-    """Return objects that are dates, text or whole numbers as a column of Arrow, others as is."""
-    import pandas as pd
-    import pyarrow as pa
-
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind in ("datetime64", "datetime", "date"):
-        try:
-            dates = pd.to_datetime(pd.Series(column), utc=True).dt.tz_localize(None)
-            return pa.array(dates.dt.as_unit("ns"))
-        except (ValueError, TypeError) as error:  # for example dates outside 1677..2262
-            raise InvalidDataError(f"column {name!r}: {error}", column=name) from error
-    return column
 
 
 def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: int) -> Floats:

@@ -227,24 +227,22 @@ class PandasTable(Table):
 
 
 def _of_pandas(series: pd.Series[Any], kind: str) -> Any:
-    """Return a column as one of Arrow, or as an array of objects if Arrow has no type for them."""
+    """Return a column as one of Arrow; or as objects if ids have types that Arrow does not mix."""
     import pandas as pd
     import pyarrow as pa
 
+    found = "" if series.dtype != np.dtype(object) else pd.api.types.infer_dtype(series)
     # What pandas and Arrow raise for values of several types, and of types that they lack.
     with suppress(pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError):
-        if series.dtype != np.dtype(object):
-            if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
-                return pa.array(series.to_numpy())  # NaN stays NaN
+        if found == "string":
+            return pa.array(series, pa.large_string())
+        if not found or found == "integer" or (kind not in ("id", "text") and "date" not in found):
             column = pa.array(series)
             if not isinstance(column.type, pa.BaseExtensionType):
                 return column
-        found = pd.api.types.infer_dtype(series, skipna=True)
-        if found == "string":
-            return pa.array(series.to_numpy(), pa.large_string(), from_pandas=True)
-        if found == "integer":
-            return pa.array(series.to_numpy(), from_pandas=True)
-    return series.to_numpy(dtype=object)
+    if kind in ("id", "text"):
+        return series.to_numpy(dtype=object)
+    return pa.array(series.astype(object).map(str, na_action="ignore"), pa.large_string())
 
 
 class ArrowTable(Table):
@@ -507,113 +505,98 @@ def _opened(path: Path) -> Any:
 
 def ipc_table(path: Path) -> ArrowTable:
     """Return the table in a file of Arrow IPC (Feather), a file or a stream."""
-    import pyarrow as pa
+    from pyarrow import ipc
 
-    def read(_: Sequence[Field] = ()) -> Any:
-        with _opened(path) as file:
-            data = file.read_buffer() if hasattr(file, "read_buffer") else file.read()
-        if bytes(data[:6]) != b"ARROW1":
-            return pa.ipc.open_stream(data)
-        return pa.ipc.open_file(data)
-
-    def batches(fields: Sequence[Field]) -> Iterator[Any]:
-        source = read()
-        for batch in (
-            map(source.get_batch, range(source.num_record_batches))
-            if hasattr(source, "get_batch")
-            else source
-        ):
+    def batches(_: Sequence[Field] = ()) -> Iterator[Any]:
+        for batch in map(source.get_batch, range(source.num_record_batches)) if is_file else source:
             batch.validate(full=True)
             yield batch
 
     with naming(path):
-        return ArrowTable(read().schema, batches, path)
+        with _opened(path) as file:
+            data = file.read()
+        is_file = data.startswith(ARROW[0])
+        source = ipc.open_file(data) if is_file else ipc.open_stream(data)
+        return ArrowTable(source.schema, batches, path)
 
 
 def json_table(path: Path) -> ArrowTable:
     """Return the table in a file of JSON lines, one object in each; keys are the columns."""
+    import pyarrow as pa
     from pyarrow import json
 
-    def read(fields: Sequence[Field]) -> Iterator[Any]:
+    def batches(fields: Sequence[Field]) -> Iterator[Any]:
         types = {
-            str(field.column): _json_types(schema.field(field.column).type, field.kind)
+            field.column: _json_types(schema.field(field.column).type, field.kind)
             for field in fields
         }
         for block in _lines_of(path):
-            table = _read_json(block, types)
+            try:
+                table = _read_json(block, {name: kinds[0] for name, kinds in types.items()})
+            except pa.ArrowInvalid:
+                columns = {name: _json_column(block, name, types[name]) for name in types}
+                table = pa.table(columns)
             table.validate(full=True)  # of text that is not UTF-8
-            yield from table.to_batches()
+            yield table
 
     with naming(path):
         first = next(_lines_of(path), b"")
-        if not first.lstrip().startswith(b"{"):
+        if not is_json(first):
             raise InvalidFileError("expected JSON lines, an object in each line", path)
-        schema = json.read_json(pa_buffer(first)).schema
-    return ArrowTable(schema, read, path)
+        schema = json.read_json(pa.BufferReader(first)).schema
+    return ArrowTable(schema, batches, path)
 
 
 def _json_types(found: Any, kind: str) -> list[Any]:
-    """Return the types to try for a column, given the one of the first block."""
+    """Return the types to try for a column, given its type in the first lines."""
     import pyarrow as pa
     from pyarrow import types
 
     if types.is_timestamp(found) or types.is_null(found):
-        return [pa.string()]  # dates are text; ids that look like dates stay what they are
+        return [pa.string()]  # ids that look like dates stay what they are
     if not (types.is_integer(found) or types.is_floating(found)):
         return [found]
-    if kind in ("gain", "number"):
-        return [pa.float64()]
-    return [pa.int64(), pa.uint64(), pa.float64()]  # whole numbers stay exact
+    is_exact = kind not in ("gain", "number")
+    return [pa.int64(), pa.uint64(), pa.float64()] if is_exact else [pa.float64()]
 
 
-def _read_json(block: bytes, types: Mapping[str, list[Any]]) -> Any:
-    """Read a block of JSON lines with the first of the types that each column fits."""
+def _read_json(block: bytes, types: Mapping[Any, Any]) -> Any:
     import pyarrow as pa
     from pyarrow import json
 
-    def read(schema: Mapping[str, Any]) -> Any:
-        options = json.ParseOptions(
-            explicit_schema=pa.schema(schema.items()), unexpected_field_behavior="ignore"
-        )
-        return json.read_json(pa_buffer(block), parse_options=options)
-
-    with suppress(pa.ArrowInvalid):
-        return read({name: kinds[0] for name, kinds in types.items()})
-    columns = {}
-    for name, kinds in types.items():
-        for kind in kinds:
-            try:
-                columns[name] = read({name: kind}).column(name)
-                break
-            except pa.ArrowInvalid:
-                if kind == kinds[-1]:
-                    raise
-        if pa.types.is_floating(columns[name].type) and len(kinds) > 1:
-            largest = np.nanmax(np.abs(columns[name].to_numpy()), initial=0.0)
-            if largest > 2**53:
-                raise InvalidDataError(
-                    f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
-                    column=name,
-                )
-    return pa.table(columns)
+    options = json.ParseOptions(
+        explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore"
+    )
+    return json.read_json(pa.BufferReader(block), parse_options=options)
 
 
-def pa_buffer(data: bytes) -> Any:
-    """Return bytes as a file of Arrow."""
+def _json_column(block: bytes, name: Any, kinds: Sequence[Any]) -> Any:
+    """Read a column with the first type that fits."""
     import pyarrow as pa
 
-    return pa.BufferReader(data)
+    for kind in kinds:
+        with suppress(*[pa.ArrowInvalid] * (kind != kinds[-1])):
+            column = _read_json(block, {name: kind})[name]
+            break
+    if len(kinds) > 1 and kind == kinds[-1]:
+        largest = np.abs(column.drop_null().to_numpy()).max(initial=0.0)
+        if largest > 2**53:
+            raise InvalidDataError(
+                f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
+                column=name,
+            )
+    return column
 
 
 def _lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file in blocks, without a byte order mark."""
+    """Yield the lines of a file in blocks."""
     rest = b""
     with _opened(path) as file:
         while data := file.read(_BLOCK):
-            end = data.rfind(b"\n") + 1
+            lines, end, data = data.rpartition(b"\n")
             if end:
-                yield (rest + data[:end]).removeprefix(b"\xef\xbb\xbf")
+                yield rest + lines + end
                 rest = b""
-            rest += data[end:]
+            rest += data
     if rest.strip():
         yield rest
