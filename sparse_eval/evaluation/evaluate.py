@@ -235,8 +235,9 @@ def _evaluate(
         evaluation = evaluate_tables(request, rankings, relevance, inputs, options)
         if evaluation is not None:
             return evaluation
-    rankings = _labelled(open_side(rankings), Rankings.from_positions)
     relevance = _labelled(open_side(relevance), Relevance.from_csr)
+    known = relevance if isinstance(relevance, Relevance) else None
+    rankings = _labelled(open_side(rankings, relevance=known), Rankings.from_positions)
     if options["memory"] is None and options["client"] is None:
         make_block = partial(_block_of_all, rankings, relevance, inputs)
         how = {name: options[name] for name in ("per_user", "num_threads")}
@@ -271,15 +272,18 @@ def _naming(path: Any) -> Iterator[None]:
         raise InvalidFileError(str(error), path) from None
 
 
-def open_side(side: Any, ties: Ties = "item") -> Any:
-    """Read a table into memory, ordered as `ties` says; return anything else as it is."""
+def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:
+    """Read a table into memory, ordered as `ties` says; return anything else as it is.
+
+    Lists are numbered as the relevance, if it is given.
+    """
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
     table = open_table(side.table)
     columns = side.choose(table)
     if isinstance(side, RelevanceScan):
         return Relevance.of_table(table, columns)
-    return Rankings.of_table(table, columns, ties)
+    return Rankings.of_table(table, columns, ties, relevance)
 
 
 def open_candidates(candidates: Any) -> Candidates:

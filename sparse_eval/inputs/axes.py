@@ -289,7 +289,9 @@ def _restored(values: Any, are_numbers: bool) -> Axis:
     return Axis(values, are_numbers=are_numbers)
 
 
-def encode(columns: Sequence[Any], given: Axis | None = None) -> tuple[list[Items], Axis]:
+def encode(
+    columns: Sequence[Any], given: Axis | None = None, first: Axis | None = None
+) -> tuple[list[Items], Axis]:
     """Encode the ids of several columns together.
 
     Parameters
@@ -298,13 +300,16 @@ def encode(columns: Sequence[Any], given: Axis | None = None) -> tuple[list[Item
         Text, whole numbers or floats, or dictionaries of them, without nulls.
     given : Axis, optional
         The labels to number by; an id that is none of them has the code -1.
+    first : Axis, optional
+        The labels that come first, even if they have no rows.
 
     Returns
     -------
     list of ndarray of int32
         The code of each row of each column.
     Axis
-        The labels: `given`, or all ids in order: numbers by value, text by code points.
+        The labels: `given`; or all ids in order, numbers by value, text by code points, after the
+        labels of `first` if these are of the same type.
     """
     import pyarrow as pa
 
@@ -322,14 +327,16 @@ def encode(columns: Sequence[Any], given: Axis | None = None) -> tuple[list[Item
     )
     used = np.bincount(codes, minlength=len(distinct)) > 0
     found = Axis(_of_arrow(distinct))
-    if given is None:
-        rows = np.flatnonzero(used)
-        rows = rows[_order(found.take(rows) if len(rows) < len(found) else found)]
-        given = found.take(rows)
-        places = np.empty(len(found), np.int32)
-        places[rows] = np.arange(len(rows), dtype=np.int32)
-    else:
+    if given is not None:
         places = given.locate(found).astype(np.int32)
+    else:
+        if first is None or (first.is_text, first.dtype) != (found.is_text, found.dtype):
+            first = found[:0]
+        places = first.locate(found).astype(np.int32)
+        rows = np.flatnonzero(used & (places < 0))
+        rows = rows[_order(found.take(rows) if len(rows) < len(found) else found)]
+        places[rows] = len(first) + np.arange(len(rows), dtype=np.int32)
+        given = first.append(found.take(rows)) if len(rows) else first
     codes = places[codes]
     bounds = np.cumsum([0, *map(len, columns)])
     return [codes[a:b] for a, b in pairwise(bounds)], given

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..core.types import Integers, Items, PathLike
     from .axes import Axis
     from .columns import Columns
+    from .relevance import Relevance
     from .rows import Rows
     from .scan import FrameLike
     from .scores import Ties
@@ -385,9 +386,19 @@ class Rankings:
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
 
     @classmethod
-    def of_table(cls, table: Table, columns: Columns, ties: Ties) -> Rankings:
-        """Read the columns of a table; `ties` are those of scores."""
-        rows = read_rows(table, columns)
+    def of_table(
+        cls, table: Table, columns: Columns, ties: Ties, relevance: Relevance | None = None
+    ) -> Rankings:
+        """Read the columns of a table; `ties` are those of scores.
+
+        Lists of ranks have users and items in the order of the relevance, other ones after them.
+        Equal scores are in the order of the labels.
+        """
+        is_ranked = relevance is not None and relevance.encoded and "rank" in columns.names
+        order = (
+            (relevance.users, relevance.items_index) if relevance and is_ranked else (None, None)
+        )
+        rows = read_rows(table, columns, order=order)
         values = rows.numbers
         assert values is not None  # noqa: S101 - one of the columns has ranks or scores
         users, items = rows.users, rows.items

@@ -71,6 +71,7 @@ def read_rows(
     *,
     users: Axis | None = None,
     items: Axis | None = None,
+    order: tuple[Axis | None, Axis | None] = (None, None),
     undated: bool = False,
     keep: Collection[str] | None = None,
     gains: Mapping[Any, float] | None = None,
@@ -84,6 +85,8 @@ def read_rows(
         Of users, items, one of values, gains, ranks and scores, times, and events.
     users, items : Axis, optional
         The labels to number by.
+    order : tuple of Axis or None
+        Users and items that come before all others.
     undated : bool
         Whether rows may have no time.
     keep : collection of str, optional
@@ -139,9 +142,10 @@ def read_rows(
                     f"keep: there is no event {name!r}; there are {listed}", argument="keep"
                 )
     given = {"user": users, "item": items}
+    before = dict(zip(given, order, strict=True))
 
     def finish(role: str) -> tuple[Items, Axis]:
-        codes, labels = ids[role].encode(given[role], text=table.is_text)
+        codes, labels = ids[role].encode(given[role], before[role], text=table.is_text)
         bad = codes < 0
         if labels.is_text and (blank := labels.blank).any():
             bad |= blank[codes]
@@ -211,7 +215,7 @@ class _Ids:
             is_array = isinstance(chunk, np.ndarray)
             self.chunks.append(chunk if is_array else chunk.dictionary_encode())
 
-    def encode(self, given: Axis | None, *, text: bool) -> tuple[Items, Axis]:
+    def encode(self, given: Axis | None, first: Axis | None, *, text: bool) -> tuple[Items, Axis]:
         """Return codes and labels; with `text`, ids that are all whole numbers become such."""
         if self.kind == "objects":
             numbers, labels = self._factorize(np.concatenate(self.chunks))
@@ -222,8 +226,8 @@ class _Ids:
             chunks = as_numbers(chunks)
         elif self.kind == "whole numbers":
             chunks = _of_one_type(chunks, self.name)
-        (codes,), axis = encode(chunks, given) if len(chunks) == 1 else _encode_all(chunks, given)
-        return codes, axis
+        codes, axis = encode(chunks, given, first)
+        return codes[0] if len(codes) == 1 else np.concatenate(codes), axis
 
     def fault(self, row: int, place: int, given: Axis | None) -> InvalidDataError:
         """Return the error about a row, which is number `place` of its file."""
@@ -310,11 +314,6 @@ def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
     order = _order_of_objects(union.to_numpy())
     union = union.take(order)
     return [union.locate(axis).astype(np.int32) for axis in axes], union
-
-
-def _encode_all(chunks: list[Any], given: Axis | None) -> tuple[list[Items], Axis]:
-    codes, axis = encode(chunks, given)
-    return [np.concatenate(codes)], axis
 
 
 def _classified(column: Any) -> tuple[Any, str]:
