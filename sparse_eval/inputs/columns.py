@@ -193,7 +193,7 @@ def choose_columns(
         role; two roles have the same column; or a column may hold the value.
     """
     names = list(names)
-    _check_given(given)
+    _check_given({**given, "event": event})
     taken = {_named(name, names) for name in (*given.values(), event) if name not in (None, USUAL)}
     columns: dict[str, Hashable] = {}
     for role, name in _without_second_order(given, names).items():

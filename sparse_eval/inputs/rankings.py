@@ -374,7 +374,7 @@ class Rankings:
         >>> Rankings.from_frame(df, rank="rank")
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
-        rows = None if rank or score else rows_of_columns(df)
+        rows = rows_of_columns(df) if rank is None and score is None else None
         table = open_table(df if rows is None else rows)
         given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
         columns = table.choose(given)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, get_args
 
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError
 from .columns import USUAL, Columns, Usual
 from .tables import Table, exports_rows
 
@@ -36,6 +36,8 @@ class _Scan:
     item: str = "item"
 
     content: ClassVar[str]
+    scan: ClassVar[str]
+    values: ClassVar[str]
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, str | Path) and engine_of(self.table) is None:
@@ -51,14 +53,11 @@ class _Scan:
 
     def choose(self, table: Table) -> Columns:
         """Return the columns to read, or raise an error as `choose_columns` does."""
-        try:
-            return table.choose(self.given)
-        except InvalidFileError:
-            raise
-        except InvalidDataError as error:
-            raise InvalidDataError(
-                f"{self.content}: {error}", argument=error.argument, column=error.column
-            ) from None
+        return table.choose(
+            self.given,
+            content=f"{self.content}: ",
+            hint=f"; name the columns with {self.scan}(…, user=…, item=…, {self.values})",
+        )
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,8 @@ class RankingsScan(_Scan):
     score: str | None = None
 
     content = "the recommendations"
+    scan = "Rankings.scan"
+    values = "rank=…"
 
     @property
     def given(self) -> Mapping[str, Hashable]:
@@ -106,6 +107,8 @@ class RelevanceScan(_Scan):
     gain: str | Usual | None = USUAL
 
     content = "the relevant items"
+    scan = "Relevance.scan"
+    values = "gain=…"
 
     @property
     def given(self) -> Mapping[str, Hashable]:
@@ -115,7 +118,7 @@ class RelevanceScan(_Scan):
 
 def usual(name: Any, role: str) -> Any:
     """Return `USUAL` for a name that is the default."""
-    return USUAL if name == role else name
+    return USUAL if isinstance(name, str) and name == role else name
 
 
 def order_of(rank: str | None, score: str | None) -> dict[str, Hashable]:

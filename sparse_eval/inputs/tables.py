@@ -94,14 +94,26 @@ class Table:
         """Yield the rows of some columns."""
         raise NotImplementedError
 
-    def choose(self, given: Mapping[str, Hashable], event: Hashable = None) -> Columns:
-        """Return the column of each role; arguments and errors as of `choose_columns`."""
+    def choose(
+        self,
+        given: Mapping[str, Hashable],
+        event: Hashable = None,
+        *,
+        content: str = "",
+        hint: str = "",
+    ) -> Columns:
+        """Return the column of each role; arguments and errors as of `choose_columns`.
+
+        Errors begin with the content of the table, and end with a hint.
+        """
         with naming(self.where):
             try:
                 return choose_columns(self.names, given, self.is_number, event)
             except InvalidDataError as error:
                 raise InvalidDataError(
-                    f"{error}{self._doubt()}", argument=error.argument, column=error.column
+                    f"{content}{error}{self._doubt()}{hint}",
+                    argument=error.argument,
+                    column=error.column,
                 ) from None
 
     def _doubt(self) -> str:
@@ -193,6 +205,8 @@ def naming(where: Path | None) -> Iterator[None]:
         raise InvalidFileError(
             str(error), where, argument=error.argument, row=error.row, column=error.column
         ) from error
+    except FileNotFoundError as error:
+        raise InvalidFileError("there is no such file", where) from error
     # IndexError: damaged codes may be of texts behind the last one.
     except (pa.ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError) as error:
         message = f"cannot be read ({error})"

@@ -365,7 +365,7 @@ def compare(
     """
     from ..core.bars import tqdm
 
-    test = cast("Any", ALIASES.get(test, test))
+    test = cast("Any", ALIASES.get(test, test) if isinstance(test, str) else test)
     check_choice("test", test, list(TESTS))
     check_choice("correction", correction, list(CORRECTIONS))
     check_choice("how", how, ["intersection", "same"])

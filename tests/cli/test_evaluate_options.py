@@ -189,7 +189,7 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
         ("p.npz v.npz --ties average", "--ties orders equal scores, and p.npz holds"),
         ("recs.csv truth.csv --ties average", "and recs.csv holds ranks; leave it out"),
         ("recs.csv truth.csv --rank a --score b", "one of --rank and --score"),
-        ("recs.csv truth.csv --user u", "there is no column 'u'; the columns are"),
+        ("recs.csv truth.csv --user u", "name the columns with --user, --item"),
         ("missing truth.csv -m r@10", "did you mean 'recall' or 'r_precision'?"),
         ("missing truth.csv --threshold 0", "--threshold: expected a finite number"),
         ("recs.csv truth.csv --threshold 9", "truth.csv: threshold is 9.0, above every"),
