@@ -14,7 +14,7 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
-from ..inputs.labelled import check_part, labels_of
+from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
@@ -436,4 +436,7 @@ class PopularitySource(_UserSource):
 def _sliceable(side: Any, name: str) -> Relevance | CSRMatrix:
     """Open training data or held-out items, so that their rows can be sliced."""
     opened = open_side(open_truth(side))
-    return opened if isinstance(opened, Relevance) else sliceable_csr(opened, name)
+    if isinstance(opened, Relevance):
+        return opened
+    csr = sliceable_csr(opened, name)
+    return opened if isinstance(opened, LabelledMatrix) else csr
