@@ -57,7 +57,7 @@ def model(request: pytest.FixtureRequest, holdout: Any) -> Any:
     with threadpool_limits(1, "blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # implicit's neighbours convert their own matrices
         fitted = FAMILIES[request.param]()
-        fitted.fit(holdout.train, show_progress=False)
+        fitted.fit(holdout.train.csr, show_progress=False)
     return fitted
 
 
@@ -84,7 +84,7 @@ def test_lists_hold_the_best_unseen_items(model: Any, holdout: Any, k: int) -> N
         assert (row[len(listed) :] == -1).all()
         assert len(set(listed)) == len(listed)
         assert not seen & set(listed)
-        scores = scores_of(model, user, holdout.train)
+        scores = scores_of(model, user, holdout.train.csr)
         open_items = [i for i in range(N_ITEMS) if i not in seen and not np.isnan(scores[i])]
         assert len(listed) == min(k, len(open_items))
         best = sorted((scores[i] for i in open_items), reverse=True)[:k]
@@ -176,7 +176,7 @@ def test_matrices_of_others(holdout: Any) -> None:
     truth = holdout.validation
     with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train.csr[:-1], truth, "mrr@5")
-    larger = sparse.vstack([truth, truth[:1]], format="csr")
+    larger = sparse.vstack([truth.csr, truth.csr[:1]], format="csr")
     with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
     with raises(InvalidMetricError):

@@ -86,7 +86,7 @@ def test_only_ids_decide_what_is_drawn(by: Any) -> None:
     rng = np.random.default_rng(0)
 
     def table(matrix: Any) -> pd.DataFrame:
-        rows, columns = matrix.nonzero()
+        rows, columns = matrix.csr.nonzero()
         frame = pd.DataFrame({"user": holdout.users[rows], "item": holdout.items[columns]})
         return frame.iloc[rng.permutation(len(frame))]
 

@@ -31,7 +31,7 @@ def als(holdout):
 
 
 def matrix(part, dtype=np.float32):
-    return sparse.csr_matrix(part).astype(dtype)
+    return part.csr.astype(dtype)
 
 
 def factors_of(items, values, alpha, regularization):

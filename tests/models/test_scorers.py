@@ -117,7 +117,7 @@ def test_ids_are_matched(holdout: Any, weights: Any) -> None:
     model = se.Scorer(lambda rows: table[rows], users=users, items=items)
     frames = {}
     for name, matrix in (("train", holdout.train), ("validation", holdout.validation)):
-        coo = sparse.coo_matrix(matrix)
+        coo = matrix.tocoo()
         frames[name] = pd.DataFrame({"user": users[coo.row], "item": items[coo.col]})
     validation = frames["validation"].query("user != 'U3'").sample(frac=1, random_state=0)
     unknown = pd.DataFrame({"user": ["new", "U1"], "item": [items[0], "new"]})

@@ -109,7 +109,7 @@ def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_pa
 
     def train(matrix: Any, seed: int) -> Any:
         model = AlternatingLeastSquares(4, random_state=seed)
-        model.fit(matrix.astype(np.float32), show_progress=False)
+        model.fit(matrix.csr.astype(np.float32), show_progress=False)
         return model
 
     def with_callback() -> None:
