@@ -44,7 +44,7 @@ def test_reads_ratings_and_arrays_alike(
 ) -> None:
     data = module("suites.published.data", monkeypatch)
     found = data.ncf(toys / "ncf_ml1m")
-    users, items = found.train.csr.nonzero()
+    users, items = found.train.nonzero()
     np.savez(tmp_path / "train.npz", user=users.astype(np.int16), item=items.astype(np.int16))
     (tmp_path / "ml-1m.test.negative").write_bytes(
         (toys / "ncf_ml1m" / "ml-1m.test.negative").read_bytes()

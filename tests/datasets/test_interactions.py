@@ -58,7 +58,7 @@ def test_decodes_what_was_encoded_in_any_order_of_the_rows(events, rng):
 @given(EVENTS)
 def test_matrix_is_canonical_and_adds_up(events):
     interactions = load(frame_of(events))
-    matrix = interactions.matrix()
+    matrix = interactions.matrix().csr
     assert matrix.dtype == np.float64
     assert matrix.has_canonical_format
     assert matrix.shape == interactions.shape
@@ -278,7 +278,7 @@ def test_sums_do_not_depend_on_the_order_of_the_rows():
     for shift in range(len(values)):
         rotated = values[shift:] + values[:shift]
         frame = pd.DataFrame({"user": 1, "item": 1, "value": rotated})
-        sums.add(load_frame(frame, value="value").matrix()[0, 0])
+        sums.add(load_frame(frame, value="value").matrix().csr[0, 0])
     assert len(sums) == 1
 
 

@@ -70,7 +70,7 @@ def test_every_user_is_trained_on_or_divided(pairs, fraction, fold_in, test, see
         assert len(given_to_model[user]) == max(1, min(n - 1, round(fold_in * n)))
     again = split.users(whole, **options)
     for name in ("train", "fold_in", "validation"):
-        assert (getattr(holdout, name) != getattr(again, name)).nnz == 0
+        assert (getattr(holdout, name).csr != getattr(again, name).csr).nnz == 0
     assert pairs_of(holdout.seen) == pairs_of(holdout.train) | pairs_of(holdout.fold_in)
     assert holdout.left_out == (0, 0, 0)
 
@@ -175,7 +175,7 @@ def test_is_saved_and_read_with_what_is_folded_in(tmp_path):
     again = se.Holdout.load(tmp_path)
     assert repr(again) == repr(holdout)
     for name in ("train", "fold_in", "validation", "test"):
-        assert (getattr(holdout, name) != getattr(again, name)).nnz == 0
+        assert (getattr(holdout, name).csr != getattr(again, name).csr).nnz == 0
     assert again.fold_in.part == "fold_in"
     split.random(clicks).save(tmp_path)  # over it
     assert se.Holdout.load(tmp_path).fold_in is None
