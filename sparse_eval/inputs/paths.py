@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scipy.sparse import issparse
+
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import USUAL, Usual
 from .kinds import Kind, kind_of
@@ -32,7 +34,7 @@ def open_lists(side: Any) -> Any:
     if engine_of(side) is not None:
         rows = rows_of_columns(side)
         return Rankings.scan(side if rows is None else rows)
-    if isinstance(side, Mapping):
+    if isinstance(side, Mapping) and not issparse(side):  # a dok_matrix is a mapping
         return Rankings.from_frame(rows_by_user(side, "predictions", "score"))
     if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
         return Rankings.from_topk(side)
@@ -47,7 +49,7 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     """
     if isinstance(side, str | Path):
         return open_relevance(side, gain)
-    if isinstance(side, Mapping):
+    if isinstance(side, Mapping) and not issparse(side):
         frame = rows_by_user(side, "the relevant items", "gain")
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
     if engine_of(side) is not None:

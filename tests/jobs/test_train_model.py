@@ -71,7 +71,7 @@ def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name: str, tmp_path: An
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("als", "lmf")])
 def test_explicit_zeros_make_no_difference(name: str) -> None:
-    matrix = sparse.csr_matrix(CLICKS_TRAIN).astype(np.float64)
+    matrix = CLICKS_TRAIN.csr.astype(np.float64)
     rows, columns = (
         np.concatenate((a, b)) for a, b in zip(matrix.nonzero(), shown_cells(matrix), strict=True)
     )

@@ -252,7 +252,7 @@ def test_refuses_the_folder_of_another_search(
         (parts, {"sampler": "random", "n_trials": 4}),
         (three_parts(seed=1), {}),
         ((whole, se.split.Holdout(part.train, part.validation.csr * 2)), {}),
-        ((whole, se.split.Holdout(changed, part.validation)), {}),
+        ((whole, se.split.Holdout(changed, part.validation, part.users, part.items)), {}),
     ):
         with raises(InvalidFileError):
             search(data, **({"out": tmp_path, "patience": 3} | options))

@@ -298,7 +298,7 @@ def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
     model = FAMILIES["item-item"]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(holdout.train, show_progress=False)
+        model.fit(holdout.train.csr, show_progress=False)
     model.similarity.indices[:] = 10**8
     with raises(InvalidDataError, argument="similarity", row=0, column=100000000):
         se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")

@@ -149,7 +149,9 @@ def real_case(folder: Path) -> Case:
     """Return the real checkpoint with its split."""
     train, test = se.datasets.load_adjacency(folder / "train.txt", folder / "test.txt")
     with np.load(folder / "als64.npz", allow_pickle=False) as model:
-        return Case(model["user_factors"], model["item_factors"], 20, train.matrix().csr, test.matrix().csr)
+        return Case(
+            model["user_factors"], model["item_factors"], 20, train.matrix().csr, test.matrix().csr
+        )
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_refuses_factors_that_are_no_longer_finite(family: str, holdout: Any) ->
     callback = evaluating(holdout)
     watch = callback.on(model)
     with raises(InvalidDataError, argument="user_factors"):
-        model.fit(holdout.train, show_progress=False, callback=spoil)
+        model.fit(holdout.train.csr, show_progress=False, callback=spoil)
     assert callback.history.index.tolist() == [1, 2, 3, 4]
 
 
@@ -104,7 +104,7 @@ def test_refuses_models(family: str, holdout: Any) -> None:
     callback = evaluating(holdout)
     model = make(family)
     with raises(UnsupportedModelError):
-        model.fit(holdout.train, show_progress=False, callback=callback)
+        model.fit(holdout.train.csr, show_progress=False, callback=callback)
     for thing in (CosineRecommender(), object(), None):
         for tell in (callback.on, callback.fit):
             with raises(UnsupportedModelError):

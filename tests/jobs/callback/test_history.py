@@ -54,7 +54,7 @@ def test_records_the_loss_if_als_computes_it(holdout: Any) -> None:
     def record(*received: Any) -> None:
         losses.append(float(received[2]))
 
-    model.fit(holdout.train, show_progress=False, callback=record)
+    model.fit(holdout.train.csr, show_progress=False, callback=record)
     callback.fit(make("als", calculate_training_loss=True))
     assert callback.history["loss"].tolist() == losses
     assert callback.history.columns.tolist()[2] == "loss"
@@ -90,7 +90,7 @@ def test_patience_leaves_the_best_factors(
     model = make(family)
     if own_fit:
         with nullcontext() if done == ITERATIONS else raises(TrainingStopped):
-            model.fit(holdout.train, show_progress=False, callback=callback.on(model))
+            model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
     else:
         callback.fit(model)
     assert callback.history.index.tolist() == list(range(1, done + 1))
@@ -129,16 +129,16 @@ def test_refuses_a_monitor_that_is_defined_for_no_user_with_patience(holdout: An
 def test_a_warm_start_starts_a_new_history(family: str, holdout: Any) -> None:
     plain = make(family, 3)
     for _ in range(2):
-        plain.fit(holdout.train, show_progress=False)
+        plain.fit(holdout.train.csr, show_progress=False)
     for own_fit in (False, True):
         callback = evaluating(holdout)
         model = make(family, 3)
         for _ in range(2):
             if own_fit:
                 watch = callback.on(model)
-                model.fit(holdout.train, show_progress=False, callback=watch)
+                model.fit(holdout.train.csr, show_progress=False, callback=watch)
                 with raises(UnsupportedModelError):
-                    make(family, 3).fit(holdout.train, show_progress=False, callback=watch)
+                    make(family, 3).fit(holdout.train.csr, show_progress=False, callback=watch)
             else:
                 callback.fit(model)
             assert callback.history.index.tolist() == [1, 2, 3]

@@ -150,9 +150,9 @@ def test_options_reach_the_evaluation() -> None:
 
 def test_refuses_what_is_no_cross_validation() -> None:
     two = folds()
-    matrix = two[0].train
+    matrix = two[0].train.csr
     other = se.Holdout(matrix[:50], matrix[:50])
-    renamed = se.Holdout(matrix, two[0].validation, users=two[0].users[::-1])
+    renamed = se.Holdout(two[0].train, two[0].validation, users=two[0].users[::-1])
     empty = se.Holdout(matrix, matrix * 0)
     refused: list[dict[str, Any]] = [
         {"models": {}},
@@ -162,7 +162,7 @@ def test_refuses_what_is_no_cross_validation() -> None:
         {"seeds": 0},
         {"seeds": [1, 1]},
         {"splits": []},
-        {"splits": [matrix]},
+        {"splits": [two[0].train]},
         {"splits": [other]},
         {"splits": [two[0], renamed]},
         {"splits": [two[0], empty]},
