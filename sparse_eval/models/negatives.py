@@ -397,7 +397,7 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
                 items.append(positive[2].strip())
                 negatives.append(rest)
     except UnicodeDecodeError:
-        raise InvalidFileError("is no text in UTF-8", path) from None
+        raise InvalidFileError("is not text in UTF-8; convert the file", path) from None
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
     if not users:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -80,14 +81,11 @@ def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) ->
 
 
 def test_nobody_to_evaluate() -> None:
-    for nothing in (
-        csr_matrix((4, 4)),
-        csr_matrix((0, 4)),
-        csr_matrix(([0.0], ([0], [1])), (4, 4)),
-    ):
+    nothing = csr_matrix((4, 4)), csr_matrix((0, 4)), csr_matrix(([0.0], ([0], [1])), (4, 4))
+    for truth, keep in product(nothing, ("values", "totals")):
+        lists = LISTS if truth.shape[0] else se.Rankings.from_topk(np.empty((0, 2), int))
         with raises(InvalidDataError):
-            se.evaluate(LISTS if nothing.shape[0] else se.Rankings.from_topk(np.empty((0, 2), int)),
-                        nothing, "ndcg@2")  # fmt: skip
+            se.evaluate(lists, truth, "ndcg@2", keep=keep)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # from kernels that run as Python
