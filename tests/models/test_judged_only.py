@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,10 +35,10 @@ class Sides:
         self.truth = sparse.csr_matrix((gains[stored], np.nonzero(stored)), stored.shape)
 
 
-@pytest.mark.parametrize("judged_only", [True, False])
-def test_models_and_popularity_have_the_numbers_of_their_lists(judged_only: bool) -> None:
+@pytest.mark.parametrize("rules", [{}, {"judged_only": True}, {"no_relevant": "zero"}])
+def test_models_and_popularity_have_the_numbers_of_their_lists(rules: dict[str, Any]) -> None:
     sides = Sides(0)
-    protocol = se.Protocol(METRICS, judged_only=judged_only)
+    protocol = se.Protocol(METRICS, **rules)
     ev = se.evaluate_model(sides.model, sides.seen, sides.truth, protocol, baselines=True)
     n_items = sides.truth.shape[1]
     lists = se.Rankings.from_topk(se.top_k(sides.model, n_items, seen=sides.seen).ids)

@@ -187,7 +187,7 @@ def test_refuses_what_cannot_be_drawn() -> None:
 
 def write(folder: Path, text: str) -> Path:
     path = folder / "test.negative"
-    path.write_text(text)
+    path.write_bytes(text.encode(errors="surrogateescape"))
     return path
 
 
@@ -222,7 +222,7 @@ def test_reads_several_lines_of_a_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0,1\t2\n", "(0,1)\t\t2\n", "(0,a)\t2\n", "(7,1)\t2\n", "(0,1)\t-2\n"]
+    "text", ["", "0,1\t2\n", "(0,1)\t\t2\n", "(0,a)\t2\n", "(7,1)\t2\n", "(0,1)\t-2\n", "\udcff"]
 )
 def test_refuses_other_files(tmp_path: Path, text: str) -> None:
     with raises(InvalidFileError):
