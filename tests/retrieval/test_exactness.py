@@ -106,12 +106,14 @@ def test_groups_of_users_and_threads(kind: str) -> None:
     users, items = make_factors(rng, kind, (n_users, 3000, 12), cold=0.02)
     case = make_case(rng, users, items, 20)
     orders = case.orders()
-    with cut_into(dict.fromkeys(["SMALL_CATALOGUE", "FEW_USERS", "EASY_ITEMS"], 0)):
-        one = results_of(case, num_threads=1)
-        check_top_k(case, case.top_k(num_threads=1), k=20, orders=orders)
-        check_ranks(case, case.ranks(case.k, num_threads=1), k=20, orders=orders)
-        check_ranks(case, case.ranks(num_threads=1), orders=orders)
-        assert all(results_of(case, num_threads=n) == one for n in (2, 7, None))
+    one = results_of(case, num_threads=1)
+    check_top_k(case, case.top_k(num_threads=1), k=20, orders=orders)
+    check_ranks(case, case.ranks(case.k, num_threads=1), k=20, orders=orders)
+    check_ranks(case, case.ranks(num_threads=1), orders=orders)
+    for tiling in ({}, dict.fromkeys(["SMALL_CATALOGUE", "EASY_FOR_FEW", "WORTH_KEEPING"], 0)):
+        with cut_into(tiling):  # in order, and in groups
+            for num_threads in (1, 2, 7, None):
+                assert results_of(case, num_threads=num_threads) == one
 
 
 @pytest.mark.slow
@@ -147,20 +149,13 @@ def test_many_ranks_give_the_metrics_of_the_lists() -> None:
             check_same_metrics(ranks, lists, case, protocol)
 
 
-def real_case(folder: Path) -> Case:
-    """Return the real checkpoint with its split."""
-    train, test = se.datasets.load_adjacency(folder / "train.txt", folder / "test.txt")
-    with np.load(folder / "als64.npz", allow_pickle=False) as model:
-        return Case(
-            model["user_factors"], model["item_factors"], 20, train.matrix().csr, test.matrix().csr
-        )
-
-
 @pytest.mark.slow
 def test_real_factors(gowalla: Path) -> None:
-    case = real_case(gowalla)
+    train, test = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
+    with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
+        factors = model["user_factors"], model["item_factors"]
+    case = Case(*factors, 20, train.matrix().csr, test.matrix().csr)
     sample = np.random.default_rng(8).permutation(len(case.users))[:300]
-    result = case.top_k(users=sample)
     sampled = replace(
         case,
         users=case.users[sample],
@@ -168,6 +163,6 @@ def test_real_factors(gowalla: Path) -> None:
         held_out=case.held_out[sample],
     )
     orders = sampled.orders()
-    check_top_k(sampled, result, k=20, orders=orders)
+    check_top_k(sampled, case.top_k(users=sample), k=20, orders=orders)
     check_ranks(sampled, sampled.ranks(sampled.k), k=20, orders=orders)
     check_ranks(sampled, sampled.ranks(), orders=orders)
