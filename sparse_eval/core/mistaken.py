@@ -65,7 +65,7 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
             column = "rank"
         hint = f"of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
     elif isinstance(values, Mapping) and values:
-        hint = f"{_of_mapping(values, maker, column)}{ending}"
+        hint = "evaluate() takes lists, or items and their numbers, by user"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
     elif name == "ids" and hasattr(values, "tocsr"):
@@ -80,20 +80,6 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         )
     message = f"{name} is {describe(values)}; expected {expected}"
     return InvalidDataError(message, argument=name, hint=hint)
-
-
-def _of_mapping(values: Mapping[Any, Any], maker: str, column: str) -> str:
-    """Return how a mapping by user, of items to numbers or of lists of items, becomes an input."""
-    row = "u, i, x", "i, x in row.items()"
-    if not isinstance(next(iter(values.values())), Mapping):
-        column = "rank" if column == "score" else ""
-        row = ("u, i, x", "x, i in enumerate(row, 1)") if column else ("u, i", "i in row")
-    columns = ["user", "item", column] if column else ["user", "item"]
-    named = f", {column}={column!r}" if column else ""
-    return (
-        f"with df = pandas.DataFrame([({row[0]}) for u, row in d.items() for {row[1]}], "
-        f"columns={columns}) give {maker}(df{named})"
-    )
 
 
 def _columns(frame: Any) -> list[str]:

@@ -178,7 +178,8 @@ class Rankings:
             n_items = max(int(table.max(initial=-1)) + 1, labelled)
             shape = (int(rows.max(initial=-1)) + 1, n_items)
         n_users, n_items = list_rows.check_shape(shape)
-        labels = matrix_labels(None, (n_users, n_items), users, items)
+        axes = matrix_labels(None, (n_users, n_items), users, items)
+        labels = (*axes, labels_of_items is not None)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
             raise InvalidDataError(

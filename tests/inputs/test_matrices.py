@@ -138,7 +138,7 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([[0, 1], [2, 2]], None, None),
         ([[0, 7]], None, (1, 5)),
         ([[0, -2]], None, None),
-        ([[0.0, 1.0]], None, None),
+        (np.array([[0.0, 1.0]]), None, None),
         ([[0]], [0, 1], None),
         ([[0], [1]], [3, 3], None),
         ([[0]], [-1], (4, 4)),
