@@ -194,8 +194,8 @@ def one_by_one(problem: Problem) -> Iterator[tuple[str, Callable[[], se.Evaluati
     protocol = problem.protocol
     for metric in protocol.metrics:
         rules = {name: getattr(protocol, name) for name in RULES}
-        problem = problem._replace(protocol=se.Protocol(metric, **rules))
-        yield str(metric), dict(ways_of_lists(problem))["default"]
+        alone = problem._replace(protocol=se.Protocol(metric, **rules))
+        yield str(metric), dict(ways_of_lists(alone))["default"]
 
 
 def by_sweep(problem: Problem) -> Any:
@@ -260,7 +260,7 @@ def check_chosen(problem: Problem, said: str) -> None:
     try:
         chosen = se.evaluate_model(*data, **problem.options).per_user
         whole = se.evaluate_model(*data, **options).per_user
-    except se.SparseEvalError:  # for all users, that of others
+    except se.SparseEvalError:  # the rows of other users may be refused
         return
     pd.testing.assert_frame_equal(chosen, whole.loc[chosen.index], obj=said)
 
