@@ -20,7 +20,6 @@ from ..inputs.item_data import item_inputs
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
-from ..inputs.training import order_by_popularity
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .accepted import as_model, catalogue, takes_zeros
@@ -35,30 +34,26 @@ from .inputs import (
     split_arguments,
 )
 from .matching import match_sides
-from .popularity import popularity_rankings
+from .popularity import by_popularity
 from .ranking import choose_way, list_length, rank
 from .references import open_model
 from .source import ModelSource, PopularitySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
-    from typing import TypeAlias
+    from collections.abc import Hashable, Iterable
 
     from numpy.typing import ArrayLike
 
+    from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
     from ..evaluation.run import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
-    from ..inputs.rankings import Rankings
     from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
-    from ..results.totals import Retrieval
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
-
-    #: Rankings, and how they were made, if by a model.
-    Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
+    from .ranking import Via
 
 
 @removed(
@@ -307,9 +302,9 @@ def evaluate_request(
         )
         if memory is not None:
             source.fit_into(memory, request, per_user=per_user)
-        beside = PopularitySource(request, source, inputs) if baselines else None
         evaluation = evaluate_source(request, source, **options)
-        if beside is not None:
+        if baselines:
+            beside = PopularitySource(request, source, inputs)
             evaluation.baselines["popularity"] = evaluate_source(request, beside, **options)
     give_notice(evaluation)
     return evaluation
@@ -346,36 +341,26 @@ def _evaluate_in_memory(
     if given is not None:
         inputs["candidates"] = sides.candidates
     matrix, relevance = sides.train, sides.relevance
-    k = list_length(request, way, catalogue(model)[1])
-    some = take_users(model, sides.user_rows)
 
-    def rank_by_model(progress: bool | None) -> Ranked:
-        rankings, retrieval = rank(
-            some,
-            matrix,
-            relevance,
-            k,
-            way,
-            request,
-            n_known=sides.n_known,
-            candidates=sides.candidates,
-            num_threads=num_threads,
-            progress=progress,
-        )
-        return rankings, retrieval._replace(
-            n_unknown_users=sides.n_unknown_users, n_unknown_items=sides.n_unknown_items
-        )
+    def evaluated(
+        model: Any, seen: CSRMatrix, way: Via, n_known: int | None, unknown: tuple[int, int]
+    ) -> Evaluation:
+        k = list_length(request, way, catalogue(model)[1])
 
-    def rank_by_popularity(progress: bool | None) -> Ranked:
-        rows = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
-        length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
-        order = order_by_popularity(rows)
-        popular = popularity_rankings(request, order, rows, relevance, length, sides.candidates)
-        return slice_rows(popular, 0, relevance.shape[0]), None
-
-    def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
         def make_block(progress: bool | None) -> Block:
-            rankings, retrieval = ranking(progress)
+            rankings, retrieval = rank(
+                model,
+                seen,
+                relevance,
+                k,
+                way,
+                request,
+                n_known=n_known,
+                candidates=sides.candidates,
+                num_threads=num_threads,
+                progress=progress,
+            )
+            retrieval = retrieval._replace(n_unknown_users=unknown[0], n_unknown_items=unknown[1])
             aligned = align(rankings, relevance)
             side_data = SideData.beside(*aligned, train=matrix, **inputs)
             side_data = replace(side_data, largest_gain=sides.largest_gain)
@@ -389,9 +374,16 @@ def _evaluate_in_memory(
             progress=progress,
         )
 
-    evaluation = evaluated(rank_by_model)
+    some, unknown = (
+        take_users(model, sides.user_rows),
+        (sides.n_unknown_users, sides.n_unknown_items),
+    )
+    evaluation = evaluated(some, matrix, way, sides.n_known, unknown)
     if baselines:
-        evaluation.baselines["popularity"] = evaluated(rank_by_popularity)
+        rows = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
+        popular = by_popularity(rows)
+        way = choose_way(popular, request, among=given is not None, lists=keep == "lists")
+        evaluation.baselines["popularity"] = evaluated(popular, rows, way, None, (0, 0))
     return evaluation
 
 

@@ -34,7 +34,7 @@ from .exact import (
 )
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
-from .popularity import popularity_rankings
+from .popularity import by_popularity
 from .ranking import choose_way, list_length, rank
 from .references import FileReference, open_model
 from .scorers import ItemItemModel
@@ -43,7 +43,7 @@ from .without_ids import warn_without_ids
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import CSRMatrix, Items
+    from ..core.types import CSRMatrix
     from ..inputs.candidates import Candidates
     from ..metrics.request import Request
     from .accepted import ModelLike
@@ -132,35 +132,6 @@ class RankingLoader:
         return Block(task.first, rankings, relevance, side_data, retrieval, knows_judged=True)
 
 
-@dataclass(frozen=True)
-class PopularityLoader:
-    """Recommend some users the most popular items that they have not seen.
-
-    Attributes
-    ----------
-    order : ndarray of int32
-        Items, those of most training users first.
-    k : int or None
-        List length; None if only the ranks of relevant items are needed, among all.
-    side_data : SideData
-    request : Request
-    """
-
-    order: Items
-    k: int | None
-    side_data: SideData
-    request: Request
-
-    def __call__(self, task: UserRows) -> Block:
-        """Return the block of a task."""
-        with _in_block(task.first):
-            train, relevance, side_data = _load_rows(task, self.side_data)
-        rankings = popularity_rankings(
-            self.request, self.order, train, relevance, self.k, side_data.candidates
-        )
-        return Block(task.first, rankings, relevance, side_data, knows_judged=True)
-
-
 @contextmanager
 def _in_block(first: int) -> Iterator[None]:
     """Name the block whose rows an `InvalidDataError` counts."""
@@ -204,8 +175,7 @@ class _UserSource:
     Parameters
     ----------
     users, train, validation
-        Of the users: matrices whose rows can be sliced. `users` is what the model knows of them, or
-        None.
+        Of the users: matrices whose rows can be sliced. `users` is what the model knows of them.
     n_items : int
     matched : bool
         Whether train and validation may have users and items behind those of the model.
@@ -217,11 +187,9 @@ class _UserSource:
         self, users: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
     ) -> None:
         self.matched = matched
-        self.sides = {"train": train, "validation": validation}
-        if users is not None:
-            self.sides = {"users": users, **self.sides}
+        self.sides = {"users": users, "train": train, "validation": validation}
         self.total: int = validation.shape[0]
-        shape = ((train if users is None else users).shape[0], n_items)
+        shape = (users.shape[0], n_items)
         if not matched and any(of > than for of, than in zip(validation.shape, shape, strict=True)):
             raise InvalidDataError(
                 f"validation has shape {validation.shape}, the model {shape}; give both the users "
@@ -408,28 +376,21 @@ class PopularitySource(_UserSource):
 
     def __init__(self, request: Request, model: ModelSource, inputs: dict[str, Any]) -> None:
         train, validation = model.sides["train"], model.sides["validation"]
+        popular = by_popularity(train)
         n_items = train.shape[1]
-        super().__init__(
-            None, train, validation, n_items, matched=isinstance(validation, Relevance)
-        )
+        users = np.ones((validation.shape[0], 1))  # also those behind the rows of train
+        super().__init__(users, train, validation, n_items, matched=model.matched)
         self.largest_gain = model.largest_gain
         self.references = {name: one for name, one in model.references.items() if name != "users"}
         self.n_rows = model.n_rows
-        counts = np.zeros(n_items, np.int64)
-        for first in range(0, train.shape[0], USERS_PER_BLOCK):
-            with _in_block(first):  # entries that are stored twice count once
-                rows = training_matrix(
-                    slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
-                )
-            counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
-            release(train)
-        order = np.argsort(-counts, kind="stable").astype(np.int32)
-        via = model.load.via
-        self.load = PopularityLoader(
-            order,
-            None if via == "full_ranks" else list_length(request, via, n_items),
-            self.side_data(request, inputs, n_items),
-            request,
+        way = choose_way(popular, request, among="candidates" in inputs)
+        self.load = replace(
+            model.load,
+            model=without_users(popular),
+            via=way,
+            k=list_length(request, way, n_items),
+            side_data=self.side_data(request, inputs, n_items),
+            n_unknown=(0, 0),
         )
 
 
