@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from ..core.removed import removed
 from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.alignment import align, check_numbering
+from ..inputs.alignment import align, match
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
@@ -307,7 +307,7 @@ def _block_of_all(
 ) -> Block:
     """Check and align both sides."""
     rankings, relevance = align(checked(Rankings, predictions), checked(Relevance, validation))
-    side_data = SideData.beside(rankings, relevance, **inputs)
+    side_data = SideData.of(*match(rankings, relevance), **inputs)
     return Block(0, rankings, relevance, side_data)
 
 
@@ -330,30 +330,20 @@ def _matrices(
     ]
     if isinstance(sides[0], Rankings) and isinstance(sides[1], Relevance):
         sides = list(align(*sides))
-    else:
-        check_numbering(*sides)
-    users, items = (
-        next(
-            (getattr(side, name, None) for side in sides if getattr(side, name, None) is not None),
-            None,
-        )
-        for name in ("users", "items_index")
-    )
-    shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
-    encoded = any(getattr(side, "encoded", False) for side in sides)
-    side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
+    users, items = match(*sides)
+    side_data = SideData.of(users, items, **inputs)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)
         n_rows = users_within(
             options["memory"],
             n_entries,
-            shape[0],
+            users.size,
             len(request.metrics),
             per_user=options["per_user"],
         )
     if options["client"] is not None:
-        n_rows = min(n_rows, users_per_task(shape[0]))
+        n_rows = min(n_rows, users_per_task(users.size))
     side_data = replace(side_data, largest_gain=largest_gain(request, sides[1], n_rows))
     return MatrixSource(sides[0], sides[1], side_data, n_rows)
 

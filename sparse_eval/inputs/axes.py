@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
@@ -46,6 +47,9 @@ class Axis:
         An array of int64, uint64, float64 or, for anything else, of objects.
     are_numbers : bool
         Whether the labels are only the numbers of the rows or columns, from 0 on.
+    by_id : bool
+        Whether rows or columns were numbered from ids here, as those of a table, so that their
+        numbers mean nothing elsewhere.
 
     Examples
     --------
@@ -56,9 +60,12 @@ class Axis:
     ['ann', 'bob']
     """
 
-    def __init__(self, values: pa.Array | AnyArray, *, are_numbers: bool = False) -> None:
+    def __init__(
+        self, values: pa.Array | AnyArray, *, are_numbers: bool = False, by_id: bool = False
+    ) -> None:
         self._values = values
         self.are_numbers = are_numbers
+        self.by_id = by_id
 
     @classmethod
     def numbers(cls, n: int) -> Axis:
@@ -145,7 +152,7 @@ class Axis:
         if isinstance(rows, slice):
             first, last, step = rows.indices(len(self))
             if step == 1:
-                return Axis(self._values[first : max(first, last)])
+                return Axis(self._values[first : max(first, last)], by_id=self.by_id)
             return self.take(np.arange(first, last, step))
         if isinstance(rows, int | np.integer):
             label = self._values[int(rows)]
@@ -161,7 +168,7 @@ class Axis:
             import pyarrow as pa
 
             values = pa.concat_arrays([values])  # a slice would take its whole buffers along
-        return _restored, (values, self.are_numbers)
+        return Axis, (values,), {"are_numbers": self.are_numbers, "by_id": self.by_id}
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:3].tolist()))
@@ -182,7 +189,15 @@ class Axis:
 
     def take(self, rows: AnyArray) -> Axis:
         """Return the labels of some rows, which are distinct."""
-        return Axis(self._values.take(np.asarray(rows)))
+        return Axis(self._values.take(np.asarray(rows)), by_id=self.by_id)
+
+    def marked(self, by_id: bool) -> Axis:
+        """Return the same labels with another `by_id`."""
+        if by_id == self.by_id:
+            return self
+        axis = copy(self)
+        axis.by_id = by_id
+        return axis
 
     def repeat(self, rows: AnyArray) -> Any:
         """Return the labels of any rows as a column for a frame."""
@@ -240,10 +255,12 @@ class Axis:
         if self.is_text and other.is_text:
             import pyarrow as pa
 
-            return Axis(pa.concat_arrays([_large(self._values), _large(other._values)]))
-        if self.is_integer and self.dtype == other.dtype:
-            return Axis(np.concatenate((self.to_numpy(), other.to_numpy())))
-        return Axis(_values_of(self.tolist() + other.tolist()))
+            values: Any = pa.concat_arrays([_large(self._values), _large(other._values)])
+        elif self.is_integer and self.dtype == other.dtype:
+            values = np.concatenate((self.to_numpy(), other.to_numpy()))
+        else:
+            values = _values_of(self.tolist() + other.tolist())
+        return Axis(values, by_id=self.by_id)
 
     def union(self, other: Axis) -> tuple[Integers, Axis]:
         """Return the positions of other labels in the union, where new ones come last; and that."""
@@ -251,11 +268,6 @@ class Axis:
         unknown = positions < 0
         positions[unknown] = len(self) + np.arange(np.count_nonzero(unknown))
         return positions, self.append(other[unknown])
-
-    @property
-    def counts_from_zero(self) -> bool:
-        """Whether the labels are 0, 1, 2, …, as numbers of rows are."""
-        return self.is_integer and bool(np.array_equal(self._values, np.arange(len(self))))
 
     @property
     def blank(self) -> Booleans:
@@ -283,10 +295,6 @@ class Axis:
             ],
             np.uint64,
         )
-
-
-def _restored(values: Any, are_numbers: bool) -> Axis:
-    return Axis(values, are_numbers=are_numbers)
 
 
 def encode(

@@ -18,7 +18,7 @@ from ..core.hashing import fingerprints
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
-from .alignment import check_types, locate
+from .alignment import place
 from .axes import Axis
 from .labelled import labels_of
 from .relevance import Relevance
@@ -26,6 +26,7 @@ from .training import take_rows
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
+    from .alignment import Place
 
 _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
@@ -70,9 +71,6 @@ class Candidates:
         `read_negatives` made them.
     users, items_index : pandas.Index or None
         Axis of rows and columns, where they are known.
-    encoded : bool
-        Whether rows and columns were numbered from ids, so that their numbers mean nothing
-        elsewhere.
     estimator : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated, see `corrected`.
     """
@@ -83,7 +81,6 @@ class Candidates:
     kind: str = GIVEN
     users: Axis | None = None
     items_index: Axis | None = None
-    encoded: bool = False
     estimator: Estimator | None = None
 
     @property
@@ -254,8 +251,7 @@ def as_candidates(given: Any) -> Candidates:
     if isinstance(given, Candidates):
         return given
     if isinstance(given, Relevance):
-        labels = (given.users, given.items_index)
-        return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels, given.encoded)
+        return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels_of(given))
     if sparse.issparse(plain_matrix(given)):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
         arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
@@ -295,100 +291,67 @@ def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
                 user=user,
             )
         rows.append(list(row))
-    users = Axis.of(list(given), "users")
+    users = Axis.of(list(given), "users").marked(True)
     flat = [item for row in rows for item in row]
     codes, unique = pd.factorize(pd.Series(flat, dtype=object))
     if (codes < 0).any():
         raise InvalidDataError("candidates hold a missing item; leave it out")
-    items = Axis.of(list(unique), "items")
+    items = Axis.of(list(unique), "items").marked(True)
     owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     shape = (len(users), len(items))
     coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
     matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
-    return Candidates(
-        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), GIVEN, users, items,
-        encoded=True,
-    )  # fmt: skip
+    arrays = matrix.indptr.astype(np.int64), as_int32(matrix.indices)
+    return Candidates(shape, *arrays, GIVEN, users, items)
 
 
 def _ids_for_all(ids: Any) -> Candidates:
     labels = ids if isinstance(ids, Axis) else Axis.of(ids.unique(), "items")
     items = np.arange(len(labels), dtype=np.int32)
-    return Candidates((0, len(labels)), None, items, items_index=labels, encoded=True)
+    return Candidates((0, len(labels)), None, items, items_index=labels.marked(True))
 
 
 def align_candidates(
-    candidates: Candidates,
-    shape: tuple[int, int],
-    users: Axis | None,
-    items: Axis | None,
-    *,
-    encoded: bool = False,
-    others: str = "the lists",
-) -> tuple[Candidates, Axis | None]:
-    """Return candidates with the rows and columns of others, and the labels of all items.
+    candidates: Candidates, users: Place, items: Place, others: str = "the lists"
+) -> tuple[Candidates, Place]:
+    """Return candidates with the rows and columns of others, and the places of all items.
 
-    Items that the others lack come behind theirs; users whom they lack are left out.
-
-    Parameters
-    ----------
-    candidates : Candidates
-    shape : tuple of int
-        Of the others.
-    users, items : pandas.Index or None
-        The labels of the others.
-    encoded : bool
-        Whether the others were numbered from ids, so that only ids say which are meant.
-    others : str
-        What messages call them.
+    Items that the others lack come behind theirs; users whom they lack are left out. Messages call
+    the others `others`.
 
     Raises
     ------
     InvalidDataError
-        If one has ids and the other numbers, there are fewer rows than users, or an item is named
-        that does not exist.
+        As from `place`; if there are fewer rows than users; or if it is not clear whether items are
+        numbers or ids.
     """
-    own = (candidates.users, candidates.items_index)
-    for axis, labels, aligned in zip(("users", "items"), own, (users, items), strict=True):
-        if axis == "users" and candidates.for_all:
-            continue
-        is_encoded = candidates.encoded if aligned is None else encoded
-        if (labels is None) != (aligned is None) and is_encoded:
-            raise InvalidDataError(
-                f"{'candidates' if aligned is None else others} name {axis} by id, and "
-                f"{others if aligned is None else 'candidates'} by number, so nothing says which "
-                "is which; give both with ids, or both by number: candidates as a scipy.sparse."
-                "csr_matrix of users × items, or as one flat array of items for all users"
-            )
-    is_number = candidates.for_all and own[1] is None
-    if is_number and items is not None and items.is_integer:
+    names, (n_users, n_items) = (others, "candidates"), candidates.shape
+    rows = place("users", users.labels, candidates.users, (users.size, n_users), names)
+    columns = place("items", items.labels, candidates.items_index, (items.size, n_items), names)
+    is_number = candidates.for_all and candidates.items_index is None
+    if is_number and items.labels is not None and items.labels.is_integer:
         raise InvalidDataError(
             "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
             "are meant; give ids as pandas.Index(ids)"
         )
-    n_items = max(shape[1], candidates.shape[1])
-    if own[1] is not None and items is not None and own[1] is not items:
-        places, union = locate(items, own[1], "item", ("candidates", others), shape[1])
-        n_items = int(places.max(initial=max(len(items), shape[1]) - 1)) + 1
-        candidates, items = _renumbered(candidates, places), union
-    candidates = replace(candidates, shape=(candidates.shape[0], n_items), items_index=items)
+    if columns.places is not None:
+        candidates = _renumbered(candidates, columns.places)
+    if items.labels is None:
+        columns = columns._replace(labels=None)
+    candidates = replace(candidates, shape=(n_users, columns.size), items_index=columns.labels)
     if candidates.for_all:
-        return candidates, items
-    n_users = shape[0]
-    if candidates.users is not None and users is not None:
-        if not candidates.users.equals(users):
-            rows = candidates.users.get_indexer(users)
-            if n_users and len(candidates.users) and (rows < 0).all():
-                check_types(candidates.users, users, "user", ("candidates", others))
-            padded = candidates.padded(candidates.shape[0] + 1)  # its last row is empty
-            candidates = padded.take(np.where(rows < 0, candidates.shape[0], rows))
-    elif candidates.shape[0] < n_users:
+        return candidates, columns
+    if rows.places is not None:
+        source = np.full(rows.size, n_users)  # the empty row at the end
+        source[rows.places] = np.arange(n_users)
+        candidates = candidates.padded(n_users + 1).take(source[: users.size])
+    elif n_users < users.size:
         raise InvalidDataError(
-            f"candidates has {candidates.shape[0]} rows, and there are {n_users} users; give a row "
-            "for each user, or ids by which they are matched",
+            f"candidates has {n_users} rows, and there are {users.size} users; give a row for each "
+            "user, or ids by which they are matched",
             argument="candidates",
         )
-    return replace(candidates, users=users, encoded=False), items
+    return replace(candidates, users=users.labels), columns
 
 
 def _renumbered(candidates: Candidates, columns: Integers) -> Candidates:

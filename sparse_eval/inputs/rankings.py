@@ -75,9 +75,6 @@ class Rankings:
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
     users, items_index : Axis or None
         Labels of rows and columns, where they are known.
-    encoded : bool
-        Whether rows and columns were numbered from the ids of a table or file, so that their
-        numbers mean nothing elsewhere.
     """
 
     shape: tuple[int, int]
@@ -88,7 +85,6 @@ class Rankings:
     last_positions: Items | None = None
     users: Axis | None = None
     items_index: Axis | None = None
-    encoded: bool = False
     relevant_last: bool = False
 
     @classmethod
@@ -157,7 +153,7 @@ class Rankings:
         if labels_of_items is not None:
             if items is not None:
                 raise InvalidDataError("ids name the items already; leave items= out")
-            items = labels_of_items
+            items = labels_of_items.marked(True)
         if users is not None and user_rows is not None:
             raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
         table = integer_array(ids, "ids", dimensions=2)
@@ -178,8 +174,7 @@ class Rankings:
             n_items = max(int(table.max(initial=-1)) + 1, labelled)
             shape = (int(rows.max(initial=-1)) + 1, n_items)
         n_users, n_items = list_rows.check_shape(shape)
-        axes = matrix_labels(None, (n_users, n_items), users, items)
-        labels = (*axes, labels_of_items is not None)
+        labels = matrix_labels(None, (n_users, n_items), users, items)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
             bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
             raise InvalidDataError(
@@ -395,14 +390,13 @@ class Rankings:
         Lists of ranks have users and items in the order of the relevance, other ones after them.
         Equal scores are in the order of the labels.
         """
-        is_ranked = relevance is not None and relevance.encoded and "rank" in columns.names
-        order = (
-            (relevance.users, relevance.items_index) if relevance and is_ranked else (None, None)
-        )
+        order = (None, None) if "rank" not in columns.names else labels_of(relevance)
+        if order[0] is not None and not order[0].by_id:
+            order = (None, None)
         rows = read_rows(table, columns, order=order)
         values = rows.numbers
         assert values is not None  # noqa: S101 - one of the columns has ranks or scores
-        users, items = rows.users, rows.items
+        users, items = rows.users.marked(True), rows.items.marked(True)
         codes = rows.user_codes, rows.item_codes
         shape = (len(users), len(items))
         with naming(table.where):
@@ -412,16 +406,16 @@ class Rankings:
                 matrix = sparse.coo_matrix((values, codes), shape=shape)
                 check_no_duplicates(matrix, users, items)
                 plain = cls.from_scores(matrix.tocsr(), ties=ties)
-                return replace(plain, users=users, items_index=items, encoded=True)
+                return replace(plain, users=users, items_index=items)
             indptr, listed, twice = order_by_score(*codes, values, shape, ties)
             if twice is not None:
                 raise_repeated_item(users[twice[0]], items[twice[1]])
-        return cls(shape, indptr, listed, None, np.diff(indptr), None, users, items, encoded=True)
+        return cls(shape, indptr, listed, None, np.diff(indptr), None, users, items)
 
     @classmethod
     def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:
         """Order the rows of a table by rank."""
-        users, items = rows.users, rows.items
+        users, items = rows.users.marked(True), rows.items.marked(True)
         indptr, order = group_rows(rows.user_codes, len(users))
         listed, ordered, fault = list_rows.order_rows(
             indptr, gather(rows.item_codes, order), gather(ranks, order)
@@ -442,7 +436,7 @@ class Rankings:
         lengths = list_rows.last_positions(indptr, ordered)
         positions = None if (lengths == np.diff(indptr)).all() else ordered
         shape = (len(users), len(items))
-        return cls(shape, indptr, listed, positions, lengths, None, users, items, encoded=True)
+        return cls(shape, indptr, listed, positions, lengths, None, users, items)
 
     @classmethod
     def scan(
@@ -566,9 +560,7 @@ class Rankings:
         positions = (self.gapped_positions, self.last_positions)
         gapped, last = (None if each is None else each[kept] for each in positions)
         lists = (before[self.indptr], self.items[kept], gapped, np.minimum(self.lengths, k), last)
-        return Rankings(
-            self.shape, *lists, self.users, self.items_index, self.encoded, self.relevant_last
-        )
+        return Rankings(self.shape, *lists, self.users, self.items_index, self.relevant_last)
 
     @property
     def positions(self) -> Items:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
 from ..core.csr import as_int32, canonical_csr, entry_position, summed_csr
@@ -13,7 +14,7 @@ from ..core.mistaken import describe
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
-from .labelled import matrix_labels
+from .labelled import LabelledMatrix, matrix_labels
 from .rows import read_rows
 from .scan import RelevanceScan, usual
 from .tables import naming, open_table
@@ -48,9 +49,6 @@ class Relevance:
         Whether every gain is 1.
     users, items_index : Axis or None
         Labels of rows and columns, where they are known.
-    encoded : bool
-        Whether rows and columns were numbered from the ids of a table or file, so that their
-        numbers mean nothing elsewhere.
     states_irrelevant : bool
         Whether `threshold` or the gains of events define which stored values are not relevant.
 
@@ -67,7 +65,6 @@ class Relevance:
     binary: bool = False
     users: Axis | None = None
     items_index: Axis | None = None
-    encoded: bool = False
     states_irrelevant: bool = False
 
     @classmethod
@@ -254,9 +251,8 @@ class Relevance:
             relevance = cls.from_csr(matrix, threshold=threshold)
         return replace(
             relevance,
-            users=rows.users,
-            items_index=rows.items,
-            encoded=True,
+            users=rows.users.marked(True),
+            items_index=rows.items.marked(True),
             states_irrelevant=relevance.states_irrelevant or gains is not None,
         )
 
@@ -297,6 +293,11 @@ class Relevance:
         """Number of relevant items (gain above 0) of each user, shape (n_users,)."""
         before = np.concatenate(([0], np.cumsum(self.gains > 0, dtype=np.int64)))
         return np.diff(before[self.indptr])
+
+    def to_csr(self) -> LabelledMatrix:
+        """Return the gains as a matrix of users × items, with the labels; it shares the arrays."""
+        matrix = sparse.csr_matrix((self.gains, self.items, self.indptr), shape=self.shape)
+        return LabelledMatrix(matrix, self.users, self.items_index)
 
     def __repr__(self) -> str:
         n = self.n_relevant

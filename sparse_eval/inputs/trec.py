@@ -99,7 +99,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ties = check_ties(ties)
     matrix, users, items = _read(as_path(path), _RUN, "score")
     rankings = Rankings.from_scores(matrix, ties=ties)
-    return replace(rankings, users=users, items_index=items, encoded=True)
+    return replace(rankings, users=users.marked(True), items_index=items.marked(True))
 
 
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
@@ -148,8 +148,8 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     """
     matrix, users, items = _read(as_path(path), _QRELS, "gain")
     gains = _judgements(matrix)
-    relevance = Relevance.from_csr(gains, threshold=threshold, users=users, items=items)
-    return replace(relevance, encoded=True)
+    axes = users.marked(True), items.marked(True)
+    return Relevance.from_csr(gains, threshold=threshold, users=axes[0], items=axes[1])
 
 
 def _judgements(gains: CSRMatrix) -> CSRMatrix:

@@ -15,10 +15,9 @@ from ..evaluation.evaluate import open_candidates
 from ..evaluation.notices import give_notice
 from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
 from ..evaluation.sources import Block
-from ..inputs.alignment import align
+from ..inputs.alignment import align, match
 from ..inputs.item_data import item_inputs
 from ..inputs.npy import slice_rows
-from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
@@ -327,7 +326,7 @@ def _evaluate_in_memory(
     way = choose_way(model, request, among="candidates" in inputs, lists=keep == "lists")
     names = name_of("train", train), name_of("validation", validation)
     known = open_train(train)
-    if takes_zeros(model) and not isinstance(known, Relevance):
+    if takes_zeros(model) and not (known.items and known.items.by_id):
         n_zeros = int(np.count_nonzero(known.data == 0))
         if n_zeros:
             warn(
@@ -362,7 +361,7 @@ def _evaluate_in_memory(
             )
             retrieval = retrieval._replace(n_unknown_users=unknown[0], n_unknown_items=unknown[1])
             aligned = align(rankings, relevance)
-            side_data = SideData.beside(*aligned, train=matrix, **inputs)
+            side_data = SideData.of(*match(*aligned), train=matrix, **inputs)
             side_data = replace(side_data, largest_gain=sides.largest_gain)
             return Block(0, *aligned, side_data, retrieval, knows_judged=True)
 

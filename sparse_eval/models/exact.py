@@ -13,6 +13,8 @@ import numpy as np
 
 from ..core.threads import thread_count
 from ..errors import InvalidDataError
+from ..inputs.labelled import labels_of
+from ..retrieval.candidates import CandidateSearch
 from ..retrieval.scores import (
     CELLS_OF_THREAD,
     FunctionScores,
@@ -20,7 +22,7 @@ from ..retrieval.scores import (
     ScoreSearch,
     users_per_call,
 )
-from ..retrieval.top_k import open_search
+from ..retrieval.search import Search
 from .accepted import FactorModel, count_items, has_factors
 from .checkpoints import Factors
 from .identifiers import keep_ids
@@ -54,7 +56,7 @@ def numbered_as(model: Any, train: Any) -> Any:
         If `train` does not show them, or a square matrix could be item-item weights or scores.
     """
     shape = None if train is None else train.shape
-    by_id = getattr(train, "encoded", False)  # rows and columns mean nothing
+    by_id = any(axis is not None and axis.by_id for axis in labels_of(train))
     if isinstance(model, ItemItemModel):
         if model.may_be_scores and not by_id and shape == model.weights.shape:
             n_users, n_items = shape
@@ -137,7 +139,9 @@ def open_ranker(
         As of `Ranker`.
     """
     if has_factors(model):
-        return open_search(model.user_factors, model.item_factors, seen, **options)
+        among = options.get("candidates")
+        search = Search if among is None or among.for_all else CandidateSearch
+        return search(model.user_factors, model.item_factors, seen, **options)
     if isinstance(model, ItemItemModel):
         if train is None:
             raise InvalidDataError(

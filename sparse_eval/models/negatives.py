@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -139,7 +138,6 @@ def sample_negatives(
     if validation is None:
         raise InvalidDataError("validation is missing; give the held-out items, or a Holdout")
     seen, truth = open_train(train), open_held_out(validation)
-    encoded = any(getattr(side, "encoded", False) for side in (seen, truth))
     sides = match_sides(None, seen, truth, names)
     relevance = sides.relevance
     n_users = max(sides.train.shape[0], relevance.shape[0])
@@ -183,7 +181,6 @@ def sample_negatives(
         kind if by == "uniform" else f"{kind} by popularity",
         sides.users,
         sides.items,
-        encoded,
     )
 
 
@@ -360,7 +357,6 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
     )
     several = np.diff(matrix.indptr).max(initial=0) > 1
     usual = int(np.bincount(n_negatives).argmax()) if len(n_negatives) else 0
-    encoded = user_ids is not None or item_ids is not None
     validation = Relevance.from_csr(matrix, users=user_ids, items=item_ids)
     candidates = Candidates(
         shape,
@@ -369,9 +365,8 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
         f"{'n' if several else '1'}+{usual}",
         user_ids,
         item_ids,
-        encoded,
     )
-    return Negatives(replace(validation, encoded=encoded), candidates)
+    return Negatives(validation, candidates)
 
 
 _POSITIVE = re.compile(r"\(([^,()\t]+),([^,()\t]+)\)")
@@ -429,7 +424,7 @@ def _numbered(
     places, union = labels.union(Axis.unchecked(unique))
     if (places >= len(labels)).all():
         raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
-    return places[codes], union
+    return places[codes], union.marked(True)
 
 
 def _union(

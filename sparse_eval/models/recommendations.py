@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
 from ..core.removed import removed
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
 from ..evaluation.evaluate import open_candidates
-from ..inputs.relevance import Relevance
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue, has_factors
 from .chosen_users import ChosenUsers
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import ArrayLike
+    from scipy import sparse
 
     from ..core.types import AnyArray, Floats, Integers, Items
     from ..inputs.axes import Axis
@@ -118,10 +117,9 @@ def recommend(
         opened, part = with_new_users(opened, part, num_threads), part.seen
     part = open_train(part)
     opened = numbered_as(opened, part)
-    nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
-    sides = match_sides(opened, part, nobody, names, given)
+    sides = match_sides(opened, part, None, names, given)
     rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))

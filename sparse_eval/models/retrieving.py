@@ -11,7 +11,7 @@ from ..core.arguments import check_whole
 from ..core.removed import removed
 from ..errors import UnsupportedModelError
 from ..evaluation.evaluate import open_candidates
-from ..inputs.relevance import Relevance
+from ..inputs.labelled import LabelledMatrix
 from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
 from .accepted import as_model, catalogue
 from .chosen_users import ChosenUsers
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
     from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
     from .accepted import ModelLike
@@ -126,8 +127,7 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    nothing = Relevance.from_csr(sparse.csr_matrix((0, 0)))
-    opened, sides = _open(model, seen, nothing, candidates)
+    opened, sides = _open(model, seen, None, candidates)
     rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
     return find_lists(_ranker(opened, sides, seen, exclude, num_threads, progress), k, rows)[0]
 
@@ -223,7 +223,7 @@ def ranks(
 def _open(
     model: Any,
     seen: TrainLike | None,
-    held_out: Relevance,
+    held_out: Relevance | None,
     candidates: CandidatesLike | None,
 ) -> tuple[ExactModel, Sides]:
     """Return a model whose rankings are exact, and both parts of a split in its numbering."""
@@ -236,7 +236,7 @@ def _open(
     opened = numbered_as(opened, train)
     if train is None:
         n_users, n_items = catalogue(opened)
-        train = sparse.csr_matrix((n_users or 0, n_items))
+        train = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     chosen = None if candidates is None else open_candidates(candidates)
     return opened, match_sides(opened, train, held_out, ("seen", "held_out"), chosen)
 

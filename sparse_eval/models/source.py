@@ -14,11 +14,12 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
 from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
+from ..inputs.alignment import Place
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import SideData
+from ..inputs.side_data import SideData, as_training
 from .accepted import as_model, check_shape, count_items, has_factors
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
@@ -157,8 +158,8 @@ def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, 
     if task.candidates is not None:
         side_data = replace(side_data, candidates=task.candidates)
     if side_data.training is None:  # the users' own rows are enough
-        own = SideData.of(train.shape, None, None, train=train).training
-        side_data = replace(side_data, training=own and own.of_own_users())
+        own = as_training(train, *train.shape)
+        side_data = replace(side_data, training=own.of_own_users())
     return train, relevance, side_data
 
 
@@ -213,9 +214,10 @@ class _UserSource:
         whole_train = None
         if any("train" in plan.inputs for plan in request.plans):
             whole_train = training_matrix(train)
-        labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
-        shape = (self.total, max(n_items, validation.shape[1]))
-        side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
+        users, items = labels_of(validation)
+        n_items = max(n_items, validation.shape[1])
+        places = Place(None, users, self.total), Place(None, items, n_items)
+        side_data = SideData.of(*places, train=whole_train, **inputs)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.candidates = side_data.candidates
             side_data = replace(side_data, candidates=None)

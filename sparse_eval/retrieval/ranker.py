@@ -93,6 +93,7 @@ class Ranker(ABC):
         shape: tuple[int, int],
         scorer: str,
         seen: SparseInput | None = None,
+        *,
         candidates: Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,

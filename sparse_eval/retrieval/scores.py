@@ -24,10 +24,7 @@ from .spaces import growing_lists, sorting_room
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
-
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, SparseInput
-    from ..inputs.candidates import Candidates
 
     #: Given row numbers of users, returns their scores of all items.
     ScoreFunction = Callable[[Integers], Any]
@@ -220,20 +217,12 @@ class ScoreSearch(Ranker):
     Parameters
     ----------
     scores : Scores
-    seen, candidates, exclude, num_threads, progress
-        As in `top_k`.
+    seen, **options
+        As of `Ranker`.
     """
 
-    def __init__(
-        self,
-        scores: Scores,
-        seen: SparseInput | None = None,
-        candidates: Candidates | None = None,
-        exclude: ArrayLike | None = None,
-        num_threads: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        super().__init__(scores.shape, "scores", seen, candidates, exclude, num_threads, progress)
+    def __init__(self, scores: Scores, seen: SparseInput | None = None, **options: Any) -> None:
+        super().__init__(scores.shape, "scores", seen, **options)
         self.scores = scores
         self.excluded = read_only(np.flatnonzero(~self.is_candidate).astype(np.int32))
         everything = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))
