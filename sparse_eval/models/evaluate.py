@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..core.removed import removed
-from ..core.warning import warn
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.evaluate import open_candidates
 from ..evaluation.notices import give_notice
 from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
-from ..evaluation.sources import Block
-from ..inputs.alignment import align, match
 from ..inputs.item_data import item_inputs
-from ..inputs.npy import slice_rows
-from ..inputs.side_data import SideData
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
-from .accepted import as_model, catalogue, takes_zeros
 from .chosen_users import ChosenUsers
-from .exact import numbered_as, take_users
 from .fold_in import with_new_users
 from .inputs import (
     NewUsers,
-    name_of,
-    open_held_out,
-    open_train,
     split_arguments,
 )
-from .matching import match_sides
-from .popularity import by_popularity
-from .ranking import choose_way, list_length, rank
-from .references import open_model
 from .source import ModelSource, PopularitySource
 
 if TYPE_CHECKING:
@@ -43,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
     from ..evaluation.run import Keep
     from ..evaluation.runners import ClientLike
@@ -52,7 +34,6 @@ if TYPE_CHECKING:
     from ..results import Evaluation
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
-    from .ranking import Via
 
 
 @removed(
@@ -269,120 +250,41 @@ def evaluate_request(
 ) -> Evaluation:
     """Evaluate what was parsed already."""
     memory = check_memory(memory)
-    per_user = keep != "totals"
     if isinstance(train, NewUsers):
         model, train = with_new_users(model, train, num_threads), train.seen
-    opened: Any = open_model(model)
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
-    chosen = ChosenUsers(users)
-    if memory is None and client is None:
-        evaluation = _evaluate_in_memory(
-            request, opened, train, validation, chosen, inputs, baselines, keep,
-            num_threads, progress,
-        )  # fmt: skip
-    else:
-        options: dict[str, Any] = {
-            "per_user": per_user,
-            "memory": memory,
-            "client": client,
-            "num_threads": num_threads,
-            "progress": progress,
-        }
-        source = ModelSource(
-            request,
-            model,
-            train,
-            validation,
-            inputs,
-            chosen=chosen,
-            num_threads=num_threads if client is None else 1,
-            for_workers=client is not None,
-        )
-        if memory is not None:
-            source.fit_into(memory, request, per_user=per_user)
-        evaluation = evaluate_source(request, source, **options)
-        if baselines:
-            beside = PopularitySource(request, source, inputs)
-            evaluation.baselines["popularity"] = evaluate_source(request, beside, **options)
-    give_notice(evaluation)
-    return evaluation
-
-
-def _evaluate_in_memory(
-    request: Request,
-    model: Any,
-    train: Any,
-    validation: Any,
-    chosen: ChosenUsers,
-    inputs: dict[str, Any],
-    baselines: bool,
-    keep: Keep,
-    num_threads: int | None,
-    progress: bool | None,
-) -> Evaluation:
-    """Rank all users at once, and evaluate their rankings."""
-    model = as_model(model)
-    way = choose_way(model, request, among="candidates" in inputs, lists=keep == "lists")
-    names = name_of("train", train), name_of("validation", validation)
-    known = open_train(train)
-    if takes_zeros(model) and not (known.items and known.items.by_id):
-        n_zeros = int(np.count_nonzero(known.data == 0))
-        if n_zeros:
-            warn(
-                f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
-                "takes for positives; train it without them: EvaluationCallback.fit does so, or "
-                "call matrix.eliminate_zeros() before fit"
-            )
-    model = numbered_as(model, known)
-    given = inputs.get("candidates")
-    sides = match_sides(model, known, open_held_out(validation), names, given, chosen)
-    if given is not None:
-        inputs["candidates"] = sides.candidates
-    matrix, relevance = sides.train, sides.relevance
-
-    def evaluated(
-        model: Any, seen: CSRMatrix, way: Via, n_known: int | None, unknown: tuple[int, int]
-    ) -> Evaluation:
-        k = list_length(request, way, catalogue(model)[1])
-
-        def make_block(progress: bool | None) -> Block:
-            rankings, retrieval = rank(
-                model,
-                seen,
-                relevance,
-                k,
-                way,
-                request,
-                n_known=n_known,
-                candidates=sides.candidates,
-                num_threads=num_threads,
-                progress=progress,
-            )
-            retrieval = retrieval._replace(n_unknown_users=unknown[0], n_unknown_items=unknown[1])
-            aligned = align(rankings, relevance)
-            side_data = SideData.of(*match(*aligned), train=matrix, **inputs)
-            side_data = replace(side_data, largest_gain=sides.largest_gain)
-            return Block(0, *aligned, side_data, retrieval, knows_judged=True)
-
-        return evaluate_whole(
-            request,
-            make_block,
-            per_user=keep != "totals",
-            num_threads=num_threads,
-            progress=progress,
-        )
-
-    some, unknown = (
-        take_users(model, sides.user_rows),
-        (sides.n_unknown_users, sides.n_unknown_items),
+    is_whole = memory is None and client is None
+    how: dict[str, Any] = {
+        "per_user": keep != "totals",
+        "num_threads": num_threads,
+        "progress": progress,
+    }
+    source = ModelSource(
+        request,
+        model,
+        train,
+        validation,
+        inputs,
+        chosen=ChosenUsers(users),
+        num_threads=num_threads if client is None else 1,
+        for_workers=client is not None,
+        is_whole=is_whole,
+        lists=keep == "lists",
     )
-    evaluation = evaluated(some, matrix, way, sides.n_known, unknown)
+    if memory is not None:
+        source.fit_into(memory, request, per_user=how["per_user"])
+
+    def evaluated(source: ModelSource | PopularitySource) -> Evaluation:
+        if is_whole:
+            return evaluate_whole(request, source.block, **how)
+        return evaluate_source(request, source, memory=memory, client=client, **how)
+
+    evaluation = evaluated(source)
     if baselines:
-        rows = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
-        popular = by_popularity(rows)
-        way = choose_way(popular, request, among=given is not None, lists=keep == "lists")
-        evaluation.baselines["popularity"] = evaluated(popular, rows, way, None, (0, 0))
+        popularity = PopularitySource(request, source, inputs)
+        evaluation.baselines["popularity"] = evaluated(popularity)
+    give_notice(evaluation)
     return evaluation
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arrays import is_array
+from ..core.warning import warn
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
@@ -20,7 +21,7 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, as_training
-from .accepted import as_model, check_shape, count_items, has_factors
+from .accepted import as_model, check_shape, count_items, has_factors, takes_zeros
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
 from .exact import (
@@ -99,6 +100,7 @@ class RankingLoader:
     request: Request
     num_threads: int | None
     n_unknown: tuple[int, int]
+    progress: bool | None = False
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
@@ -125,7 +127,7 @@ class RankingLoader:
             n_known=None if users is None else len(users),
             candidates=side_data.candidates,
             num_threads=self.num_threads,
-            progress=False,
+            progress=self.progress,
         )
         if task.first == 0:
             n_users, n_items = self.n_unknown
@@ -180,14 +182,24 @@ class _UserSource:
     n_items : int
     matched : bool
         Whether train and validation may have users and items behind those of the model.
+    is_whole : bool
+        Whether all users are one block.
     """
 
     unit = " users"
+    load: RankingLoader
 
     def __init__(
-        self, users: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
+        self,
+        users: Any,
+        train: Any,
+        validation: Any,
+        n_items: int,
+        *,
+        matched: bool,
+        is_whole: bool,
     ) -> None:
-        self.matched = matched
+        self.matched, self.is_whole = matched, is_whole
         self.sides = {"users": users, "train": train, "validation": validation}
         self.total: int = validation.shape[0]
         shape = (users.shape[0], n_items)
@@ -201,7 +213,7 @@ class _UserSource:
         self.candidates: Candidates | None = None
         #: The largest gain of all users; None to read it from the validation data.
         self.largest_gain: float | None = None
-        self.n_rows = USERS_PER_BLOCK
+        self.n_rows = max(self.total, 1) if is_whole else USERS_PER_BLOCK
 
     @property
     def repeatable(self) -> bool:
@@ -212,7 +224,7 @@ class _UserSource:
         """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
         whole_train = None
-        if any("train" in plan.inputs for plan in request.plans):
+        if self.is_whole or any("train" in plan.inputs for plan in request.plans):
             whole_train = training_matrix(train)
         users, items = labels_of(validation)
         n_items = max(n_items, validation.shape[1])
@@ -236,6 +248,11 @@ class _UserSource:
             yield UserRows(first, last, **rows, candidates=own), last - first
             release(*self.sides.values())
 
+    def block(self, progress: bool | None) -> Block:
+        """Return all users as one block, ranked with a progress bar or without one."""
+        ((task, _),) = self.tasks()
+        return replace(self.load, progress=progress)(task)
+
     def _rows(self, name: str, first: int, last: int) -> Any:
         if name in self.references and not (self.matched and name == "users"):
             return self.references[name]
@@ -255,13 +272,16 @@ class ModelSource(_UserSource):
         As in `evaluate_model`.
     inputs : dict
         `item_groups`, `item_vectors` and `candidates`.
-    via : {"held_out_ranks", "full_ranks", "top_k"}, optional
     chosen : ChosenUsers
         Everyone by default.
     num_threads : int, optional
         For each block.
     for_workers : bool
         Whether blocks are evaluated by workers, which then open what is given by path.
+    is_whole : bool
+        Whether all users are one block, so that the model's own `recommend` will do.
+    lists : bool
+        Whether lists are wanted, whatever the metrics need.
     """
 
     def __init__(
@@ -275,13 +295,16 @@ class ModelSource(_UserSource):
         chosen: ChosenUsers = _EVERYONE,
         num_threads: int | None = None,
         for_workers: bool = False,
+        is_whole: bool = False,
+        lists: bool = False,
     ) -> None:
         given = {"users": model, "train": train, "validation": validation}
         opened: Any = open_model(model)
         if not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
             opened = as_model(opened)  # rows of factors are checked block by block
-        if not is_exact(opened):
+        if not (is_exact(opened) or is_whole):
             raise UnsupportedModelError(_NEED_EXACT)
+        way = choose_way(opened, request, among="candidates" in inputs, lists=lists)
         check_part(train)
         train, validation = (
             _sliceable(side, f"the {name} matrix")
@@ -291,13 +314,15 @@ class ModelSource(_UserSource):
         n_items = count_items(opened)
         n_known = train.shape[0]
         labels = *labels_of(train), *labels_of(validation)
-        matched = not chosen.is_everyone or any(axis is not None for axis in labels)
+        matched = is_whole or not chosen.is_everyone or any(axis is not None for axis in labels)
         n_unknown, gain = (0, 0), None
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
+            known = open_train(train)
+            _warn_of_zeros(opened, known)
             sides = match_sides(
                 opened,
-                open_train(train),
+                known,
                 open_held_out(validation),
                 names,
                 inputs.get("candidates"),
@@ -309,14 +334,13 @@ class ModelSource(_UserSource):
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             gain = sides.largest_gain
             opened, n_known = take_users(opened, sides.user_rows), sides.n_known
-        is_item_item = isinstance(opened, ItemItemModel)
-        users = np.arange(n_known) if is_item_item else users_of(opened)
-        super().__init__(users, train, validation, n_items, matched=matched)
-        self.largest_gain = gain
+        keeps_users = isinstance(opened, ItemItemModel) or not is_exact(opened)
+        users = np.arange(n_known) if keeps_users else users_of(opened)
+        super().__init__(users, train, validation, n_items, matched=matched, is_whole=is_whole)
+        self.largest_gain, self.lists = gain, lists
         if not matched:
             warn_without_ids(opened, train, validation)
             check_shape(opened, train.shape)
-        way = choose_way(opened, request, among="candidates" in inputs)
         if for_workers:
             self.references = {
                 name: FileReference.of(side, is_model=name == "users")
@@ -325,7 +349,7 @@ class ModelSource(_UserSource):
             }
             self.n_rows = users_per_task(self.total)
         shipped = self.references.get("users", without_users(opened))
-        if is_item_item:  # its users are rows of train
+        if keeps_users:  # its users are rows of train
             self.references.pop("users", None)
         self.model = opened
         self._begin_blocks_at_steps()
@@ -361,7 +385,7 @@ class ModelSource(_UserSource):
         self._begin_blocks_at_steps()
 
     def _begin_blocks_at_steps(self) -> None:
-        step = users_per_step(self.model)
+        step = 1 if self.is_whole else users_per_step(self.model)
         self.n_rows = max(self.n_rows // step, 1) * step
 
 
@@ -381,11 +405,12 @@ class PopularitySource(_UserSource):
         popular = by_popularity(train)
         n_items = train.shape[1]
         users = np.ones((validation.shape[0], 1))  # also those behind the rows of train
-        super().__init__(users, train, validation, n_items, matched=model.matched)
+        shared = {"matched": model.matched, "is_whole": model.is_whole}
+        super().__init__(users, train, validation, n_items, **shared)
         self.largest_gain = model.largest_gain
         self.references = {name: one for name, one in model.references.items() if name != "users"}
         self.n_rows = model.n_rows
-        way = choose_way(popular, request, among="candidates" in inputs)
+        way = choose_way(popular, request, among="candidates" in inputs, lists=model.lists)
         self.load = replace(
             model.load,
             model=without_users(popular),
@@ -393,6 +418,19 @@ class PopularitySource(_UserSource):
             k=list_length(request, way, n_items),
             side_data=self.side_data(request, inputs, n_items),
             n_unknown=(0, 0),
+        )
+
+
+def _warn_of_zeros(model: Any, train: LabelledMatrix) -> None:
+    """Warn of zeros that the model may have been trained on as positives."""
+    if not takes_zeros(model) or (train.items and train.items.by_id):
+        return
+    n_zeros = int(np.count_nonzero(train.data == 0))
+    if n_zeros:
+        warn(
+            f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
+            "takes for positives; train it without them: EvaluationCallback.fit does so, or "
+            "call matrix.eliminate_zeros() before fit"
         )
 
 
