@@ -212,6 +212,8 @@ class Axis:
             return False
         if self.is_text:
             return bool(_large(self._values).equals(_large(other._values)))
+        if self.dtype != other.dtype:  # NumPy would round whole numbers
+            return self.tolist() == other.tolist()
         return bool(np.array_equal(self._values, other._values))
 
     def locate(self, labels: Any) -> Integers:
@@ -231,7 +233,7 @@ class Axis:
             kinds = {type(label) for label in (other if self.is_text else self)}
             if not any(issubclass(kind, str) for kind in kinds):
                 return np.full(len(other), -1, np.int64)
-        return self.index.get_indexer(other.index).astype(np.int64)
+        return _objects(self).get_indexer(_objects(other)).astype(np.int64)
 
     get_indexer = locate
 
@@ -295,6 +297,13 @@ class Axis:
             ],
             np.uint64,
         )
+
+
+def _objects(axis: Axis) -> pd.Index[Any]:
+    """Return labels as objects of Python, which compare whole numbers with fractions exactly."""
+    import pandas as pd
+
+    return pd.Index(axis.tolist(), dtype=object, tupleize_cols=False)
 
 
 def encode(
@@ -458,15 +467,15 @@ def _values_of(labels: Any) -> Any:
     import pandas as pd
 
     if not isinstance(labels, pd.Index):
-        labels = pd.Index(list(labels), tupleize_cols=False)
+        labels = pd.Index(list(labels), dtype=object, tupleize_cols=False)
     if isinstance(labels, pd.MultiIndex):
         raise NotImplementedError("an index of several levels")
     if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iuf":
         return _values_of(labels.to_numpy())
     kind = pd.api.types.infer_dtype(labels, skipna=True)
-    if kind == "integer" and not labels.hasnans:
+    if kind in ("integer", "floating") and not labels.hasnans:
         numbers = np.array(labels.tolist())
-        if numbers.dtype.kind in "iu":
+        if numbers.dtype.kind in {"integer": "iu", "floating": "f"}[kind]:
             return _values_of(numbers)
     if kind == "string":
         import pyarrow as pa

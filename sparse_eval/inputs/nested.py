@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,7 +41,8 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
 
     rows = []
     for user, row in given.items():
-        if isinstance(row, str | bytes) or not isinstance(row, Iterable):
+        has_no_order = column == "score" and isinstance(row, Set)
+        if isinstance(row, str | bytes) or not isinstance(row, Iterable) or has_no_order:
             raise InvalidDataError(
                 f"{name} of user {user!r} is {describe(row)}; expected a list of items, or a "
                 "mapping of items to numbers",

@@ -420,11 +420,7 @@ class Rankings:
         listed, ordered, fault = list_rows.order_rows(
             indptr, gather(rows.item_codes, order), gather(ranks, order)
         )
-        repeated = list_rows.repeated_item(indptr, listed)
-        if repeated is not None:
-            row, entry = repeated
-            raise_repeated_item(users[row], items[listed[entry]])
-        if fault is not None:
+        if fault is not None:  # the lists behind it are not in order
             row, entry = fault
             same = (rows.user_codes == row) & (ranks == ordered[entry])
             first, second = np.flatnonzero(same)[:2]
@@ -433,6 +429,10 @@ class Rankings:
                 "twice; a rank can be taken once",
                 user=users[row],
             )
+        repeated = list_rows.repeated_item(indptr, listed)
+        if repeated is not None:
+            row, entry = repeated
+            raise_repeated_item(users[row], items[listed[entry]])
         lengths = list_rows.last_positions(indptr, ordered)
         positions = None if (lengths == np.diff(indptr)).all() else ordered
         shape = (len(users), len(items))

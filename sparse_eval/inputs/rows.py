@@ -302,11 +302,11 @@ def encode_texts(texts: list[str], *, numbers: bool = False) -> tuple[Items, Axi
 def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
     """Return the positions of the labels of several axes in their sorted union, and that.
 
-    Whole numbers on one axis become text if those of another are not.
+    Whole numbers on one axis become text if those of another are text.
     """
     if all(axis.are_numbers for axis in axes):
         return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)
-    if len({axis.is_integer for axis in axes}) > 1:
+    if any(axis.is_text for axis in axes):
         axes = [Axis.of(list(map(str, axis))) if axis.is_integer else axis for axis in axes]
     union = axes[0]
     for axis in axes[1:]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.columns import role_of
 from ..inputs.frames import to_pandas
 from ..inputs.tables import exports_rows, format_of_name
 
@@ -29,8 +30,8 @@ def label_table(
     Parameters
     ----------
     known : mapping, Series, DataFrame, other table or path
-        Of a table with a column that is called as `key`, that column has the labels, otherwise its
-        index.
+        Of a table with a column that has a usual name of `key`, that column has the labels,
+        otherwise its index.
     key : {"user", "item"}
         Whose labels they are.
     argument : str
@@ -52,7 +53,7 @@ def label_table(
     elif exports_rows(known) and not isinstance(known, pd.DataFrame):
         known = to_pandas(known)
     if isinstance(known, pd.DataFrame):
-        table = known.set_index(key) if key in known else known
+        table = _by_label(known, key, argument)
     elif isinstance(known, pd.Series):
         table = known.to_frame(column if known.name is None else known.name)
     elif isinstance(known, Mapping):
@@ -72,6 +73,17 @@ def label_table(
     if len(set(titles)) < len(titles):
         raise InvalidDataError(f"{argument} has two columns of the same name: {', '.join(titles)}")
     return table
+
+
+def _by_label(table: pd.DataFrame, key: str, argument: str) -> pd.DataFrame:
+    """Return a table with its column of labels, if it has one, as the index."""
+    labels = [key] if key in table else [name for name in table if role_of(name) == key]
+    if len(labels) > 1:
+        raise InvalidDataError(
+            f"{argument} has the columns {', '.join(map(repr, labels))}, each of which may name "
+            f"the {key}s; call one of them {key!r}"
+        )
+    return table.set_index(labels[0]) if labels else table
 
 
 def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFrame:
@@ -97,7 +109,7 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
         )
     # As text: an item "007" is not 7, and "NA" is a name.
     table = to_pandas(path, text=True)
-    if key not in table:
+    if not any(role_of(name) == key for name in table):
         found = ", ".join(map(str, table.columns))
         raise InvalidFileError(f"has no column {key!r}, but {found}; name the labels so", path)
     return table

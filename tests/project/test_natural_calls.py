@@ -303,3 +303,29 @@ def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:
         assert ev.by(known).equals(ev.by(plans))
     with raises(InvalidDataError):
         ev.by(table.assign(age=3))
+
+
+def test_ids_of_other_dtypes_are_compared_exactly() -> None:
+    train = pd.DataFrame({"user": [1, 2, 1], "item": [1, 2, 2]})
+    held_out = pd.DataFrame({"user": [2.0], "item": [1]})
+    assert list(se.Holdout.from_frames(train, held_out).users) == [1, 2]
+    lists = pd.DataFrame({"user": [2**53 + 1, 7], "item": ["x", "x"], "rank": [1, 1]})
+    truth = pd.DataFrame({"user": [float(2**53), 7.0], "item": ["x", "x"]})
+    assert se.evaluate(lists, truth, "mrr")["mrr"] == 0.5
+
+
+def test_segments_in_a_table_are_matched_by_its_users() -> None:
+    ev = se.evaluate({0: ["x"], 1: ["y"], 2: ["y"]}, dict.fromkeys(range(3), ["x"]), "mrr")
+    table = pd.DataFrame({"user_id": [2, 1, 0], "country": ["DE", "DE", "FR"]})
+    assert ev.by(table)["mean"].tolist() == [0.0, 1.0]
+
+
+def test_refuses_lists_without_an_order_and_names_the_rows_of_a_repeated_rank() -> None:
+    with raises(InvalidDataError):
+        se.evaluate({"a": {"x", "y"}}, {"a": ["x"]}, "mrr")
+    lists = pd.DataFrame(
+        {"user": np.repeat(range(50), 2), "item": [*"pq"] * 50, "rank": [1, 2] * 50}
+    )
+    lists.loc[1, "rank"] = 1
+    with raises(InvalidDataError):
+        se.evaluate(lists, {0: ["p"]}, "mrr")
