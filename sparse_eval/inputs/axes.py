@@ -213,7 +213,7 @@ class Axis:
         if self.is_text:
             return bool(_large(self._values).equals(_large(other._values)))
         if self.dtype != other.dtype:  # NumPy would round whole numbers
-            return self.tolist() == other.tolist()
+            return bool(self.tolist() == other.tolist())
         return bool(np.array_equal(self._values, other._values))
 
     def locate(self, labels: Any) -> Integers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, get_args
@@ -11,7 +12,7 @@ from .columns import USUAL, Columns, Usual
 from .tables import Table, exports_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable
 
     from ..core.types import PathLike
     from .tables import ArrowStream
@@ -129,10 +130,14 @@ def order_of(rank: str | None, score: str | None) -> dict[str, Hashable]:
 
 
 def engine_of(table: object) -> Engine | None:
-    """Return the library that a frame belongs to, "arrow" for any other, None if it is no frame."""
+    """Return the library that a frame belongs to, "arrow" for any other, None if it is no frame.
+
+    A list of rows, each of them a dict, is a frame too.
+    """
     # Of the type: the columns of a lazy frame of polars take a computation.
     if hasattr(type(table), "columns"):
         library = type(table).__module__.partition(".")[0].removesuffix("_expr")  # of Dask
         if library in get_args(Engine):
             return cast("Engine", library)
-    return "arrow" if exports_rows(table) or hasattr(table, "__dataframe__") else None
+    are_rows = isinstance(table, list | tuple) and len(table) and isinstance(table[0], Mapping)
+    return "arrow" if are_rows or exports_rows(table) or hasattr(table, "__dataframe__") else None

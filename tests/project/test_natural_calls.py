@@ -315,7 +315,7 @@ def test_ids_of_other_dtypes_are_compared_exactly() -> None:
 
 
 def test_segments_in_a_table_are_matched_by_its_users() -> None:
-    ev = se.evaluate({0: ["x"], 1: ["y"], 2: ["y"]}, dict.fromkeys(range(3), ["x"]), "mrr")
+    ev = se.evaluate({0: ["x"], 1: ["y"], 2: ["y"]}, {0: ["x"], 1: ["x"], 2: ["x"]}, "mrr")
     table = pd.DataFrame({"user_id": [2, 1, 0], "country": ["DE", "DE", "FR"]})
     assert ev.by(table)["mean"].tolist() == [0.0, 1.0]
 
