@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.arguments import check_choice, check_fraction
 from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
+from ..core.mistaken import describe
 from ..core.progress import display
 from ..errors import InvalidDataError
 from .differences import compare_replicates, compare_values, detectable_standard_errors, effect_size
@@ -389,6 +390,8 @@ def compare(
                 f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
                 "with compare(cv), and with others if all are in one call of cross_validate"
             )
+        if not hasattr(ev, "is_per_user"):
+            raise InvalidDataError(f"{name} is {describe(ev)}; expected what evaluate returns")
     named = dict(zip(names, scored, strict=True))
     chosen, notes = shared_metrics(named, metrics)
     check_conventions(named)
