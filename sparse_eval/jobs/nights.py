@@ -47,10 +47,6 @@ class NightlyMetric(NamedTuple):
         return Error(self.standard_error**2, self.freedom)
 
 
-#: The kinds of these values in a line.
-_KINDS: tuple[type, ...] = (float, float, int, float, float, str, int, bool)
-
-
 class Night(NamedTuple):
     """A line of a history.
 
@@ -102,38 +98,24 @@ def parse_night(content: Any) -> Night:
     if content["schema"] != 1:
         raise InvalidDataError(f"it is of schema {content['schema']}, and 1 can be read here")
     try:
-        time = datetime.fromisoformat(content["time"]).astimezone(UTC)
-        metrics = {
-            str(name): NightlyMetric(*map(_of, _KINDS, map(one.__getitem__, NightlyMetric._fields)))
-            for name, one in content["metrics"].items()
-        }
+        metrics = {}
+        for name, one in content["metrics"].items():
+            written = map(one.__getitem__, NightlyMetric._fields)
+            numbers: Any = (math.nan if number is None else number for number in written)
+            metrics[name] = NightlyMetric(*numbers)
         return Night(
-            time,
-            _of(str, content["name"]),
+            datetime.fromisoformat(content["time"]).astimezone(UTC),
+            content["name"],
             metrics,
-            _of(int, content["n_users"]),
-            _text(content["users"]),
-            _text(content["relevance"]),
-            {name: _text(content[name]) for name in SETTINGS},
-            _of(str, content["sparse_eval"]),
-            _of(dict, content["about"]),
+            content["n_users"],
+            content["users"],
+            content["relevance"],
+            {name: content[name] for name in SETTINGS},
+            content["sparse_eval"],
+            content["about"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidDataError(f"a value is missing or something else ({error})") from None
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else _of(str, value)
-
-
-def _of(kind: Any, value: Any) -> Any:
-    """Return a value of a kind; floats may be null, for NaN, or whole."""
-    if kind is float and value is None:
-        return math.nan
-    found = (int, float) if kind is float else kind
-    if not isinstance(value, found) or (kind is not bool and isinstance(value, bool)):
-        raise TypeError(f"found {value!r}")
-    return float(value) if kind is float else value
 
 
 def changes(

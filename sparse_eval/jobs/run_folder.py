@@ -57,12 +57,12 @@ class RunFolder:
         manifest = path / MANIFEST
         if manifest.exists():
             content = read_json(manifest, _KEYS, _FOREIGN)
-            found = _as_dict(content["settings"], manifest)
+            found = cast("dict[str, JSONValue]", content["settings"])
             if "versions" not in found:
                 raise InvalidFileError(_FOREIGN, manifest)
             found = dict.fromkeys(settings) | found
             check_origin(manifest, found, settings, "is of another cross-validation", _REMEDY)
-            self.folds = _folds(content["folds"], manifest)
+            self.folds = [Fold(**fold) for fold in cast("list[dict[str, Any]]", content["folds"])]
             self._finished = content["finished"] is True
         else:
             for summary in path.glob(f"*-fold-*/{SUMMARY}"):
@@ -78,23 +78,13 @@ class RunFolder:
         """Open the folder of a finished cross-validation."""
         manifest = path / MANIFEST
         content = read_json(manifest, _KEYS, _FOREIGN)
-        settings = _as_dict(content["settings"], manifest)
-        seeds = settings.get("seeds")
-        if (
-            not _as_dict(settings.get("models"), manifest)
-            or not isinstance(seeds, list)
-            or not seeds
-            or not all(map(_is_whole, seeds))
-            or len({*seeds}) < len(seeds)
-        ):
-            raise InvalidFileError(_FOREIGN, manifest)
         if content["finished"] is not True:
             raise InvalidFileError(
                 "is of a cross-validation that is not finished; call cross_validate again with "
                 "the same data and this folder, and it continues",
                 manifest,
             )
-        return cls(path, settings)
+        return cls(path, cast("dict[str, JSONValue]", content["settings"]))
 
     def begin(self, number: int, fold: Fold) -> None:
         """Note a fold, or raise `InvalidFileError` if another one has its number."""
@@ -199,26 +189,3 @@ def folder_name(model: str) -> str:
             "file's name; give a shorter one, and not an empty one"
         )
     return name
-
-
-def _folds(content: JSONValue, path: Path) -> list[Fold]:
-    try:
-        folds = [Fold(**fold) for fold in cast("list[dict[str, Any]]", content)]
-    except TypeError:
-        raise InvalidFileError(_FOREIGN, path) from None
-    texts = [one for fold in folds for one in (fold.train, fold.validation)]
-    texts += [one for fold in folds for one in (fold.cut, fold.candidates) if one is not None]
-    sizes = [size for fold in folds for size in (fold.n_train, fold.n_validation)]
-    if not all(isinstance(text, str) for text in texts) or not all(map(_is_whole, sizes)):
-        raise InvalidFileError(_FOREIGN, path)
-    return folds
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _as_dict(content: JSONValue, path: Path) -> dict[str, JSONValue]:
-    if not isinstance(content, dict):
-        raise InvalidFileError(_FOREIGN, path)
-    return content

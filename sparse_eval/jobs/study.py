@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidFileError, OutputError, SparseEvalError, shown
 from .csv_log import check_origin
-from .search_space import PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,8 +35,8 @@ _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeErro
 class Study:
     """The study of a search: its direction, and the settings that determine the values of trials.
 
-    Its trials have values of the `metrics`. Raises `InvalidFileError` if the folder belongs to
-    another search, or its study cannot be read. Only one process may use the folder.
+    Raises `InvalidFileError` if the folder belongs to another search, or its study cannot be read.
+    Only one process may use the folder.
     """
 
     def __init__(
@@ -46,7 +45,6 @@ class Study:
         direction: Any,
         settings: dict[str, JSONValue],
         pruner: Any,
-        metrics: list[str],
     ) -> None:
         self.path = None if folder is None else folder / STUDY
         with self.written():
@@ -58,8 +56,6 @@ class Study:
                 if self.path is not None:
                     found = dict.fromkeys(settings) | known
                     check_origin(self.path, found, settings, "is of another search", _REMEDY)
-                for trial in self.finished():
-                    _check_trial(trial, metrics)
             except SparseEvalError:
                 raise
             except _DAMAGE as error:
@@ -113,22 +109,6 @@ class Study:
             for trial in self.study.get_trials(deepcopy=False)
             if trial.state.name != "FAIL" or "error" in trial.user_attrs
         ]
-
-
-def _check_trial(trial: FrozenTrial, metrics: list[str]) -> None:
-    """Raise ValueError unless a finished trial is what a search makes of one."""
-    noted, state = trial.user_attrs, trial.state.name
-    numbers = [trial.params.get(name) for name in PARAMETERS] + list(trial.values or [])
-    if state != "FAIL":
-        values = noted.get("metrics")
-        if not isinstance(values, dict) or values.keys() != {*metrics}:
-            raise ValueError(values)
-        numbers += [noted.get("best_iteration"), *values.values()]
-    wrong = [one for one in numbers if isinstance(one, bool) or not isinstance(one, int | float)]
-    whole = isinstance(noted.get("best_iteration", 1), int)
-    reason = isinstance(noted.get("error", ""), str)
-    if wrong or not (whole and reason) or (state == "COMPLETE" and len(trial.values or []) != 1):
-        raise ValueError(trial)
 
 
 class _NoLock:

@@ -310,7 +310,7 @@ class Search:
                 "seed": self.seed,
             }
             direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-            study = Study(folder, direction, settings, self.pruner, objective.names)
+            study = Study(folder, direction, settings, self.pruner)
             self.so_far = partial(self._tuning, study, objective.names)
             self._run_trials(study, objective, progress)
             tuning, best = self.so_far(), self._best(study.finished())

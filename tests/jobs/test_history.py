@@ -184,7 +184,6 @@ def damaged(line: str, **changes: Any) -> str:
         lambda line: "[1]",
         lambda line: "",
         lambda line: damaged(line, time="today"),
-        lambda line: damaged(line, n_users="many"),
         lambda line: damaged(line, schema=2),
         lambda line: damaged(line, metrics=[]),
         lambda line: "\0" * 40,

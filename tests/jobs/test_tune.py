@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -270,9 +269,6 @@ def test_refuses_what_no_search_wrote(
     other = json.dumps({"op_code": 0, "worker_id": "", "study_name": "mine", "directions": [1]})
     for text in (
         b"of another program", f"{other}\n".encode(), b"".join(lines[1:]),
-        sound.replace(b'"metrics":{"ndcg@10"', b'"metrics":{"ndcg@9"'),
-        re.sub(rb'("recall@5":)([0-9.]+)', rb'\1"\2"', sound),
-        re.sub(rb'("values":\[[0-9.]+)\]', rb"\1,0.5]", sound),
     ):  # fmt: skip
         path.write_bytes(text)
         with raises(InvalidFileError):
