@@ -14,7 +14,7 @@ from ..core.csr import raise_repeated_item, summed_csr
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis, encode
-from ..inputs.cells import gains_of, orders_of
+from ..inputs.cells import gains_of, is_text, orders_of
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.rows import Rows
@@ -184,9 +184,7 @@ def id_kind(dtype: Any, name: str, where: str) -> IdKind:
         dtype = dtype.value_type
     if pa.types.is_integer(dtype):
         return "integer"
-    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
-        return "text"
-    if hasattr(pa.types, "is_string_view") and pa.types.is_string_view(dtype):
+    if is_text(dtype):
         return "text"
     raise InvalidDataError(
         f"{where}: column {name!r} holds {dtype}; expected ids that are whole numbers or text, so "

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.files import as_input
 from ..core.hashing import hash_labels
 from ..core.parquet import open_parquet, uncoded
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
-from ..inputs.tables import ArrowTable
+from ..inputs.tables import ArrowTable, naming, open_table
 from .arrow import (
     Columns,
     RowsLoader,
@@ -103,23 +102,13 @@ class UserRange(NamedTuple):
 
 
 class ParquetTable:
-    """A Parquet file, or all those in a folder and below."""
+    """A Parquet file, or those of a folder or pattern."""
 
     def __init__(self, path: PathLike) -> None:
-        self.path = as_input(path).absolute()
-        self.files = [self.path]
-        if self.path.is_dir():
-            self.files = sorted(
-                file
-                for file in self.path.rglob("*.parquet")
-                if file.is_file()
-                and not any(part[0] in "._" for part in file.relative_to(self.path).parts)
-            )
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """The columns, which are those of each file."""
-        return _open(self.files[0]).schema_arrow
+        self.path = Path(path).absolute()
+        tables: Any = open_table(self.path).parts()
+        self.files: list[Path] = [table.where for table in tables]
+        self.schema: pa.Schema = _open(self.files[0]).schema_arrow
 
     @cached_property
     def n_rows(self) -> int:
@@ -164,9 +153,10 @@ class ParquetTable:
 
         schema = pa.schema(fields)
         for file in self.files:
-            batches = _open(file, schema.names).iter_batches(n_rows, columns=schema.names)
-            while (batch := _readable(partial(next, batches, None), file)) is not None:
-                yield _uncoded(pa.Table.from_batches([batch]), schema, file)
+            source = _open(file, schema.names)
+            with naming(file):
+                for batch in source.iter_batches(n_rows, columns=schema.names):
+                    yield _uncoded(pa.Table.from_batches([batch]), schema, file)
 
 
 def _bounds(statistics: Any) -> tuple[Any, Any]:
@@ -179,23 +169,14 @@ def _bounds(statistics: Any) -> tuple[Any, Any]:
     return None, None
 
 
-def _readable(read: Callable[[], Any], path: Path) -> Any:
-    """Return what `read` reads from a file, or raise `InvalidFileError`."""
-    from pyarrow import ArrowException
-
-    try:
-        return read()
-    except (OSError, ArrowException, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
-
-
 def _open(path: Path, coded: Sequence[str] = ()) -> Any:
-    return _readable(lambda: open_parquet(path, coded), path)
+    with naming(path):
+        return open_parquet(path, coded)
 
 
 def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
-    rows = rows.select(schema.names)  # they are in the order of the file
-    return _readable(lambda: uncoded(rows, schema, path), path)
+    with naming(path):
+        return uncoded(rows.select(schema.names), schema, path)  # in the order of the file
 
 
 def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:
@@ -309,7 +290,8 @@ def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schem
     tables = [schema.empty_table()]
     for group in groups:
         file = _open(group.path, names)
-        table = _readable(partial(file.read_row_group, group.number, names), group.path)
+        with naming(group.path):
+            table = file.read_row_group(group.number, names)
         table = _uncoded(table, schema, group.path)
         whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
         least, largest = pc.min_max(table.column(names[0])).as_py().values()
