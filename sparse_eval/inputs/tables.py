@@ -14,11 +14,11 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..core.files import as_input
-from ..core.parquet import open_parquet, place
+from ..core.parquet import open_parquet
 from ..errors import InvalidDataError, InvalidFileError
 from .cells import is_number, is_text
 from .columns import choose_columns
-from .lines import parse_number
+from .lines import opened, parse_number
 from .text import Field, TextTable
 
 if TYPE_CHECKING:
@@ -52,12 +52,10 @@ _FORMATS = {
     "csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json",
     "ndjson": "json", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
 }  # fmt: skip
-_CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _HEAD = 1 << 16
 
 #: What a file and a stream of Arrow IPC begin with.
-ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _WILD = re.compile(r"[*?[]")
 
 #: Bytes of JSON that are read at once.
@@ -193,8 +191,6 @@ def exports_rows(table: object) -> bool:
 @contextmanager
 def naming(where: Path | None) -> Iterator[None]:
     """Name the file in errors about its content."""
-    import pyarrow as pa
-
     try:
         yield
     except (InvalidFileError, MemoryError):
@@ -207,14 +203,21 @@ def naming(where: Path | None) -> Iterator[None]:
         ) from error
     except FileNotFoundError as error:
         raise InvalidFileError("there is no such file", where) from error
-    # IndexError: damaged codes may be of texts behind the last one.
-    except (pa.ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError) as error:
+    except _unreadable() as error:
         message = f"cannot be read ({error})"
         raise (
             InvalidDataError(f"the table {message}")
             if where is None
             else InvalidFileError(message, where)
         ) from error
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """Return the errors of damaged files."""
+    from pyarrow import ArrowException  # only now, as many files are read without Arrow
+
+    # IndexError: damaged codes may be of texts behind the last one.
+    return ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError
 
 
 class PandasTable(Table):
@@ -479,42 +482,35 @@ def files_of(folder: Path) -> list[Path]:
 def format_of_name(path: Path) -> str | None:
     """Return the format of a table by the name of its file: "csv", "parquet", "json", "arrow"."""
     suffixes = [suffix[1:].lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _CODECS:
+    if suffixes and suffixes[-1] in ("gz", "bz2", "zst"):
         suffixes.pop()
     return _FORMATS.get(suffixes[-1]) if suffixes else None
 
 
 def _open_file(path: Path, options: Mapping[str, Any]) -> Table:
-    head = read_head(path)
-    if head.startswith(b"PAR1"):
+    found = format_of(read_head(path))
+    if found == "parquet":
         return ParquetTable(path)
-    if head.startswith(ARROW):
+    if found == "arrow":
         return ipc_table(path)
-    if is_json(head) or format_of_name(path) == "json":
+    if found == "json" or format_of_name(path) == "json":
         return json_table(path)
     return DelimitedTable(path, **options)
 
 
-def is_json(head: bytes) -> bool:
-    """Return whether a file that begins so has JSON lines."""
-    return head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
+def format_of(head: bytes) -> str | None:
+    """Return the format of a file that begins so: "parquet", "arrow", "json", None for others."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(_ARROW):
+        return "arrow"
+    return "json" if head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") else None
 
 
 def read_head(path: Path) -> bytes:
     """Return the first bytes of a file, decompressed."""
-    with naming(path), _opened(path) as file:
+    with naming(path), opened(path) as file:
         return bytes(file.read(_HEAD))
-
-
-def _opened(path: Path) -> Any:
-    """Open a file that may be compressed, as its first bytes show."""
-    import pyarrow as pa
-
-    file = pa.input_stream(place(path), compression=None)
-    head = file.read(4)
-    file.close()
-    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
-    return pa.input_stream(place(path), compression=codec)
 
 
 def ipc_table(path: Path) -> ArrowTable:
@@ -527,9 +523,9 @@ def ipc_table(path: Path) -> ArrowTable:
             yield batch
 
     with naming(path):
-        with _opened(path) as file:
+        with opened(path) as file:
             data = file.read()
-        is_file = data.startswith(ARROW[0])
+        is_file = data.startswith(_ARROW[0])
         source = ipc.open_file(data) if is_file else ipc.open_stream(data)
         return ArrowTable(source.schema, batches, path)
 
@@ -555,7 +551,7 @@ def json_table(path: Path) -> ArrowTable:
 
     with naming(path):
         first = next(_lines_of(path), b"")
-        if not is_json(first):
+        if format_of(first) != "json":
             raise InvalidFileError("expected JSON lines, an object in each line", path)
         schema = json.read_json(pa.BufferReader(first)).schema
     return ArrowTable(schema, batches, path)
@@ -605,7 +601,7 @@ def _json_column(block: bytes, name: Any, kinds: Sequence[Any]) -> Any:
 def _lines_of(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file in blocks."""
     rest = b""
-    with _opened(path) as file:
+    with opened(path) as file:
         while data := file.read(_BLOCK):
             lines, end, data = data.rpartition(b"\n")
             if end:

@@ -460,19 +460,11 @@ def _has_closed_quotes(lines: bytes, sep: int) -> bool:
 
 def _check_ids(ids: Any) -> None:
     """Raise an error if one of distinct ids is blank."""
-    if not len(ids):
-        return
-    offsets = np.frombuffer(ids.buffers()[1], np.int32)[: len(ids) + 1]
-    if (offsets[:-1] == offsets[1:]).any():
-        raise _UnlikeError
-    may_be = _BEFORE_SPACE[np.frombuffer(ids.buffers()[2], np.uint8)[offsets[:-1]]]
-    if may_be.any() and not all(map(str.strip, ids.filter(may_be).to_pylist())):
-        raise _UnlikeError
+    from pyarrow import compute
 
-
-#: Whether a blank text can begin with a byte, of UTF-8.
-_BEFORE_SPACE = np.zeros(256, bool)
-_BEFORE_SPACE[[*range(ord(" ") + 1), 0xC2, 0xE1, 0xE2, 0xE3]] = True
+    blank = compute.or_(compute.equal(ids, ""), compute.utf8_is_space(ids))
+    if compute.any(blank).as_py():
+        raise _UnlikeError
 
 
 def _check_numbers(values: Floats, kind: str) -> None:

@@ -18,6 +18,7 @@ from ...inputs.axes import Axis
 from ...inputs.columns import USUAL
 from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
 from ...inputs.npy import read_sparse, reading_npz
+from ...inputs.tables import naming
 from ..labels import label_array
 from ..times import time_text
 
@@ -440,11 +441,9 @@ class Holdout:
             }
             cut: Any = arrays["cut"][()] if "cut" in arrays else None
         parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}
-        try:
-            cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        with naming(folder):
             holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
-        except InvalidDataError as error:
-            raise InvalidFileError(str(error), folder) from error
         if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
@@ -501,7 +500,5 @@ def _added(*matrices: CSRMatrix) -> CSRMatrix:
 
 
 def _read_part(path: Path) -> CSRMatrix:
-    try:
+    with naming(path):
         return summed_csr(*coordinates(read_sparse(path)))
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error
