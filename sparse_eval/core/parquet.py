@@ -113,8 +113,8 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     return rows.cast(schema)
 
 
-def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = None) -> pa.Table:
-    """Read a file, or some of its columns.
+def read_table(source: Path | BinaryIO) -> pa.Table:
+    """Read a file.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
 
     schema = open_parquet(source).schema_arrow
     file = open_parquet(source, schema.names)
-    rows = file.read(columns=None if columns is None else list(columns))
+    rows = file.read()
     if rows.num_rows != file.metadata.num_rows:
         raise InvalidDataError(
             f"has {rows.num_rows} rows, and says that there are {file.metadata.num_rows}; "
@@ -142,15 +142,11 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
 
 
 def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:
-    """Read a file or folder as a frame, or raise OSError or ValueError."""
-    from pyarrow import ArrowException, parquet
+    """Read a file as a frame, or raise OSError or ValueError."""
+    from pyarrow import ArrowException
 
     try:
-        if isinstance(source, Path) and source.is_dir():
-            table = parquet.read_table(source.absolute(), page_checksum_verification=True)
-            table.validate(full=True)
-        else:
-            table = read_table(source)
+        table = read_table(source)
     except ArrowException as error:  # not every one is a ValueError
         raise ValueError(str(error)) from None
     try:

@@ -407,9 +407,10 @@ class _Part(Table):
 
         stored = [field for field in fields if field.column in self.table.names]
         for field in fields:
-            if field not in stored and field.column not in self.keys:
+            n = list(self.table.names).count(field.column)
+            if n > 1 or (n == 0 and field.column not in self.keys):
                 raise InvalidDataError(
-                    f"there is no column {field.column!r}, which {self.first.where} has; the "
+                    f"has {n} columns {field.column!r}, and {self.first.where} has one; the "
                     f"columns are {', '.join(map(repr, self.table.names))}",
                     column=field.column,
                 )

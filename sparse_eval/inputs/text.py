@@ -174,14 +174,15 @@ class TextTable:
         Raises
         ------
         InvalidFileError
-            If there is no such column, the file is no text, or a line is malformed.
+            If the file is no text, or a line is malformed.
 
         Warns
         -----
         SkippedLinesWarning
             Once, if lines were skipped and others were read.
         """
-        numbers = [self._number(field) for field in fields]
+        columns = [field.column for field in fields]
+        numbers = list(map(self.names.index, columns)) if self.header else columns
         bad = BadLines(self.path, self._on_bad_lines)
         reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
         n_header = self._first if self.header else 0
@@ -201,24 +202,6 @@ class TextTable:
                     has_rows = True
                     yield batch
         self.n_skipped = bad.report() if has_rows else bad.count
-
-    def _number(self, field: Field) -> int:
-        """Return the number of a column."""
-        role, column, names = field.role, field.column, self.names
-        if isinstance(column, str):
-            if names.count(column) == 1:
-                return names.index(column)
-            found = "there are several columns" if column in names else "there is no column"
-            message = f"{role}: {found} {column!r}; the columns are {', '.join(map(repr, names))}"
-        elif 0 <= column < len(names):
-            return int(column)
-        else:
-            message = (
-                f"{role}: there is no column {column}; the first line has {len(names)} fields, "
-                "counted from 0"
-            )
-        self.check()
-        raise InvalidFileError(message, self.path)
 
 
 def _read_ahead(

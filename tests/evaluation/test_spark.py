@@ -295,7 +295,7 @@ def test_types_are_compared_before_any_job(
     ("recs", "truth", "message"),
     [
         ("user, item, IF(rank = 3, NULL, rank) AS rank", "user, item", "'rank' is empty .null. in"),
-        ("user, item, 1 AS rank", "user, item", "rank 1 twice; a rank can be taken once"),
+        ("user, item, 1 AS rank", "user, item", "twice in one list"),
         ("user, item, rank", "user, item, -item AS gain", "a finite number that is not neg"),
     ],
 )
@@ -316,7 +316,7 @@ def test_paths_that_cannot_be_read(session: SparkSession, tmp_path: Path) -> Non
     paths = written(tmp_path, recs, truth)
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
-    (nowhere / "part.parquet").write_bytes(b"no table")
+    (nowhere / "part.parquet").write_bytes(b"PAR1 no table")
     with pytest.raises(
         InvalidFileError, match="nowhere.*Spark cannot read it as Parquet"
     ) as raised:
@@ -431,6 +431,6 @@ def test_a_session_of_its_own_that_is_stopped(tmp_path: Path, start: str) -> Non
     expected = se.evaluate(*paths, metrics).mean().values()
     lines = in_own_process(code, tmp_path).splitlines()
     assert lines[:3] == [str([value.hex() for value in expected])] * 3
-    assert "rank 1 twice; a rank can be taken once" in lines[3]
+    assert "twice in one list" in lines[3]
     assert "recs.parquet: cannot be read" in lines[4]
     assert lines[-1] == "True"

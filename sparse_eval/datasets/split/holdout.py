@@ -147,11 +147,8 @@ class Holdout:
                     f"train has shape {train.shape}, {part} {matrix.shape}; expected the same"
                 )
         own = labels_of(train)
-        users = own[0] if users is None else Axis.of(users, "users")
-        items = own[1] if items is None else Axis.of(items, "items")
-        for name, labels, size in zip(("users", "items"), (users, items), train.shape, strict=True):
-            if labels is not None and len(labels) != size:
-                raise InvalidDataError(f"{name}: expected {size} labels, found {len(labels)}")
+        users = own[0] if users is None else Axis.of(users, "users", train.shape[0])
+        items = own[1] if items is None else Axis.of(items, "items", train.shape[1])
         values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
         for part, matrix in given.items():
             labelled = None if matrix is None else LabelledMatrix.of(matrix, users, items, part)
