@@ -71,6 +71,19 @@ def place(source: Path | BinaryIO) -> Any:
     return place
 
 
+def check_columns(rows: pa.Table | pa.RecordBatch, path: Path) -> None:
+    """Raise `InvalidFileError` if text is not UTF-8, or a code has no text."""
+    from pyarrow import ArrowException
+
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except ArrowException as error:
+            raise InvalidFileError(
+                f"column {name!r} is damaged, or its text is not UTF-8 ({error})", path, column=name
+            ) from None
+
+
 def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     """Return rows with the types of a schema, so with text where codes were read.
 
@@ -86,15 +99,8 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     import pyarrow.compute as pc
     from pyarrow import types
 
+    check_columns(rows, path)
     for field, column in zip(schema, rows.columns, strict=True):
-        try:
-            column.validate(full=True)
-        except pa.ArrowException as error:
-            raise InvalidFileError(
-                f"column {field.name!r} is damaged, or its text is not UTF-8 ({error})",
-                path,
-                column=field.name,
-            ) from None
         if not types.is_dictionary(column.type) or types.is_dictionary(field.type):
             continue
         n_bytes = sum(

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 #: How a ``.npy`` file begins.
 NPY = b"\x93NUMPY"
 
-#: How an ``.npz`` file begins.
-_ZIP = b"PK\x03\x04"
-
 #: Bytes that say how long a header is, and NumPy's parser of it, by version.
 _HEADERS: dict[tuple[int, int], tuple[int, Callable[..., Any]]] = {
     (1, 0): (2, np.lib.format.read_array_header_1_0),
@@ -66,9 +63,6 @@ def map_array(path: Path) -> AnyArray:
     """
     with path.open("rb") as stream:
         size = stream.seek(0, 2)
-        stream.seek(0)
-        if stream.read(len(_ZIP)) == _ZIP:
-            raise UnreadableError("holds several arrays; expected one, from numpy.save")
         stream.seek(0)
         shape, fortran, dtype = _read_header(stream)
         offset = stream.tell()

@@ -88,8 +88,6 @@ def load(
     2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
     if not isinstance(path, str | os.PathLike):
-        if format is not None:
-            raise InvalidDataError("format: a frame has no format; leave it out", argument="format")
         return load_frame(path, **options)
     name = guess_format(path) if format is None else format
     if name not in FORMATS:

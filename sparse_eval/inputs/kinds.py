@@ -72,7 +72,17 @@ def kind_of(path: PathLike) -> Kind:
         return kind_of(matching(Path(path))[0])
     path = as_input(path)
     if path.is_dir():
-        return _kind_of_folder(path)
+        if (path / "indptr.npy").exists():
+            return Kind.CSR_FOLDER
+        if any((path / f"{side}_factors.npy").exists() for side in ("user", "item")):
+            return Kind.FACTORS_FOLDER
+        with suppress(InvalidFileError):
+            return kind_of(files_of(path)[0])
+        raise InvalidFileError(
+            "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
+            "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
+            path,
+        )
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -96,20 +106,6 @@ def kind_of(path: PathLike) -> Kind:
             "is a single array; give the folder of the .npy files that belong together", path
         )
     return _kind_of_text(head, path)
-
-
-def _kind_of_folder(folder: Path) -> Kind:
-    if (folder / "indptr.npy").exists():
-        return Kind.CSR_FOLDER
-    if (folder / "user_factors.npy").exists() or (folder / "item_factors.npy").exists():
-        return Kind.FACTORS_FOLDER
-    with suppress(InvalidFileError):
-        return kind_of(files_of(folder)[0])
-    raise InvalidFileError(
-        "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
-        "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
-        folder,
-    )
 
 
 def _kind_of_text(head: bytes, path: Path) -> Kind:

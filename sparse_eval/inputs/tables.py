@@ -14,9 +14,9 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..core.files import as_input
-from ..core.parquet import open_parquet
+from ..core.parquet import check_columns, open_parquet
 from ..errors import InvalidDataError, InvalidFileError
-from .cells import is_number, is_text
+from .cells import is_number
 from .columns import choose_columns
 from .lines import opened, parse_number
 from .text import Field, TextTable
@@ -300,28 +300,32 @@ class ParquetTable(ArrowTable):
     def __init__(self, path: Path) -> None:
         with naming(path):
             file = open_parquet(path)
-        self.n_rows = file.metadata.num_rows
-        super().__init__(file.schema_arrow, self._read, path)
+        self.metadata = file.metadata
 
-    def _read(self, fields: Sequence[Field]) -> Iterator[Any]:
-        import pyarrow as pa
+        def read(fields: Sequence[Field]) -> Iterator[Any]:
+            names = list(dict.fromkeys(str(field.column) for field in fields))
+            return read_parquet_rows(path, names, _ROWS)
 
-        assert self.where is not None  # noqa: S101 - it is a file
-        names = list(dict.fromkeys(str(field.column) for field in fields))
-        n_rows = 0
-        with open_parquet(self.where, names) as file:
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
-                    for column in batch.columns:
-                        if is_text(getattr(column.type, "value_type", column.type)):
-                            column.validate(full=True)
-                    n_rows += len(batch)
-                    yield batch
-        if n_rows != self.n_rows:
-            raise InvalidDataError(
-                f"has {n_rows} rows, and says that there are {self.n_rows}; write it again"
-            )
-        pa.default_memory_pool().release_unused()
+        super().__init__(file.schema_arrow, read, path)
+
+
+def read_parquet_rows(path: Path, names: list[str], n_rows: int) -> Iterator[Any]:
+    """Yield batches of at most `n_rows` rows of a file of Parquet, text as codes."""
+    import pyarrow as pa
+
+    n_read = 0
+    with open_parquet(path, names) as file:
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(n_rows, row_groups=[group], columns=names):
+                check_columns(batch, path)
+                n_read += len(batch)
+                yield batch
+        n_told = file.metadata.num_rows
+    if n_read != n_told:
+        raise InvalidDataError(
+            f"has {n_read} rows, and says that there are {n_told}; write it again"
+        )
+    pa.default_memory_pool().release_unused()
 
 
 class DelimitedTable(Table):

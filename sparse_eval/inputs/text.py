@@ -26,6 +26,7 @@ number, or is skipped and counted.
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..core.types import Floats, PathLike
+    from ..core.types import PathLike
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
 #: for each thread. The system gives new pages to larger blocks again and again, which took longer
@@ -307,8 +308,10 @@ class _Reader:
                 for chunk in column.chunks:
                     _check_ids(chunk.dictionary)
             elif field.kind != "text":
-                for chunk in column.chunks:
-                    _check_numbers(chunk.to_numpy(), field.kind)
+                numbers = column.to_numpy()
+                is_negative = field.kind == "gain" and numbers.min(initial=0) < 0
+                if is_negative or not np.isfinite(numbers).all():
+                    raise _UnlikeError
             columns[field.role] = column
         self.parsers |= parsers
         return list(pa.table(columns).to_batches())
@@ -450,11 +453,6 @@ def _check_ids(ids: Any) -> None:
         raise _UnlikeError
 
 
-def _check_numbers(values: Floats, kind: str) -> None:
-    if not np.isfinite(values).all() or (kind == "gain" and values.min(initial=0) < 0):
-        raise _UnlikeError
-
-
 def _whole(column: Any) -> Any:
     """Return whole numbers as int64, also if they are text that might be hexadecimal."""
     import pyarrow as pa
@@ -483,15 +481,13 @@ def _dates(column: Any) -> Any:
     raise _UnlikeError
 
 
-def _gain(text: str) -> float:
-    value = parse_number(text)
-    if not 0 <= value < float("inf"):
-        raise MalformedLineError(f"expected a finite value that is not negative, found {text!r}")
+def _number(text: str) -> float:
+    if not math.isfinite(value := parse_number(text)):
+        raise MalformedLineError(f"expected a finite number, found {text!r}")
     return value
 
 
-def _number(text: str) -> float:
-    value = parse_number(text)
-    if not abs(value) < float("inf"):
-        raise MalformedLineError(f"expected a finite number, found {text!r}")
+def _gain(text: str) -> float:
+    if (value := _number(text)) < 0:
+        raise MalformedLineError(f"expected a value that is not negative, found {text!r}")
     return value
