@@ -162,28 +162,21 @@ class BatchLoader:
 
 def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     """Return both tables as DataFrames."""
-    from pyspark.errors import PySparkException
-
     frames = (table for table in tables if not isinstance(table, str | Path))
     session = session or next(frame.sparkSession for frame in frames)
-    caught: tuple[type[Exception], ...] = (PySparkException,)
-    with suppress(ImportError):  # which a client of Spark Connect alone lacks
-        from py4j.protocol import Py4JJavaError
-
-        caught = PySparkException, Py4JJavaError  # what Java raises is not all translated
     opened = []
     for table in tables:
-        if not isinstance(table, str | Path):
-            opened.append(table)
-            continue
-        try:
-            frame = session.read.parquet(str(table))
-            frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
-        except caught as error:
-            lines = str(error).strip().splitlines()
-            reason = next(line for line in lines if "An error occurred while" not in line)
-            reason = reason.lstrip(": ")
-            raise InvalidFileError(f"Spark cannot read it as Parquet ({reason})", table) from None
+        frame = table
+        if isinstance(table, str | Path):
+            try:
+                frame = session.read.parquet(str(table))
+                frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
+            except Exception as error:  # noqa: BLE001 - what Java raises is not all translated
+                lines = str(error).strip().splitlines()
+                reason = next((line for line in lines if "An error occurred while" not in line), "")
+                raise InvalidFileError(
+                    f"Spark cannot read it as Parquet ({reason.lstrip(': ')})", table
+                ) from None
         opened.append(frame)
     return opened
 
