@@ -11,10 +11,11 @@ from ..inputs.tables import DelimitedTable, is_pattern, open_table
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from ..core.types import PathLike
     from ..inputs.axes import Axis
+    from ..inputs.tables import Table
 
 
 #: The loader of frames, next to the loaders of files.
@@ -121,9 +122,9 @@ def load_csv(
     if not header:
         numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
         given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
-    options = {"sep": sep, "encoding": encoding, "header": header, "on_bad_lines": on_bad_lines}
     is_file = not (Path(path).is_dir() or is_pattern(path))
-    table = DelimitedTable(path, **options) if is_file else open_table(path, **options)
+    open_text: Callable[..., Table] = DelimitedTable if is_file else open_table
+    table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
     return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
@@ -328,21 +329,10 @@ def read_parquet_rows(path: Path, names: list[str], n_rows: int) -> Iterator[Any
     pa.default_memory_pool().release_unused()
 
 
-class DelimitedTable(Table):
+class DelimitedTable(TextTable, Table):  # type: ignore[misc]  # which always has a path
     """A file of delimited text."""
 
     is_text = True
-
-    def __init__(self, path: PathLike, **options: Any) -> None:
-        self.options = options
-        self.text = TextTable(path, **options)
-        self.where = self.text.path
-        self.names = self.text.names if self.text.header else range(len(self.text.names))
-
-    @property
-    def n_skipped(self) -> int:  # type: ignore[override]
-        """The number of lines that were skipped, once all batches are read."""
-        return self.text.n_skipped
 
     @property
     def empty(self) -> str:  # type: ignore[override]
@@ -350,25 +340,20 @@ class DelimitedTable(Table):
         return f"there are no interactions ({self.n_skipped} lines are malformed)"
 
     def _doubt(self) -> str:
-        self.text.check()  # a file that is no text has no wrong columns
-        if self.text.header and any(np.isfinite(parse_number(name)) for name in self.text.names):
+        self.check()  # a file that is no text has no wrong columns
+        if self.header and any(np.isfinite(parse_number(str(name))) for name in self.names):
             return ", or give header=False if the first line is not a header"
         return ""
 
     def is_number(self, name: Hashable) -> bool:
         """Return whether all cells of the first batch are numbers, true, false or blank."""
-        text = TextTable(self.text.path, **{**self.options, "on_bad_lines": "skip"})
+        text = copy(self)
+        text._on_bad_lines = "skip"
         for batch in text.batches([Field("event", name, "text")]):
-            cells = set(batch.column("event").dictionary.to_pylist()) - {""}
+            cells = set(batch["event"].dictionary.to_pylist()) - {""}
             numbers = {cell for cell in cells if not np.isnan(parse_number(cell))}
             return bool(cells) and {cell.lower() for cell in cells - numbers} <= {"true", "false"}
         return False
-
-    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of all well-formed lines."""
-        for batch in self.text.batches(fields):
-            if len(batch):
-                yield {field.role: batch.column(field.role) for field in fields}
 
 
 class FolderTable(Table):
@@ -419,13 +404,13 @@ class _Part(Table):
                     column=field.column,
                 )
         for batch in self.table.batches(stored):
-            n_rows = len(next(iter(batch.values())))
-            constant = {
-                field.role: pa.repeat(pa.scalar(self.keys[str(field.column)]), n_rows)
-                for field in fields
-                if field not in stored
-            }
-            yield {**batch, **constant}
+            columns = {field.role: batch[field.role] for field in stored}
+            n_rows = len(next(iter(columns.values())))
+            for field in fields:
+                if field not in stored:
+                    text = self.keys[str(field.column)]
+                    columns[field.role] = pa.repeat(pa.scalar(text), n_rows)
+            yield columns
 
 
 def _partition(file: Path, base: Path) -> dict[str, str]:

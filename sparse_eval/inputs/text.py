@@ -51,7 +51,7 @@ from .lines import (
 from .written_times import nanoseconds, parser_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -121,10 +121,11 @@ class TextTable:
 
     Attributes
     ----------
-    path : Path
+    where : Path
+        The file.
     sep : str
-    names : list of str
-        The fields of the first line: names of the columns, if `header`.
+    names : list of str, or range
+        The fields of the first line; or numbers, without a header.
     header : bool
     n_skipped : int
         The malformed lines that were skipped, once all batches are read.
@@ -147,21 +148,22 @@ class TextTable:
         on_bad_lines: str = "error",
         guess: bool = True,
     ) -> None:
-        self.path, self.header = as_input(path), header
+        self.where, self.header = as_input(path), header
         self._on_bad_lines, self.n_skipped = on_bad_lines, 0
-        BadLines(self.path, on_bad_lines)
+        BadLines(self.where, on_bad_lines)
         if sep is not None and (not sep or set(sep) & set('"\r\n\0')):
             raise InvalidDataError(
                 f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
             )
-        self._file = TextFile(self.path, encoding, guess=guess)
+        self._file = TextFile(self.where, encoding, guess=guess)
         self._first, line = self._file.first_line()
         try:
-            self.sep = _separator(self.path, line) if sep is None else sep
-            self.names = split_fields(line, self.sep)
+            self.sep = _separator(self.where, line) if sep is None else sep
+            fields = split_fields(line, self.sep)
         except MalformedLineError as error:
             self.check()
-            raise InvalidFileError(str(error), self.path, self._first) from None
+            raise InvalidFileError(str(error), self.where, self._first) from None
+        self.names: Sequence[Hashable] = fields if header else range(len(fields))
 
     def check(self) -> None:
         """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
@@ -182,9 +184,8 @@ class TextTable:
         SkippedLinesWarning
             Once, if lines were skipped and others were read.
         """
-        columns = [field.column for field in fields]
-        numbers = list(map(self.names.index, columns)) if self.header else columns
-        bad = BadLines(self.path, self._on_bad_lines)
+        numbers = [self.names.index(field.column) for field in fields]
+        bad = BadLines(self.where, self._on_bad_lines)
         reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
         n_header = self._first if self.header else 0
         has_rows = False
