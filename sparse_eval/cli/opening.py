@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
 from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
-from ..inputs.tables import Table, open_table
+from ..inputs.tables import Table, naming, open_table
 from .echo import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ..inputs.scan import RankingsScan, RelevanceScan
@@ -61,7 +59,7 @@ def open_gains(path: Path, columns: TableColumns, threshold: float | None = None
         return path
     if kind is Kind.QRELS:
         return read_qrels(path, threshold=threshold)
-    with _naming(path):
+    with naming(path):
         return Relevance.from_csr(open_relevance(path), threshold=threshold)
 
 
@@ -132,12 +130,3 @@ def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 
 def _without_scores(path: Path) -> InvalidDataError:
     return InvalidDataError(f"--ties orders equal scores, and {path} holds ranks; leave it out")
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file in errors about what it holds."""
-    try:
-        yield
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from None

@@ -71,6 +71,19 @@ def place(source: Path | BinaryIO) -> Any:
     return place
 
 
+def check_columns(rows: pa.Table | pa.RecordBatch, path: Path) -> None:
+    """Raise `InvalidFileError` if text is not UTF-8, or a code has no text."""
+    from pyarrow import ArrowException
+
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except ArrowException as error:
+            raise InvalidFileError(
+                f"column {name!r} is damaged, or its text is not UTF-8 ({error})", path, column=name
+            ) from None
+
+
 def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     """Return rows with the types of a schema, so with text where codes were read.
 
@@ -86,15 +99,8 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     import pyarrow.compute as pc
     from pyarrow import types
 
+    check_columns(rows, path)
     for field, column in zip(schema, rows.columns, strict=True):
-        try:
-            column.validate(full=True)
-        except pa.ArrowException as error:
-            raise InvalidFileError(
-                f"column {field.name!r} is damaged, or its text is not UTF-8 ({error})",
-                path,
-                column=field.name,
-            ) from None
         if not types.is_dictionary(column.type) or types.is_dictionary(field.type):
             continue
         n_bytes = sum(
@@ -113,8 +119,8 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     return rows.cast(schema)
 
 
-def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = None) -> pa.Table:
-    """Read a file, or some of its columns.
+def read_table(source: Path | BinaryIO) -> pa.Table:
+    """Read a file.
 
     Raises
     ------
@@ -127,7 +133,7 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
 
     schema = open_parquet(source).schema_arrow
     file = open_parquet(source, schema.names)
-    rows = file.read(columns=None if columns is None else list(columns))
+    rows = file.read()
     if rows.num_rows != file.metadata.num_rows:
         raise InvalidDataError(
             f"has {rows.num_rows} rows, and says that there are {file.metadata.num_rows}; "
@@ -142,15 +148,11 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
 
 
 def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:
-    """Read a file or folder as a frame, or raise OSError or ValueError."""
-    from pyarrow import ArrowException, parquet
+    """Read a file as a frame, or raise OSError or ValueError."""
+    from pyarrow import ArrowException
 
     try:
-        if isinstance(source, Path) and source.is_dir():
-            table = parquet.read_table(source.absolute(), page_checksum_verification=True)
-            table.validate(full=True)
-        else:
-            table = read_table(source)
+        table = read_table(source)
     except ArrowException as error:  # not every one is a ValueError
         raise ValueError(str(error)) from None
     try:

@@ -88,8 +88,6 @@ def load(
     2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
     if not isinstance(path, str | os.PathLike):
-        if format is not None:
-            raise InvalidDataError("format: a frame has no format; leave it out", argument="format")
         return load_frame(path, **options)
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
@@ -226,21 +224,14 @@ def guess_format(path: PathLike) -> str:
         return by_suffix
     # Any encoding will do here: what decides are separators and numbers.
     lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
-    if names_columns(lines[0]):
+    fields = [[field.strip('"') for field in lines[0].split(sep)] for sep in _SEPARATORS]
+    if any({"user", "item"} <= set(map(role_of, names)) for names in fields):
         return "csv"
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
-    raise _unknown_format(path, "this file from its name or lines")
-
-
-def _unknown_format(path: Path, what: str) -> InvalidFileError:
-    return InvalidFileError(
-        f"cannot guess the format of {what}; give format=, one of {', '.join(FORMATS)}", path
+    raise InvalidFileError(
+        "cannot guess the format of this file from its name or lines; give format=, one of "
+        f"{', '.join(FORMATS)}",
+        path,
     )
-
-
-def names_columns(line: str) -> bool:
-    """Return whether a line is a header with usual names of users and items."""
-    fields = [[field.strip('"') for field in line.split(sep)] for sep in _SEPARATORS]
-    return any({"user", "item"} <= set(map(role_of, names)) for names in fields)

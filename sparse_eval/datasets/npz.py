@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..core.csr import coordinates
 from ..core.files import as_input
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.npy import read_sparse
+from ..inputs.tables import naming
 from .interactions import Interactions
 
 if TYPE_CHECKING:
@@ -50,12 +51,10 @@ def load_npz(path: PathLike) -> Interactions:
     Interactions(2 users × 2 items, 2 events)
     """
     path = as_input(path)
-    try:
+    with naming(path):
         rows, columns, values, shape = coordinates(read_sparse(path))
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error
-    if not len(values):
-        raise InvalidFileError("there are no interactions: the matrix is empty", path)
+        if not len(values):
+            raise InvalidDataError("there are no interactions: the matrix is empty")
     return Interactions(
         user_codes=rows,
         item_codes=columns,

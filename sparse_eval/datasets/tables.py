@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidFileError
 from ..inputs.columns import USUAL, Usual
 from ..inputs.tables import DelimitedTable, is_pattern, open_table
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from ..core.types import PathLike
     from ..inputs.axes import Axis
+    from ..inputs.tables import Table
 
 
 #: The loader of frames, next to the loaders of files.
@@ -121,14 +122,9 @@ def load_csv(
     if not header:
         numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
         given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
-    for role, name in [*given.items(), ("event", event)]:
-        kinds = (Usual, str, type(None)) if header else (int, type(None))
-        if isinstance(name, bool) or not isinstance(name, kinds):
-            expected = "a column name" if header else "a column number, because of header=False"
-            raise InvalidDataError(f"{role}: expected {expected}, found {name!r}", argument=role)
-    options = {"sep": sep, "encoding": encoding, "header": header, "on_bad_lines": on_bad_lines}
     is_file = not (Path(path).is_dir() or is_pattern(path))
-    table = DelimitedTable(path, **options) if is_file else open_table(path, **options)
+    open_text: Callable[..., Table] = DelimitedTable if is_file else open_table
+    table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
     return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 
 

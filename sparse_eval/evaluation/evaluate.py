@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from scipy.sparse import issparse
 
 from ..core.removed import removed
-from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.alignment import align, match
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
@@ -23,7 +21,7 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
-from ..inputs.tables import open_table
+from ..inputs.tables import naming, open_table
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .budget import check_memory, users_within
@@ -32,7 +30,7 @@ from .run import check_keep, evaluate_source, evaluate_whole
 from .sources import USERS_PER_BLOCK, Block, MatrixSource, checked, largest_gain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.candidates import Candidates
@@ -257,19 +255,8 @@ def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:
     """Check a matrix that was read whole from a path, so that errors name its file."""
     if not isinstance(path, str | Path) or not issparse(opened) or Path(path).is_dir():
         return opened  # a folder of arrays stays on disk
-    with _naming(path):
+    with naming(Path(path)):
         return check(opened)
-
-
-@contextmanager
-def _naming(path: Any) -> Iterator[None]:
-    """Name the file in errors about what it holds, if it is one."""
-    try:
-        yield
-    except InvalidDataError as error:
-        if not isinstance(path, str | Path):
-            raise
-        raise InvalidFileError(str(error), path) from None
 
 
 def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:

@@ -35,6 +35,12 @@ class Usual(Enum):
 
 USUAL = Usual.NAME
 
+#: Usual names of values in which 0 can only mean that an item is not relevant.
+_PLAIN_ZEROS = (
+    "value gain relevance relevant isrelevant label target y liked isliked clicked isclick "
+    "isclicked purchased ispurchased"
+)
+
 #: Usual names of each role, in lower case, without anything but letters and digits. The names of
 #: no two roles overlap.
 _USUAL_NAMES = {
@@ -49,9 +55,8 @@ _USUAL_NAMES = {
         document documentid doc docid page pageid contentid postid business businessid
         venue venueid poi poiid locationid sku skuid stockcode offerid jobid adid
     """,
-    "value": """
-        value values gain gains relevance relevant isrelevant label labels target y
-        liked isliked click clicked isclick isclicked purchased ispurchased
+    "value": f"""
+        {_PLAIN_ZEROS} values gains labels click
         rating ratings bookrating userrating stars count counts cnt n freq frequency
         plays playcount nplays listens listencount clicks nclicks clickcount
         views nviews viewcount purchases purchasecount weight weights confidence
@@ -66,25 +71,6 @@ _USUAL_NAMES = {
     """,
 }
 _ROLE_OF = {name: role for role, names in _USUAL_NAMES.items() for name in names.split()}
-
-#: Usual names of values in which 0 can only mean that an item is not relevant.
-_PLAIN_ZEROS = {
-    "value",
-    "gain",
-    "relevance",
-    "relevant",
-    "isrelevant",
-    "label",
-    "target",
-    "y",
-    "liked",
-    "isliked",
-    "clicked",
-    "isclick",
-    "isclicked",
-    "purchased",
-    "ispurchased",
-}
 
 #: Columns of numbers that are no values: row numbers, ids, and parts or ends of times.
 _NO_VALUE = re.compile(
@@ -142,7 +128,7 @@ class Columns:
         column = str(self.names[role])
         named = self.given.get(role) is not USUAL
         is_rating = re.search(r"ratings?$", column, re.IGNORECASE)
-        if n_zeros and not (_plain(column) in _PLAIN_ZEROS or (named and not is_rating)):
+        if n_zeros and not (_plain(column) in _PLAIN_ZEROS.split() or (named and not is_rating)):
             warn(
                 f"{where}{n_zeros:,} of {n:,} values in the column {column!r} are 0, which means "
                 "shown and not chosen; if here it means chosen without a rating, drop these rows "

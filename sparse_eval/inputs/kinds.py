@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from contextlib import suppress
 from enum import Enum
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
-from .tables import ARROW, files_of, is_json, is_pattern, matching, read_head
+from .lines import parse_number
+from .tables import files_of, format_of, is_pattern, matching, read_head
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -70,7 +72,17 @@ def kind_of(path: PathLike) -> Kind:
         return kind_of(matching(Path(path))[0])
     path = as_input(path)
     if path.is_dir():
-        return _kind_of_folder(path)
+        if (path / "indptr.npy").exists():
+            return Kind.CSR_FOLDER
+        if any((path / f"{side}_factors.npy").exists() for side in ("user", "item")):
+            return Kind.FACTORS_FOLDER
+        with suppress(InvalidFileError):
+            return kind_of(files_of(path)[0])
+        raise InvalidFileError(
+            "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
+            "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
+            path,
+        )
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -87,31 +99,13 @@ def kind_of(path: PathLike) -> Kind:
         reason = getattr(error, "strerror", None) or error
         raise InvalidFileError(f"cannot be read: {reason}; expected {_EXPECTED}", path) from None
     head = read_head(path)
-    if head.startswith(b"PAR1"):
-        return Kind.PARQUET
-    if head.startswith(ARROW):
-        return Kind.ARROW
-    if is_json(head):
-        return Kind.JSON
+    if (found := format_of(head)) is not None:
+        return Kind[found.upper()]
     if head.startswith(b"\x93NUMPY"):
         raise InvalidFileError(
             "is a single array; give the folder of the .npy files that belong together", path
         )
     return _kind_of_text(head, path)
-
-
-def _kind_of_folder(folder: Path) -> Kind:
-    if (folder / "indptr.npy").exists():
-        return Kind.CSR_FOLDER
-    if (folder / "user_factors.npy").exists() or (folder / "item_factors.npy").exists():
-        return Kind.FACTORS_FOLDER
-    with suppress(InvalidFileError):
-        return kind_of(files_of(folder)[0])
-    raise InvalidFileError(
-        "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
-        "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
-        folder,
-    )
 
 
 def _kind_of_text(head: bytes, path: Path) -> Kind:
@@ -126,21 +120,11 @@ def _kind_of_text(head: bytes, path: Path) -> Kind:
         return Kind.RUN
     if len(fields) == 4 and _is_number(fields[3]) and "," not in "".join(fields):
         return Kind.QRELS
-    if "\0" not in text and separator_of(line) is not None:
+    if "\0" not in text and any(separator in line for separator in ",;\t|"):
         return Kind.CSV
     found = "holds something else" if line else "is empty"
     raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
 
 
-def separator_of(header: str) -> str | None:
-    """Return what separates the columns in the first line of a table, None if nothing does."""
-    separator = max(",;\t|", key=header.count)
-    return separator if separator in header else None
-
-
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return not math.isnan(parse_number(text))

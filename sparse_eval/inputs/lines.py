@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import math
-import zlib
+import re
 from contextlib import closing
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.arguments import check_choice
+from ..core.parquet import place
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 from .columns import GuessWarning
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-#: Arrow's names of compressions, by the ends of files' names.
-_COMPRESSED = {".bz2": "bz2", ".zst": "zstd"}
+#: How compressed files begin, by Arrow's names of compressions.
+_COMPRESSED = re.compile(
+    rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh[1-9](1AY&|\x17rE8))|(?P<zstd>\x28\xb5\x2f\xfd)"
+)
 
 #: Bytes in which the first line is looked for, and of the parts of a file that is read whole.
 _HEAD, _PART = 2**16, 2**24
@@ -208,7 +210,7 @@ class TextFile:
         n_lines = 0
         decoder = codecs.getincrementaldecoder(self._encoding)() if self._encoding else None
         try:
-            with _opened(self.path) as file:
+            with opened(self.path) as file:
                 while data := file.read(max(size, 3)):  # a whole byte order mark
                     if decoder is None:
                         yield data
@@ -221,7 +223,7 @@ class TextFile:
                     yield text.encode()
         except FileNotFoundError:
             raise InvalidFileError("there is no such file", self.path) from None
-        except (OSError, EOFError, zlib.error) as error:
+        except OSError as error:
             raise InvalidFileError(f"cannot be read ({error})", self.path) from error
         except UnicodeError as error:
             if isinstance(error, UnicodeDecodeError):
@@ -249,16 +251,13 @@ def _other_than_utf8(encoding: str | None) -> str | None:
     return None if is_utf8 else encoding
 
 
-def _opened(path: Path) -> IO[bytes]:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path))
-    file: Any = path.open("rb")
-    if suffix in _COMPRESSED:  # Python's bz2 ignores damage between two streams
-        from pyarrow import CompressedInputStream
+def opened(path: Path) -> Any:
+    """Open a file that may be compressed, as its first bytes show."""
+    import pyarrow as pa
 
-        file = CompressedInputStream(file, _COMPRESSED[suffix])
-    return cast("IO[bytes]", file)
+    with path.open("rb") as file:
+        match = _COMPRESSED.match(file.read(8))
+    return pa.input_stream(place(path), compression=match and match.lastgroup)
 
 
 def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -> bytes:

@@ -55,20 +55,16 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
             f"{name} has lists of items for some users and mappings for others; give one of them"
         )
     frame = pd.DataFrame(
-        {"user": _objects(given), "item": pd.Series(list(map(list, rows)), dtype=object)}
+        {
+            "user": pd.Series(list(given), dtype=object),
+            "item": pd.Series(list(map(list, rows)), dtype=object),
+        }
     )
     if are_mappings == {True}:
         frame[column] = [list(row.values()) for row in rows if isinstance(row, Mapping)]
         return frame.explode(["item", column]).dropna(subset="item").astype({column: float})
     frame["rank"] = [list(range(1, len(row) + 1)) for row in rows]
     return frame.explode(["item", "rank"]).dropna(subset="rank").astype({"rank": int})
-
-
-def _objects(values: Iterable[Any]) -> Any:
-    listed = list(values)
-    column = np.empty(len(listed), object)
-    column[:] = listed
-    return column
 
 
 def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
@@ -103,8 +99,7 @@ def _encoded(flat: list[Any]) -> tuple[Items, Axis]:
     from .rows import read_rows
     from .tables import open_table
 
-    column = _objects(flat)
-    table = open_table(pd.DataFrame({"user": np.zeros(len(flat), np.int64), "item": column}))
+    table = open_table(pd.DataFrame({"user": 0, "item": pd.Series(flat, dtype=object)}))
     rows = read_rows(table, table.choose({"user": "user", "item": "item"}))
     return rows.item_codes, rows.items
 

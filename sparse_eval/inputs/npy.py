@@ -14,10 +14,11 @@ from ..core import saved_arrays
 from ..core.csr import canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
-from ..core.saved_arrays import UnreadableError, map_array
+from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance
+from .tables import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,16 +31,8 @@ Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 
 def open_array(path: Path) -> AnyArray:
     """Return the memory-mapped array of a ``.npy`` file, or raise `InvalidFileError`."""
-    try:
+    with reading_npz(path, "an array saved by numpy.save"):
         return map_array(path)
-    except FileNotFoundError:
-        raise InvalidFileError(
-            "does not exist; expected an array that numpy.save wrote", path
-        ) from None
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except UnreadableError as error:
-        raise InvalidFileError(str(error), path) from None
 
 
 def open_csr(folder: PathLike) -> CSRMatrix:
@@ -72,10 +65,8 @@ def open_csr(folder: PathLike) -> CSRMatrix:
     matrix = sparse.csr_matrix(tuple(shape.tolist()))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)
-    try:
+    with naming(folder):
         return sliceable_csr(matrix, "the matrix")
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), folder) from None
 
 
 def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
@@ -161,10 +152,7 @@ def read_sparse(path: Path) -> Any:
         reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
         path.open("rb") as file,
     ):
-        matrix = saved_arrays.read_sparse(file)
-    if matrix.format not in ("csr", "csc", "coo"):
-        raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
-    return matrix
+        return saved_arrays.read_sparse(file)
 
 
 @contextmanager

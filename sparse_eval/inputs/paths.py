@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import issparse
 
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidFileError
 from .columns import USUAL, Usual
 from .kinds import Kind, kind_of
 from .nested import rows_by_user, rows_of_columns
@@ -16,6 +16,7 @@ from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
 from .scan import engine_of
+from .tables import naming
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
@@ -103,7 +104,5 @@ def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: b
         return open_csr(path)
     if kind is not Kind.MATRIX:
         raise InvalidFileError(f"holds {kind.value}; expected {expected}", path)
-    try:
+    with naming(Path(path)):
         return sliceable_csr(read_sparse(Path(path)), "the matrix", sum_duplicates=sum_duplicates)
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from None

@@ -57,7 +57,7 @@ class _Scan:
         return table.choose(
             self.given,
             content=f"{self.content}: ",
-            hint=f"; {self.scan}(…, user=…, item=…, {self.values}) takes the names of columns",
+            hint=f"; name the columns with {self.scan}(…, user=…, item=…, {self.values})",
         )
 
 

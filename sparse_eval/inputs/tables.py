@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
@@ -14,11 +15,11 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..core.files import as_input
-from ..core.parquet import open_parquet, place
+from ..core.parquet import check_columns, open_parquet
 from ..errors import InvalidDataError, InvalidFileError
-from .cells import is_number, is_text
+from .cells import is_number
 from .columns import choose_columns
-from .lines import parse_number
+from .lines import opened, parse_number
 from .text import Field, TextTable
 
 if TYPE_CHECKING:
@@ -52,12 +53,10 @@ _FORMATS = {
     "csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json",
     "ndjson": "json", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
 }  # fmt: skip
-_CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _HEAD = 1 << 16
 
 #: What a file and a stream of Arrow IPC begin with.
-ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _WILD = re.compile(r"[*?[]")
 
 #: Bytes of JSON that are read at once.
@@ -193,8 +192,6 @@ def exports_rows(table: object) -> bool:
 @contextmanager
 def naming(where: Path | None) -> Iterator[None]:
     """Name the file in errors about its content."""
-    import pyarrow as pa
-
     try:
         yield
     except (InvalidFileError, MemoryError):
@@ -207,14 +204,21 @@ def naming(where: Path | None) -> Iterator[None]:
         ) from error
     except FileNotFoundError as error:
         raise InvalidFileError("there is no such file", where) from error
-    # IndexError: damaged codes may be of texts behind the last one.
-    except (pa.ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError) as error:
+    except _unreadable() as error:
         message = f"cannot be read ({error})"
         raise (
             InvalidDataError(f"the table {message}")
             if where is None
             else InvalidFileError(message, where)
         ) from error
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """Return the errors of damaged files."""
+    from pyarrow import ArrowException  # only now, as many files are read without Arrow
+
+    # IndexError: damaged codes may be of texts behind the last one.
+    return ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError
 
 
 class PandasTable(Table):
@@ -297,45 +301,38 @@ class ParquetTable(ArrowTable):
     def __init__(self, path: Path) -> None:
         with naming(path):
             file = open_parquet(path)
-        self.n_rows = file.metadata.num_rows
-        super().__init__(file.schema_arrow, self._read, path)
+        self.metadata = file.metadata
 
-    def _read(self, fields: Sequence[Field]) -> Iterator[Any]:
-        import pyarrow as pa
+        def read(fields: Sequence[Field]) -> Iterator[Any]:
+            names = list(dict.fromkeys(str(field.column) for field in fields))
+            return read_parquet_rows(path, names, _ROWS)
 
-        assert self.where is not None  # noqa: S101 - it is a file
-        names = list(dict.fromkeys(str(field.column) for field in fields))
-        n_rows = 0
-        with open_parquet(self.where, names) as file:
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
-                    for column in batch.columns:
-                        if is_text(getattr(column.type, "value_type", column.type)):
-                            column.validate(full=True)
-                    n_rows += len(batch)
-                    yield batch
-        if n_rows != self.n_rows:
-            raise InvalidDataError(
-                f"has {n_rows} rows, and says that there are {self.n_rows}; write it again"
-            )
-        pa.default_memory_pool().release_unused()
+        super().__init__(file.schema_arrow, read, path)
 
 
-class DelimitedTable(Table):
+def read_parquet_rows(path: Path, names: list[str], n_rows: int) -> Iterator[Any]:
+    """Yield batches of at most `n_rows` rows of a file of Parquet, text as codes."""
+    import pyarrow as pa
+
+    n_read = 0
+    with open_parquet(path, names) as file:
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(n_rows, row_groups=[group], columns=names):
+                check_columns(batch, path)
+                n_read += len(batch)
+                yield batch
+        n_told = file.metadata.num_rows
+    if n_read != n_told:
+        raise InvalidDataError(
+            f"has {n_read} rows, and says that there are {n_told}; write it again"
+        )
+    pa.default_memory_pool().release_unused()
+
+
+class DelimitedTable(TextTable, Table):  # type: ignore[misc]  # which always has a path
     """A file of delimited text."""
 
     is_text = True
-
-    def __init__(self, path: PathLike, **options: Any) -> None:
-        self.options = options
-        self.text = TextTable(path, **options)
-        self.where = self.text.path
-        self.names = self.text.names if self.text.header else range(len(self.text.names))
-
-    @property
-    def n_skipped(self) -> int:  # type: ignore[override]
-        """The number of lines that were skipped, once all batches are read."""
-        return self.text.n_skipped
 
     @property
     def empty(self) -> str:  # type: ignore[override]
@@ -343,25 +340,20 @@ class DelimitedTable(Table):
         return f"there are no interactions ({self.n_skipped} lines are malformed)"
 
     def _doubt(self) -> str:
-        self.text.check()  # a file that is no text has no wrong columns
-        if self.text.header and any(np.isfinite(parse_number(name)) for name in self.text.names):
+        self.check()  # a file that is no text has no wrong columns
+        if self.header and any(np.isfinite(parse_number(str(name))) for name in self.names):
             return ", or give header=False if the first line is not a header"
         return ""
 
     def is_number(self, name: Hashable) -> bool:
         """Return whether all cells of the first batch are numbers, true, false or blank."""
-        text = TextTable(self.text.path, **{**self.options, "on_bad_lines": "skip"})
+        text = copy(self)
+        text._on_bad_lines = "skip"
         for batch in text.batches([Field("event", name, "text")]):
-            cells = set(batch.column("event").dictionary.to_pylist()) - {""}
+            cells = set(batch["event"].dictionary.to_pylist()) - {""}
             numbers = {cell for cell in cells if not np.isnan(parse_number(cell))}
             return bool(cells) and {cell.lower() for cell in cells - numbers} <= {"true", "false"}
         return False
-
-    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of all well-formed lines."""
-        for batch in self.text.batches(fields):
-            if len(batch):
-                yield {field.role: batch.column(field.role) for field in fields}
 
 
 class FolderTable(Table):
@@ -404,20 +396,21 @@ class _Part(Table):
 
         stored = [field for field in fields if field.column in self.table.names]
         for field in fields:
-            if field not in stored and field.column not in self.keys:
+            n = list(self.table.names).count(field.column)
+            if n > 1 or (n == 0 and field.column not in self.keys):
                 raise InvalidDataError(
-                    f"there is no column {field.column!r}, which {self.first.where} has; the "
+                    f"has {n} columns {field.column!r}, and {self.first.where} has one; the "
                     f"columns are {', '.join(map(repr, self.table.names))}",
                     column=field.column,
                 )
         for batch in self.table.batches(stored):
-            n_rows = len(next(iter(batch.values())))
-            constant = {
-                field.role: pa.repeat(pa.scalar(self.keys[str(field.column)]), n_rows)
-                for field in fields
-                if field not in stored
-            }
-            yield {**batch, **constant}
+            columns = {field.role: batch[field.role] for field in stored}
+            n_rows = len(next(iter(columns.values())))
+            for field in fields:
+                if field not in stored:
+                    text = self.keys[str(field.column)]
+                    columns[field.role] = pa.repeat(pa.scalar(text), n_rows)
+            yield columns
 
 
 def _partition(file: Path, base: Path) -> dict[str, str]:
@@ -479,42 +472,35 @@ def files_of(folder: Path) -> list[Path]:
 def format_of_name(path: Path) -> str | None:
     """Return the format of a table by the name of its file: "csv", "parquet", "json", "arrow"."""
     suffixes = [suffix[1:].lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _CODECS:
+    if suffixes and suffixes[-1] in ("gz", "bz2", "zst"):
         suffixes.pop()
     return _FORMATS.get(suffixes[-1]) if suffixes else None
 
 
 def _open_file(path: Path, options: Mapping[str, Any]) -> Table:
-    head = read_head(path)
-    if head.startswith(b"PAR1"):
+    found = format_of(read_head(path))
+    if found == "parquet":
         return ParquetTable(path)
-    if head.startswith(ARROW):
+    if found == "arrow":
         return ipc_table(path)
-    if is_json(head) or format_of_name(path) == "json":
+    if found == "json" or format_of_name(path) == "json":
         return json_table(path)
     return DelimitedTable(path, **options)
 
 
-def is_json(head: bytes) -> bool:
-    """Return whether a file that begins so has JSON lines."""
-    return head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
+def format_of(head: bytes) -> str | None:
+    """Return the format of a file that begins so: "parquet", "arrow", "json", None for others."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(_ARROW):
+        return "arrow"
+    return "json" if head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") else None
 
 
 def read_head(path: Path) -> bytes:
     """Return the first bytes of a file, decompressed."""
-    with naming(path), _opened(path) as file:
+    with naming(path), opened(path) as file:
         return bytes(file.read(_HEAD))
-
-
-def _opened(path: Path) -> Any:
-    """Open a file that may be compressed, as its first bytes show."""
-    import pyarrow as pa
-
-    file = pa.input_stream(place(path), compression=None)
-    head = file.read(4)
-    file.close()
-    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
-    return pa.input_stream(place(path), compression=codec)
 
 
 def ipc_table(path: Path) -> ArrowTable:
@@ -527,9 +513,9 @@ def ipc_table(path: Path) -> ArrowTable:
             yield batch
 
     with naming(path):
-        with _opened(path) as file:
+        with opened(path) as file:
             data = file.read()
-        is_file = data.startswith(ARROW[0])
+        is_file = data.startswith(_ARROW[0])
         source = ipc.open_file(data) if is_file else ipc.open_stream(data)
         return ArrowTable(source.schema, batches, path)
 
@@ -555,7 +541,7 @@ def json_table(path: Path) -> ArrowTable:
 
     with naming(path):
         first = next(_lines_of(path), b"")
-        if not is_json(first):
+        if format_of(first) != "json":
             raise InvalidFileError("expected JSON lines, an object in each line", path)
         schema = json.read_json(pa.BufferReader(first)).schema
     return ArrowTable(schema, batches, path)
@@ -605,7 +591,7 @@ def _json_column(block: bytes, name: Any, kinds: Sequence[Any]) -> Any:
 def _lines_of(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file in blocks."""
     rest = b""
-    with _opened(path) as file:
+    with opened(path) as file:
         while data := file.read(_BLOCK):
             lines, end, data = data.rpartition(b"\n")
             if end:

@@ -26,6 +26,7 @@ number, or is skipped and counted.
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -50,12 +51,12 @@ from .lines import (
 from .written_times import nanoseconds, parser_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
-    from ..core.types import Floats, PathLike
+    from ..core.types import PathLike
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
 #: for each thread. The system gives new pages to larger blocks again and again, which took longer
@@ -120,10 +121,11 @@ class TextTable:
 
     Attributes
     ----------
-    path : Path
+    where : Path
+        The file.
     sep : str
-    names : list of str
-        The fields of the first line: names of the columns, if `header`.
+    names : list of str, or range
+        The fields of the first line; or numbers, without a header.
     header : bool
     n_skipped : int
         The malformed lines that were skipped, once all batches are read.
@@ -146,21 +148,22 @@ class TextTable:
         on_bad_lines: str = "error",
         guess: bool = True,
     ) -> None:
-        self.path, self.header = as_input(path), header
+        self.where, self.header = as_input(path), header
         self._on_bad_lines, self.n_skipped = on_bad_lines, 0
-        BadLines(self.path, on_bad_lines)
+        BadLines(self.where, on_bad_lines)
         if sep is not None and (not sep or set(sep) & set('"\r\n\0')):
             raise InvalidDataError(
                 f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
             )
-        self._file = TextFile(self.path, encoding, guess=guess)
+        self._file = TextFile(self.where, encoding, guess=guess)
         self._first, line = self._file.first_line()
         try:
-            self.sep = _separator(self.path, line) if sep is None else sep
-            self.names = split_fields(line, self.sep)
+            self.sep = _separator(self.where, line) if sep is None else sep
+            fields = split_fields(line, self.sep)
         except MalformedLineError as error:
             self.check()
-            raise InvalidFileError(str(error), self.path, self._first) from None
+            raise InvalidFileError(str(error), self.where, self._first) from None
+        self.names: Sequence[Hashable] = fields if header else range(len(fields))
 
     def check(self) -> None:
         """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
@@ -174,15 +177,15 @@ class TextTable:
         Raises
         ------
         InvalidFileError
-            If there is no such column, the file is no text, or a line is malformed.
+            If the file is no text, or a line is malformed.
 
         Warns
         -----
         SkippedLinesWarning
             Once, if lines were skipped and others were read.
         """
-        numbers = [self._number(field) for field in fields]
-        bad = BadLines(self.path, self._on_bad_lines)
+        numbers = [self.names.index(field.column) for field in fields]
+        bad = BadLines(self.where, self._on_bad_lines)
         reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
         n_header = self._first if self.header else 0
         has_rows = False
@@ -201,24 +204,6 @@ class TextTable:
                     has_rows = True
                     yield batch
         self.n_skipped = bad.report() if has_rows else bad.count
-
-    def _number(self, field: Field) -> int:
-        """Return the number of a column."""
-        role, column, names = field.role, field.column, self.names
-        if isinstance(column, str):
-            if names.count(column) == 1:
-                return names.index(column)
-            found = "there are several columns" if column in names else "there is no column"
-            message = f"{role}: {found} {column!r}; the columns are {', '.join(map(repr, names))}"
-        elif 0 <= column < len(names):
-            return int(column)
-        else:
-            message = (
-                f"{role}: there is no column {column}; the first line has {len(names)} fields, "
-                "counted from 0"
-            )
-        self.check()
-        raise InvalidFileError(message, self.path)
 
 
 def _read_ahead(
@@ -324,8 +309,10 @@ class _Reader:
                 for chunk in column.chunks:
                     _check_ids(chunk.dictionary)
             elif field.kind != "text":
-                for chunk in column.chunks:
-                    _check_numbers(chunk.to_numpy(), field.kind)
+                numbers = column.to_numpy()
+                is_negative = field.kind == "gain" and numbers.min(initial=0) < 0
+                if is_negative or not np.isfinite(numbers).all():
+                    raise _UnlikeError
             columns[field.role] = column
         self.parsers |= parsers
         return list(pa.table(columns).to_batches())
@@ -460,23 +447,10 @@ def _has_closed_quotes(lines: bytes, sep: int) -> bool:
 
 def _check_ids(ids: Any) -> None:
     """Raise an error if one of distinct ids is blank."""
-    if not len(ids):
-        return
-    offsets = np.frombuffer(ids.buffers()[1], np.int32)[: len(ids) + 1]
-    if (offsets[:-1] == offsets[1:]).any():
-        raise _UnlikeError
-    may_be = _BEFORE_SPACE[np.frombuffer(ids.buffers()[2], np.uint8)[offsets[:-1]]]
-    if may_be.any() and not all(map(str.strip, ids.filter(may_be).to_pylist())):
-        raise _UnlikeError
+    from pyarrow import compute
 
-
-#: Whether a blank text can begin with a byte, of UTF-8.
-_BEFORE_SPACE = np.zeros(256, bool)
-_BEFORE_SPACE[[*range(ord(" ") + 1), 0xC2, 0xE1, 0xE2, 0xE3]] = True
-
-
-def _check_numbers(values: Floats, kind: str) -> None:
-    if not np.isfinite(values).all() or (kind == "gain" and values.min(initial=0) < 0):
+    blank = compute.or_(compute.equal(ids, ""), compute.utf8_is_space(ids))
+    if compute.any(blank).as_py():
         raise _UnlikeError
 
 
@@ -508,15 +482,13 @@ def _dates(column: Any) -> Any:
     raise _UnlikeError
 
 
-def _gain(text: str) -> float:
-    value = parse_number(text)
-    if not 0 <= value < float("inf"):
-        raise MalformedLineError(f"expected a finite value that is not negative, found {text!r}")
+def _number(text: str) -> float:
+    if not math.isfinite(value := parse_number(text)):
+        raise MalformedLineError(f"expected a finite number, found {text!r}")
     return value
 
 
-def _number(text: str) -> float:
-    value = parse_number(text)
-    if not abs(value) < float("inf"):
-        raise MalformedLineError(f"expected a finite number, found {text!r}")
+def _gain(text: str) -> float:
+    if (value := _number(text)) < 0:
+        raise MalformedLineError(f"expected a value that is not negative, found {text!r}")
     return value

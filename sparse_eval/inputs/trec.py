@@ -147,22 +147,15 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
     matrix, users, items = _read(as_path(path), _QRELS, "gain")
-    gains = _judgements(matrix)
+    is_judged = matrix.data >= 0
+    if not is_judged.all():  # the negative gains of a user who has no other become zeros
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        n_judged = np.bincount(rows[is_judged], minlength=matrix.shape[0])
+        kept = is_judged | (n_judged[rows] == 0)
+        parts = (np.maximum(matrix.data[kept], 0.0), (rows[kept], matrix.indices[kept]))
+        matrix = sparse.csr_matrix(parts, shape=matrix.shape)
     axes = users.marked(True), items.marked(True)
-    return Relevance.from_csr(gains, threshold=threshold, users=axes[0], items=axes[1])
-
-
-def _judgements(gains: CSRMatrix) -> CSRMatrix:
-    """Return the gains without negative ones; of a user who has no other they become zeros."""
-    is_judged = gains.data >= 0
-    if is_judged.all():
-        return gains
-    rows = np.repeat(np.arange(gains.shape[0]), np.diff(gains.indptr))
-    n_judged = np.bincount(rows[is_judged], minlength=gains.shape[0])
-    kept = is_judged | (n_judged[rows] == 0)
-    parts = (np.maximum(gains.data[kept], 0.0), (rows[kept], gains.indices[kept]))
-    judgements: CSRMatrix = sparse.csr_matrix(parts, shape=gains.shape)
-    return judgements
+    return Relevance.from_csr(matrix, threshold=threshold, users=axes[0], items=axes[1])
 
 
 def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -> None:

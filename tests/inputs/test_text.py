@@ -76,7 +76,8 @@ def outcome(path: Path, fields: list[Field], **options: object) -> object:
         warnings.simplefilter("always")
         try:
             table = TextTable(path, header=False, **options)
-            batches = list(table.batches(fields))
+            known = [field for field in fields if field.column < len(table.names)]
+            batches = list(table.batches(known or [Field("c0", 0, KINDS[0])]))
         except SparseEvalError as error:
             return type(error), str(error), [str(each.message) for each in told]
     rows = pa.Table.from_batches(batches).unify_dictionaries() if batches else pa.table({})

@@ -18,6 +18,7 @@ from ...inputs.axes import Axis
 from ...inputs.columns import USUAL
 from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
 from ...inputs.npy import read_sparse, reading_npz
+from ...inputs.tables import naming
 from ..labels import label_array
 from ..times import time_text
 
@@ -146,11 +147,8 @@ class Holdout:
                     f"train has shape {train.shape}, {part} {matrix.shape}; expected the same"
                 )
         own = labels_of(train)
-        users = own[0] if users is None else Axis.of(users, "users")
-        items = own[1] if items is None else Axis.of(items, "items")
-        for name, labels, size in zip(("users", "items"), (users, items), train.shape, strict=True):
-            if labels is not None and len(labels) != size:
-                raise InvalidDataError(f"{name}: expected {size} labels, found {len(labels)}")
+        users = own[0] if users is None else Axis.of(users, "users", train.shape[0])
+        items = own[1] if items is None else Axis.of(items, "items", train.shape[1])
         values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
         for part, matrix in given.items():
             labelled = None if matrix is None else LabelledMatrix.of(matrix, users, items, part)
@@ -440,11 +438,9 @@ class Holdout:
             }
             cut: Any = arrays["cut"][()] if "cut" in arrays else None
         parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}
-        try:
-            cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        with naming(folder):
             holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
-        except InvalidDataError as error:
-            raise InvalidFileError(str(error), folder) from error
         if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
@@ -501,7 +497,5 @@ def _added(*matrices: CSRMatrix) -> CSRMatrix:
 
 
 def _read_part(path: Path) -> CSRMatrix:
-    try:
+    with naming(path):
         return summed_csr(*coordinates(read_sparse(path)))
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error

@@ -120,11 +120,9 @@ class Pairs:
 
     def select(self, masks: Sequence[Booleans]) -> list[CSRMatrix]:
         """Return a matrix of the pairs that each mask selects."""
-        return for_each(self._select, masks)
-
-    def _select(self, mask: Booleans) -> CSRMatrix:
         whole = self.matrix
-        return sorted_csr(whole.indptr, whole.indices, whole.data, whole.shape, chosen=mask)
+        parts = (whole.indptr, whole.indices, whole.data, whole.shape)
+        return for_each(lambda mask: sorted_csr(*parts, chosen=mask), masks)
 
 
 def hashes(seed: int, *columns: AnyArray) -> Hashes:
