@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
 from ..core.csr import plain_matrix
+from ..core.warning import warn
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..retrieval.factors import check_factors
@@ -23,6 +24,7 @@ from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
+    from ..inputs.labelled import LabelledMatrix
     from ..retrieval.scores import ScoreFunction
 
 
@@ -132,6 +134,17 @@ def takes_zeros(model: object) -> bool:
     """Return whether a model was trained on explicit zeros as positives: implicit's BPR is."""
     own = model.model if isinstance(model, Recommender) else model
     return type(own).__name__ == "BayesianPersonalizedRanking"
+
+
+def warn_of_zeros(model: object, train: LabelledMatrix) -> None:
+    """Warn of explicit zeros in a matrix that a model took for positives."""
+    n_zeros = int(np.count_nonzero(train.data == 0))
+    if n_zeros and takes_zeros(model) and not (train.items and train.items.by_id):
+        warn(
+            f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
+            "takes for positives; train it without them: EvaluationCallback.fit does so, or "
+            "call matrix.eliminate_zeros() before fit"
+        )
 
 
 def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:

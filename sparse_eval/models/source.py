@@ -20,7 +20,14 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, as_training
-from .accepted import as_model, check_shape, count_items, has_factors
+from .accepted import (
+    as_model,
+    catalogue,
+    check_shape,
+    count_items,
+    has_factors,
+    warn_of_zeros,
+)
 from .checkpoints import Factors
 from .chosen_users import ChosenUsers
 from .exact import (
@@ -38,7 +45,6 @@ from .matching import match_sides
 from .popularity import popularity_rankings
 from .ranking import choose_way, list_length, rank
 from .references import FileReference, open_model
-from .scorers import ItemItemModel
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
@@ -90,6 +96,8 @@ class RankingLoader:
     num_threads : int or None
     n_unknown : tuple of int
         Users and items that the model does not know, of all blocks; reported with the first.
+    progress : bool, optional
+        Show a progress bar for each block.
     """
 
     model: Any
@@ -99,6 +107,7 @@ class RankingLoader:
     request: Request
     num_threads: int | None
     n_unknown: tuple[int, int]
+    progress: bool | None = False
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
@@ -113,7 +122,8 @@ class RankingLoader:
             whole = users_of(users.open())
             users = np.array(whole[task.first : task.last])
             release(whole)
-        model = with_users(model, users)
+        if is_exact(model):
+            model = with_users(model, users)
         train, relevance, side_data = _load_rows(task, self.side_data)
         rankings, retrieval = rank(
             model,
@@ -125,7 +135,7 @@ class RankingLoader:
             n_known=None if users is None else len(users),
             candidates=side_data.candidates,
             num_threads=self.num_threads,
-            progress=False,
+            progress=self.progress,
         )
         if task.first == 0:
             n_users, n_items = self.n_unknown
@@ -179,7 +189,7 @@ def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, 
         _rows_of_reference(side, task.first, task.last) if isinstance(side, FileReference) else side
         for side in (task.train, task.validation)
     )
-    train = training_matrix(train)
+    train = training_matrix(train).csr
     relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
     if task.candidates is not None:
         shared = replace(shared, candidates=None)
@@ -210,14 +220,24 @@ class _UserSource:
     n_items : int
     matched : bool
         Whether train and validation may have users and items behind those of the model.
+    whole : bool
+        Whether all users are evaluated at once.
     """
 
     unit = " users"
+    load: RankingLoader | PopularityLoader
 
     def __init__(
-        self, users: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
+        self,
+        users: Any,
+        train: Any,
+        validation: Any,
+        n_items: int,
+        *,
+        matched: bool,
+        whole: bool,
     ) -> None:
-        self.matched = matched
+        self.matched, self.whole = matched, whole
         self.sides = {"train": train, "validation": validation}
         if users is not None:
             self.sides = {"users": users, **self.sides}
@@ -240,11 +260,17 @@ class _UserSource:
         """Whether the files of workers are still there."""
         return all(reference.path.exists() for reference in self.references.values())
 
+    def block_of_all(self, progress: bool | None) -> Block:
+        """Return the block of all users."""
+        self.n_rows = self.total
+        ((task, _),) = self.tasks()
+        return self.load(task)
+
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
         """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
         whole_train = None
-        if any("train" in plan.inputs for plan in request.plans):
+        if self.whole or any("train" in plan.inputs for plan in request.plans):
             whole_train = training_matrix(train)
         users, items = labels_of(validation)
         n_items = max(n_items, validation.shape[1])
@@ -294,6 +320,9 @@ class ModelSource(_UserSource):
         For each block.
     for_workers : bool
         Whether blocks are evaluated by workers, which then open what is given by path.
+    whole, lists : bool
+        Whether all users are evaluated at once, and whether lists are wanted whatever the metrics
+        need.
     """
 
     def __init__(
@@ -307,48 +336,52 @@ class ModelSource(_UserSource):
         chosen: ChosenUsers = _EVERYONE,
         num_threads: int | None = None,
         for_workers: bool = False,
+        whole: bool = False,
+        lists: bool = False,
     ) -> None:
+        self.load: RankingLoader
         given = {"users": model, "train": train, "validation": validation}
         opened: Any = open_model(model)
-        if not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
+        if whole or not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
             opened = as_model(opened)  # rows of factors are checked block by block
-        if not is_exact(opened):
+        if not (whole or is_exact(opened)):
             raise UnsupportedModelError(_NEED_EXACT)
-        check_part(train)
-        train, validation = (
-            _sliceable(side, f"the {name} matrix")
-            for side, name in ((train, "train"), (validation, "validation"))
-        )
+        way = choose_way(opened, request, among="candidates" in inputs, lists=lists)
+        if not whole:
+            check_part(train)
+            train, validation = (
+                _sliceable(side, f"the {name} matrix")
+                for side, name in ((train, "train"), (validation, "validation"))
+            )
+        labels = *labels_of(train), *labels_of(validation)
+        matched = whole or not chosen.is_everyone or any(axis is not None for axis in labels)
+        n_unknown, gain = (0, 0), None
+        if matched:
+            train = open_train(train)
+            warn_of_zeros(opened, train)
         opened = numbered_as(opened, train)
         n_items = count_items(opened)
         n_known = train.shape[0]
-        labels = *labels_of(train), *labels_of(validation)
-        matched = not chosen.is_everyone or any(axis is not None for axis in labels)
-        n_unknown, gain = (0, 0), None
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
-            sides = match_sides(
-                opened,
-                open_train(train),
-                open_held_out(validation),
-                names,
-                inputs.get("candidates"),
-                chosen,
-            )
+            held_out = open_held_out(validation)
+            among = inputs.get("candidates")
+            sides = match_sides(opened, train, held_out, names, among, chosen)
             if sides.candidates is not None:
                 inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance
             n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
             gain = sides.largest_gain
             opened, n_known = take_users(opened, sides.user_rows), sides.n_known
-        is_item_item = isinstance(opened, ItemItemModel)
-        users = np.arange(n_known) if is_item_item else users_of(opened)
-        super().__init__(users, train, validation, n_items, matched=matched)
+        takes_any = catalogue(opened)[0] is None  # its users are rows of train
+        users = np.arange(n_known) if takes_any else None
+        if is_exact(opened) and not takes_any:
+            users = users_of(opened)
+        super().__init__(users, train, validation, n_items, matched=matched, whole=whole)
         self.largest_gain = gain
         if not matched:
             warn_without_ids(opened, train, validation)
             check_shape(opened, train.shape)
-        way = choose_way(opened, request, among="candidates" in inputs)
         if for_workers:
             self.references = {
                 name: FileReference.of(side, is_model=name == "users")
@@ -356,8 +389,10 @@ class ModelSource(_UserSource):
                 if isinstance(side, str | Path) and (name == "users" or not matched)
             }
             self.n_rows = users_per_task(self.total)
-        shipped = self.references.get("users", without_users(opened))
-        if is_item_item:  # its users are rows of train
+        shipped = self.references.get("users")
+        if shipped is None:
+            shipped = without_users(opened) if is_exact(opened) else opened
+        if takes_any:
             self.references.pop("users", None)
         self.model = opened
         self._begin_blocks_at_steps()
@@ -370,6 +405,11 @@ class ModelSource(_UserSource):
             num_threads,
             n_unknown,
         )
+
+    def block_of_all(self, progress: bool | None) -> Block:
+        """Return the block of all users."""
+        self.load = replace(self.load, progress=progress)
+        return super().block_of_all(progress)
 
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
         """Cut the users into blocks so small that the evaluation stays within a budget."""
@@ -411,9 +451,8 @@ class PopularitySource(_UserSource):
     def __init__(self, request: Request, model: ModelSource, inputs: dict[str, Any]) -> None:
         train, validation = model.sides["train"], model.sides["validation"]
         n_items = train.shape[1]
-        super().__init__(
-            None, train, validation, n_items, matched=isinstance(validation, Relevance)
-        )
+        matched = isinstance(validation, Relevance)
+        super().__init__(None, train, validation, n_items, matched=matched, whole=model.whole)
         self.largest_gain = model.largest_gain
         self.references = {name: one for name, one in model.references.items() if name != "users"}
         self.n_rows = model.n_rows
