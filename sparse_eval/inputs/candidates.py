@@ -21,6 +21,7 @@ from ..errors import InvalidDataError
 from .alignment import place
 from .axes import Axis
 from .labelled import labels_of
+from .nested import rows_by_user
 from .relevance import Relevance
 from .training import take_rows
 
@@ -257,7 +258,8 @@ def as_candidates(given: Any) -> Candidates:
         arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
         return Candidates(matrix.shape, *arrays, GIVEN, *labels_of(given))
     if isinstance(given, Mapping):
-        return _of_mapping(given)
+        frame = rows_by_user(given, "candidates", "gain")
+        return as_candidates(Relevance.from_frame(frame, gain=None))
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given)
     if isinstance(given, list | tuple) and any(isinstance(row, _LISTS) for row in given):
@@ -277,32 +279,6 @@ def as_candidates(given: Any) -> Candidates:
     if len(rows) and rows[0] < 0:
         raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
-
-
-def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
-    """Return candidates of a list of items for each user by id."""
-    import pandas as pd
-
-    rows = []
-    for user, row in given.items():
-        if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
-            raise InvalidDataError(
-                f"candidates of user {user!r} is {describe(row)}; expected a list of items",
-                user=user,
-            )
-        rows.append(list(row))
-    users = Axis.of(list(given), "users").marked(True)
-    flat = [item for row in rows for item in row]
-    codes, unique = pd.factorize(pd.Series(flat, dtype=object))
-    if (codes < 0).any():
-        raise InvalidDataError("candidates hold a missing item; leave it out")
-    items = Axis.of(list(unique), "items").marked(True)
-    owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    shape = (len(users), len(items))
-    coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
-    matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
-    arrays = matrix.indptr.astype(np.int64), as_int32(matrix.indices)
-    return Candidates(shape, *arrays, GIVEN, users, items)
 
 
 def _ids_for_all(ids: Any) -> Candidates:

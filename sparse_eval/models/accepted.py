@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
 from ..core.csr import plain_matrix
@@ -17,8 +16,8 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
-from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
-from .identifiers import copy_ids, keep_ids
+from .checkpoints import Factors, check_similarity, read_checkpoint
+from .identifiers import copy_ids
 from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
 
@@ -80,9 +79,7 @@ def as_model(model: Any) -> Model:
         holds neither item-item weights nor scores.
     """
     if isinstance(model, str | Path):
-        model = read_checkpoint(model)
-    if isinstance(model, Checkpoint):
-        return _from_checkpoint(model)
+        model = read_checkpoint(model).model
     if isinstance(model, Factors):
         check_factors(model.user_factors, model.item_factors)
         return model
@@ -195,35 +192,3 @@ def check_shape(
                 f"{name} has {size} {axis}, the model {expected}; give the matrix that the model "
                 "was trained on"
             )
-
-
-def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel | Scorer:
-    """Return a model that recommends what the saved one did."""
-    if checkpoint.item_weights is not None:
-        return ItemItemModel(
-            checkpoint.item_weights, checkpoint.item_ids, may_be_scores=checkpoint.may_be_scores
-        )
-    if checkpoint.scores is not None:
-        return Scorer(checkpoint.scores, users=checkpoint.user_ids, items=checkpoint.item_ids)
-    from implicit.cpu.als import AlternatingLeastSquares
-    from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
-
-    model: Any
-    if checkpoint.similarity is not None:
-        model = ItemItemRecommender()
-        model.similarity = checkpoint.similarity.astype(np.float64)
-        model.scorer = NearestNeighboursScorer(model.similarity)
-    else:
-        # The file does not say which family saved it. ALS will do for all of them, because they
-        # rank by the product of their factors; the biases of BPR and LMF are columns of these.
-        with threadpool_limits(limits=1, user_api="blas"):
-            model = AlternatingLeastSquares()
-        # Only ALS saves an alpha; others do not say how the factors of a new user are found.
-        parameters = checkpoint.parameters if "alpha" in checkpoint.parameters else {}
-        model.regularization = parameters.get("regularization")
-        model.alpha = parameters.get("alpha")
-        model.user_factors = checkpoint.user_factors
-        model.item_factors = checkpoint.item_factors
-    keep_ids(model, checkpoint.user_ids, checkpoint.item_ids)
-    fitted: ImplicitModel = model
-    return fitted

@@ -13,7 +13,6 @@ from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
 from ..inputs.item_data import item_inputs
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
-from .chosen_users import ChosenUsers
 from .fold_in import with_new_users
 from .inputs import (
     NewUsers,
@@ -268,7 +267,7 @@ def evaluate_request(
         train,
         validation,
         inputs,
-        chosen=ChosenUsers(users),
+        chosen=users,
         num_threads=num_threads if client is None else 1,
         for_workers=client is not None,
         whole=whole,

@@ -18,6 +18,7 @@ from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from ..inputs.training import take_rows
 from .accepted import catalogue, check_shape
+from .chosen_users import rows_of_users
 from .identifiers import ids_of
 from .without_ids import warn_without_ids
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers
     from ..inputs.candidates import Candidates
     from .accepted import Model
-    from .chosen_users import ChosenUsers
 
 
 class Sides(NamedTuple):
@@ -73,7 +73,7 @@ def match_sides(
     relevance: Relevance | None,
     names: tuple[str, str] = ("train", "validation"),
     candidates: Candidates | None = None,
-    chosen: ChosenUsers | None = None,
+    chosen: Any = None,
 ) -> Sides:
     """Match both parts of a split with the users and items of a model: by id where it has ids.
 
@@ -88,14 +88,14 @@ def match_sides(
         What messages call the two.
     candidates : Candidates, optional
         Numbered as `train` where they have no ids.
-    chosen : ChosenUsers, optional
-        Whose held-out items `relevance` is reduced to, in the order of the model.
+    chosen : sequence of hashable, optional
+        The users whose held-out items `relevance` is reduced to, in the order of the model.
 
     Raises
     ------
     InvalidDataError
         If a part has ids that nothing can be matched with, or another shape than the model where
-        there are no ids; or as `ChosenUsers.rows`.
+        there are no ids; or as from `rows_of_users`.
 
     Warns
     -----
@@ -115,8 +115,9 @@ def match_sides(
     n_known, user_rows = shape[0], None
     first = None if users.places is None else np.unique(users.places)
     largest_gain = float(relevance.gains.max(initial=0.0))
-    if chosen is not None and not chosen.is_everyone:
-        first = np.unique(chosen.rows(users.labels, users.size, "the model and the data know"))
+    if chosen is not None:
+        knows = "the model and the data know"
+        first = np.unique(rows_of_users(chosen, users.labels, users.size, knows))
         users, relevance = _choose(users, relevance, first)
     if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)

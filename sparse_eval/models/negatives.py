@@ -431,24 +431,18 @@ def _union(
     train: sparse.csr_matrix, held_out: sparse.csr_matrix, users: Integers, n_items: int
 ) -> CSRMatrix:
     """Return what users have seen or held out, a row for each."""
-    keys = []
-    for side in (train, held_out):
-        chosen = side[users]
-        rows = np.repeat(np.arange(len(users)), np.diff(chosen.indptr))
-        keys.append(rows * n_items + chosen.indices)
-    pairs = np.sort(np.concatenate(keys))
-    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(pairs // n_items, minlength=len(users)))))
-    parts = (np.ones(len(pairs), np.int8), pairs % n_items, indptr)
-    matrix: CSRMatrix = sparse.csr_matrix(parts, shape=(len(users), n_items))
-    return matrix
+    shape = (len(users), n_items)
+    chosen = [side[users] for side in (train, held_out)]
+    seen, held = (
+        sparse.csr_matrix((np.ones(rows.nnz, np.int8), rows.indices, rows.indptr), shape)
+        for rows in chosen
+    )
+    union: CSRMatrix = seen + held
+    return union
 
 
 def _hashes(labels: Axis | None, n: int) -> Hashes:
     """Return a hash of each label, or of each number where there are none."""
-    if labels is None:
-        return hash_labels(np.arange(n))
-    values = labels.to_numpy()
-    if values.dtype.kind in "iu":
-        return hash_labels(values)
-    return hash_labels(np.array([str(label) for label in labels.tolist()], object))
+    if labels is None or labels.is_integer:
+        return hash_labels(np.arange(n) if labels is None else labels.to_numpy())
+    return hash_labels(np.array(list(map(str, labels)), object))

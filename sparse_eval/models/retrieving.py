@@ -14,7 +14,7 @@ from ..evaluation.evaluate import open_candidates
 from ..inputs.labelled import LabelledMatrix
 from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
 from .accepted import as_model, catalogue
-from .chosen_users import ChosenUsers
+from .chosen_users import rows_of_users
 from .exact import is_exact, numbered_as, open_ranker, take_users
 from .inputs import open_relevance, open_train
 from .matching import match_sides, within
@@ -128,7 +128,7 @@ def top_k(
            [1, 0]], dtype=int32)
     """
     opened, sides = _open(model, seen, None, candidates)
-    rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
+    rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
     return find_lists(_ranker(opened, sides, seen, exclude, num_threads, progress), k, rows)[0]
 
 

@@ -29,7 +29,6 @@ from .accepted import (
     warn_of_zeros,
 )
 from .checkpoints import Factors
-from .chosen_users import ChosenUsers
 from .exact import (
     is_exact,
     numbered_as,
@@ -61,8 +60,6 @@ _NEED_EXACT = (
     "rounds the scores of a user in another way beside other users; evaluate this model in one "
     "process, without memory= and client="
 )
-
-_EVERYONE = ChosenUsers()
 
 
 @dataclass(frozen=True)
@@ -314,8 +311,8 @@ class ModelSource(_UserSource):
     inputs : dict
         `item_groups`, `item_vectors` and `candidates`.
     via : {"held_out_ranks", "full_ranks", "top_k"}, optional
-    chosen : ChosenUsers
-        Everyone by default.
+    chosen : sequence of hashable, optional
+        The users to evaluate, everyone by default.
     num_threads : int, optional
         For each block.
     for_workers : bool
@@ -333,7 +330,7 @@ class ModelSource(_UserSource):
         validation: Any,
         inputs: dict[str, Any],
         *,
-        chosen: ChosenUsers = _EVERYONE,
+        chosen: Any = None,
         num_threads: int | None = None,
         for_workers: bool = False,
         whole: bool = False,
@@ -354,7 +351,7 @@ class ModelSource(_UserSource):
                 for side, name in ((train, "train"), (validation, "validation"))
             )
         labels = *labels_of(train), *labels_of(validation)
-        matched = whole or not chosen.is_everyone or any(axis is not None for axis in labels)
+        matched = whole or chosen is not None or any(axis is not None for axis in labels)
         n_unknown, gain = (0, 0), None
         if matched:
             train = open_train(train)
