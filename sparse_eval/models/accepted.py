@@ -18,7 +18,7 @@ from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
 from .checkpoints import Factors, check_similarity, read_checkpoint
 from .identifiers import copy_ids
-from .recommender import Recommender
+from .recommender import Recommender, own_model
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ def as_model(model: Any) -> Model:
 
 def takes_zeros(model: object) -> bool:
     """Return whether a model was trained on explicit zeros as positives: implicit's BPR is."""
-    own = model.model if isinstance(model, Recommender) else model
-    return type(own).__name__ == "BayesianPersonalizedRanking"
+    return type(own_model(model)).__name__ == "BayesianPersonalizedRanking"
 
 
 def warn_of_zeros(model: object, train: LabelledMatrix) -> None:
@@ -156,20 +155,18 @@ def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def catalogue(model: Model) -> tuple[int | None, int]:
     """Return the number of users (None for an item-item model, which takes any) and of items."""
-    n_users = model.n_users if isinstance(model, Recommender | Scorer) else None
-    if has_factors(model):
-        n_users = len(model.user_factors)
+    own = own_model(model)
+    n_users = len(own.user_factors) if has_factors(own) else getattr(own, "n_users", None)
     return n_users, count_items(model)
 
 
 def count_items(model: Model) -> int:
     """Return the number of items."""
+    model = own_model(model)
     if has_factors(model):
         return len(model.item_factors)
     if isinstance(model, ItemItemModel):
         return int(model.weights.shape[0])
-    if isinstance(model, Recommender):
-        return model.n_items
     if isinstance(model, Scorer):
         assert model.n_items is not None  # noqa: S101 - see `numbered_as`
         return model.n_items

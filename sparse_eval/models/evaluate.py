@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.removed import removed
+from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.evaluate import open_candidates
@@ -18,7 +18,7 @@ from .inputs import (
     NewUsers,
     split_arguments,
 )
-from .source import ModelSource, PopularitySource
+from .source import ModelSource
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -41,11 +41,7 @@ if TYPE_CHECKING:
     Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
 
-@removed(
-    "corrected", "filter_already_liked_items", "item_groups", "item_vectors", "judged_only", "K",
-    "k", "no_relevant", "per_user", "propensity", "seen", "threshold", "user_rows", "via",
-    "without_list",
-)  # fmt: skip
+@removed(*ARGUMENTS)
 def evaluate_model(
     model: ModelLike,
     train: Holdout | TrainLike,
@@ -276,7 +272,7 @@ def evaluate_request(
     if memory is not None:
         source.fit_into(memory, request, per_user=per_user)
 
-    def evaluated(source: ModelSource | PopularitySource) -> Evaluation:
+    def evaluated(source: ModelSource) -> Evaluation:
         options: dict[str, Any] = {
             "per_user": per_user,
             "num_threads": num_threads,
@@ -286,7 +282,7 @@ def evaluate_request(
             return evaluate_whole(request, source.block_of_all, **options)
         return evaluate_source(request, source, client=client, memory=memory, **options)
 
-    beside = PopularitySource(request, source, inputs) if baselines else None
+    beside = source.by_popularity(inputs) if baselines else None
     evaluation = evaluated(source)
     if beside is not None:
         evaluation.baselines["popularity"] = evaluated(beside)

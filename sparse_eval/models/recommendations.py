@@ -20,7 +20,7 @@ from .inputs import NewUsers, name_of, open_train, training_part
 from .matching import match_sides, within
 from .ranking import need_exact
 from .recommend import recommend_lists
-from .recommender import Recommender
+from .recommender import own_model
 from .references import open_model
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _lists(
         raise UnsupportedModelError(need_exact("candidates="))
     seen: SeenItems = "exclude" if filter_seen else "allow"
     lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
-    own: Any = model.model if isinstance(model, Recommender) else model
+    own = own_model(model)
     scores = np.full(lists.shape, -np.inf)
     places = np.maximum(lists, 0).astype(np.int64)
     if has_factors(own):
