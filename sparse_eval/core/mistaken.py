@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,6 @@ _FROM_FRAME = {
     "the validation matrix": ("Relevance.from_frame", "gain"),
 }
 _INTERACTIONS = ("Interactions.from_frame", "value")
-
-#: What to do with blocks of rows.
-_BLOCKS = (
-    "scipy.sparse.vstack(blocks) makes one of blocks of rows; or evaluate each block, its users "
-    "named by se.Relevance.from_csr(block, users=…), and merge the evaluations, which gives the "
-    "same bits: ev.merge(*others)"
-)
 
 #: What is expected of matrices.
 SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
@@ -70,10 +63,6 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
         hint = "give its .matrix()"
     elif name == "ids" and hasattr(values, "tocsr"):
         hint = "Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
-    elif isinstance(values, Iterator) or (
-        isinstance(values, Sequence) and any(hasattr(value, "indptr") for value in values[:1])
-    ):
-        hint = _BLOCKS
     elif name == "the position matrix" and hasattr(values, "__len__"):
         hint = (
             "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
-from ..core.removed import removed
+from ..core.removed import ARGUMENTS, removed
 from ..inputs.alignment import align, match
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
@@ -52,10 +52,7 @@ RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | P
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
 
-@removed(
-    "corrected", "filter_already_liked_items", "item_groups", "item_vectors", "judged_only", "K",
-    "k", "no_relevant", "per_user", "propensity", "seen", "threshold", "without_list",
-)  # fmt: skip
+@removed(*(name for name in ARGUMENTS if name not in ("user_rows", "via")))
 def evaluate(
     predictions: RankingsLike,
     validation: RelevanceLike,
@@ -247,8 +244,8 @@ def _evaluate(
 
 def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
     """Return a matrix that knows its users and items in the form that keeps them in slices."""
-    has_labels = any(labels is not None for labels in labels_of(side))
-    return make(side) if isinstance(side, LabelledMatrix) and has_labels else side
+    is_plain = not isinstance(side, LabelledMatrix) or labels_of(side) == (None, None)
+    return side if is_plain else make(side)
 
 
 def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:

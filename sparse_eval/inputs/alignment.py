@@ -112,8 +112,11 @@ def moved(matrix: Any, rows: Place, columns: Place) -> Any:
         entries if axis.places is None else axis.places[entries]
         for axis, entries in ((rows, coo.row), (columns, coo.col))
     )
-    shape = (max(rows.size, matrix.shape[0]), max(columns.size, matrix.shape[1]))
-    return sparse.csr_matrix((coo.data, (row, column)), shape)
+    shape = [
+        size if axis.places is None else axis.size
+        for axis, size in zip((rows, columns), matrix.shape, strict=True)
+    ]
+    return sparse.csr_matrix((coo.data, (row, column)), tuple(shape))
 
 
 def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:

@@ -21,6 +21,7 @@ from ..errors import InvalidDataError
 from .alignment import place
 from .axes import Axis
 from .labelled import labels_of
+from .nested import rows_by_user
 from .relevance import Relevance
 from .training import take_rows
 
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
     "users to items, or one flat array of items for all users"
-)
-
-#: What to give where users have candidates of their own.
-_BY_USER = (
-    "for the items of each user give a scipy.sparse.csr_matrix with an entry for each user and "
-    "candidate or, by id, a mapping {user: items} or a frame with columns user and item"
 )
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
@@ -82,6 +77,14 @@ class Candidates:
     users: Axis | None = None
     items_index: Axis | None = None
     estimator: Estimator | None = None
+
+    @classmethod
+    def of_csr(
+        cls, matrix: Any, kind: str = GIVEN, users: Axis | None = None, items: Axis | None = None
+    ) -> Candidates:
+        """Return the stored entries of a canonical matrix as candidates."""
+        arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
+        return cls(matrix.shape, *arrays, kind, users, items)
 
     @property
     def for_all(self) -> bool:
@@ -148,12 +151,6 @@ class Candidates:
         """Return the candidates of the users from `first` to `last`."""
         if self.indptr is None:
             return self
-        if last > self.shape[0]:
-            raise InvalidDataError(
-                f"candidates has {self.shape[0]} rows, and there are {last} users or more; give a "
-                "row for each user",
-                argument="candidates",
-            )
         indptr = self.indptr[first : last + 1]
         items = self.items[indptr[0] : indptr[-1]]
         users = None if self.users is None else self.users[first:last]
@@ -251,64 +248,35 @@ def as_candidates(given: Any) -> Candidates:
     if isinstance(given, Candidates):
         return given
     if isinstance(given, Relevance):
-        return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels_of(given))
+        given = given.to_csr()
     if sparse.issparse(plain_matrix(given)):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
-        arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
-        return Candidates(matrix.shape, *arrays, GIVEN, *labels_of(given))
+        return Candidates.of_csr(matrix, GIVEN, *labels_of(given))
     if isinstance(given, Mapping):
-        return _of_mapping(given)
+        frame = rows_by_user(given, "candidates", "gain")
+        return as_candidates(Relevance.from_frame(frame, gain=None))
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
-        return _ids_for_all(given)
-    if isinstance(given, list | tuple) and any(isinstance(row, _LISTS) for row in given):
-        raise InvalidDataError(f"candidates is {describe(given)} of lists; {_BY_USER}")
+        return _ids_for_all(given if isinstance(given, Axis) else given.unique())
     if is_array(given):
-        array = as_array(given, "candidates", _EXPECTED)
-        if array.ndim != 1:
-            raise InvalidDataError(f"candidates is {describe(array)}; {_BY_USER}")
-        given = array.tolist() if array.dtype.kind in "OUT" else array
-    elif not isinstance(given, list | tuple | range):
+        given = as_array(given, "candidates", _EXPECTED)
+        is_flat = given.ndim == 1
+    else:
+        is_flat = isinstance(given, list | tuple | range)
+        is_flat = is_flat and not any(isinstance(row, _LISTS) for row in given)
+    if not is_flat:
         raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
     if len(given) and isinstance(given[0], str):
-        import pandas as pd
-
-        return _ids_for_all(pd.Index(list(given)))
+        return _ids_for_all(list(dict.fromkeys(given)))
     rows = np.unique(integer_array(given, "candidates", 1))
     if len(rows) and rows[0] < 0:
         raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
 
 
-def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
-    """Return candidates of a list of items for each user by id."""
-    import pandas as pd
-
-    rows = []
-    for user, row in given.items():
-        if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
-            raise InvalidDataError(
-                f"candidates of user {user!r} is {describe(row)}; expected a list of items",
-                user=user,
-            )
-        rows.append(list(row))
-    users = Axis.of(list(given), "users").marked(True)
-    flat = [item for row in rows for item in row]
-    codes, unique = pd.factorize(pd.Series(flat, dtype=object))
-    if (codes < 0).any():
-        raise InvalidDataError("candidates hold a missing item; leave it out")
-    items = Axis.of(list(unique), "items").marked(True)
-    owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    shape = (len(users), len(items))
-    coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
-    matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
-    arrays = matrix.indptr.astype(np.int64), as_int32(matrix.indices)
-    return Candidates(shape, *arrays, GIVEN, users, items)
-
-
 def _ids_for_all(ids: Any) -> Candidates:
-    labels = ids if isinstance(ids, Axis) else Axis.of(ids.unique(), "items")
+    labels = Axis.of(ids, "items").marked(True)
     items = np.arange(len(labels), dtype=np.int32)
-    return Candidates((0, len(labels)), None, items, items_index=labels.marked(True))
+    return Candidates((0, len(labels)), None, items, items_index=labels)
 
 
 def align_candidates(

@@ -308,7 +308,7 @@ def _attempt(
         if earlier is not None:
             return Scored(earlier | {"file": row["file"]}) if _state(path) == state else None
         checkpoint = read_checkpoint(path)
-        model = as_model(checkpoint)
+        model = as_model(checkpoint.model)
         if _state(path) != state:
             return None
         with without_warning():  # the sweep warns once

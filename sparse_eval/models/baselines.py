@@ -18,8 +18,8 @@ from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.labelled import labels_of
+from .checkpoints import Factors
 from .inputs import training_matrix
-from .popularity import by_popularity
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Hashes, Integers
     from ..datasets.split.holdout import Holdout
     from ..inputs.axes import Axis
-    from .checkpoints import Factors
     from .inputs import TrainLike
 
 __all__ = ["ease", "item_knn", "popularity", "random"]
@@ -67,7 +66,10 @@ def popularity(train: Holdout | TrainLike) -> Factors:
     >>> ev["ndcg@10"] == als.baselines["popularity"]["ndcg@10"]
     True
     """
-    return by_popularity(*_open(train))
+    matrix, users, items = _open(train)
+    n_users, n_items = matrix.shape
+    counts = np.bincount(matrix.indices[matrix.data != 0], minlength=n_items)
+    return Factors(np.ones((n_users, 1)), counts[:, None].astype(np.float64), users, items)
 
 
 def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:

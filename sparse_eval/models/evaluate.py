@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.removed import removed
+from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
 from ..evaluation.evaluate import open_candidates
@@ -13,16 +13,16 @@ from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
 from ..inputs.item_data import item_inputs
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
-from .chosen_users import ChosenUsers
 from .fold_in import with_new_users
 from .inputs import (
     NewUsers,
     split_arguments,
 )
-from .source import ModelSource, PopularitySource
+from .source import ModelSource
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
+    from typing import TypeAlias
 
     from numpy.typing import ArrayLike
 
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
     from ..evaluation.run import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
+    from ..inputs.rankings import Rankings
     from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
+    from ..results.totals import Retrieval
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
 
+    #: Rankings, and how they were made, if by a model.
+    Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
-@removed(
-    "corrected", "filter_already_liked_items", "item_groups", "item_vectors", "judged_only", "K",
-    "k", "no_relevant", "per_user", "propensity", "seen", "threshold", "user_rows", "via",
-    "without_list",
-)  # fmt: skip
+
+@removed(*ARGUMENTS)
 def evaluate_model(
     model: ModelLike,
     train: Holdout | TrainLike,
@@ -250,40 +251,41 @@ def evaluate_request(
 ) -> Evaluation:
     """Evaluate what was parsed already."""
     memory = check_memory(memory)
+    per_user = keep != "totals"
     if isinstance(train, NewUsers):
         model, train = with_new_users(model, train, num_threads), train.seen
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
-    is_whole = memory is None and client is None
-    how: dict[str, Any] = {
-        "per_user": keep != "totals",
-        "num_threads": num_threads,
-        "progress": progress,
-    }
+    whole = memory is None and client is None
     source = ModelSource(
         request,
         model,
         train,
         validation,
         inputs,
-        chosen=ChosenUsers(users),
+        chosen=users,
         num_threads=num_threads if client is None else 1,
         for_workers=client is not None,
-        is_whole=is_whole,
+        whole=whole,
         lists=keep == "lists",
     )
     if memory is not None:
-        source.fit_into(memory, request, per_user=how["per_user"])
+        source.fit_into(memory, request, per_user=per_user)
 
-    def evaluated(source: ModelSource | PopularitySource) -> Evaluation:
-        if is_whole:
-            return evaluate_whole(request, source.block, **how)
-        return evaluate_source(request, source, memory=memory, client=client, **how)
+    def evaluated(source: ModelSource) -> Evaluation:
+        options: dict[str, Any] = {
+            "per_user": per_user,
+            "num_threads": num_threads,
+            "progress": progress,
+        }
+        if whole:
+            return evaluate_whole(request, source.block_of_all, **options)
+        return evaluate_source(request, source, client=client, memory=memory, **options)
 
+    beside = source.by_popularity(inputs) if baselines else None
     evaluation = evaluated(source)
-    if baselines:
-        popularity = PopularitySource(request, source, inputs)
-        evaluation.baselines["popularity"] = evaluated(popularity)
+    if beside is not None:
+        evaluation.baselines["popularity"] = evaluated(beside)
     give_notice(evaluation)
     return evaluation
 

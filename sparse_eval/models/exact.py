@@ -100,11 +100,11 @@ def users_of(model: ExactModel) -> AnyArray:
 
 def with_users(model: Any, users: Any) -> Any:
     """Return a model with other users, given what `users_of` returns, and without their ids."""
-    if isinstance(model, ItemItemModel) or not is_exact(model):
+    if isinstance(model, ItemItemModel):
         return model
     if isinstance(model, Factors):
         return model._replace(user_factors=users, user_ids=None)
-    some: Any = copy(model)
+    some = copy(model)
     if isinstance(model, Scorer):
         some.rows, some.n_users = users, None if users is None else len(users)
     else:
@@ -113,7 +113,7 @@ def with_users(model: Any, users: Any) -> Any:
     return some
 
 
-def without_users(model: Any) -> Any:
+def without_users(model: ExactModel) -> Any:
     """Return a model that lacks its users, and what it has beside scores."""
     nobody: Any = None
     return with_users(Factors(nobody, model.item_factors) if has_factors(model) else model, nobody)

@@ -16,8 +16,8 @@ from ..inputs.candidates import align_candidates
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
-from ..inputs.training import take_rows
 from .accepted import catalogue, check_shape
+from .chosen_users import rows_of_users
 from .identifiers import ids_of
 from .without_ids import warn_without_ids
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Integers
     from ..inputs.candidates import Candidates
     from .accepted import Model
-    from .chosen_users import ChosenUsers
 
 
 class Sides(NamedTuple):
@@ -73,7 +72,7 @@ def match_sides(
     relevance: Relevance | None,
     names: tuple[str, str] = ("train", "validation"),
     candidates: Candidates | None = None,
-    chosen: ChosenUsers | None = None,
+    chosen: Any = None,
 ) -> Sides:
     """Match both parts of a split with the users and items of a model: by id where it has ids.
 
@@ -88,14 +87,14 @@ def match_sides(
         What messages call the two.
     candidates : Candidates, optional
         Numbered as `train` where they have no ids.
-    chosen : ChosenUsers, optional
-        Whose held-out items `relevance` is reduced to, in the order of the model.
+    chosen : sequence of hashable, optional
+        The users whose held-out items `relevance` is reduced to, in the order of the model.
 
     Raises
     ------
     InvalidDataError
         If a part has ids that nothing can be matched with, or another shape than the model where
-        there are no ids; or as `ChosenUsers.rows`.
+        there are no ids; or as from `rows_of_users`.
 
     Warns
     -----
@@ -115,8 +114,9 @@ def match_sides(
     n_known, user_rows = shape[0], None
     first = None if users.places is None else np.unique(users.places)
     largest_gain = float(relevance.gains.max(initial=0.0))
-    if chosen is not None and not chosen.is_everyone:
-        first = np.unique(chosen.rows(users.labels, users.size, "the model and the data know"))
+    if chosen is not None:
+        knows = "the model and the data know"
+        first = np.unique(rows_of_users(chosen, users.labels, users.size, knows))
         users, relevance = _choose(users, relevance, first)
     if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)
@@ -174,15 +174,13 @@ def _choose(users: Place, relevance: Relevance, chosen: Integers) -> tuple[Place
     """Return the places of the chosen users with held-out items, and these items."""
     places = np.arange(relevance.shape[0]) if users.places is None else users.places
     rows = np.flatnonzero(np.isin(places, chosen))
-    indptr, items = take_rows(relevance.indptr, rows, relevance.items)
-    gains = take_rows(relevance.indptr, rows, relevance.gains)[1]
-    if not (gains > 0).any():
+    matrix = relevance.to_csr().csr[rows]
+    if not (matrix.data > 0).any():
         raise InvalidDataError(
             f"none of the {len(chosen)} users asked for has a held-out item, so there is nothing "
             "to evaluate"
         )
-    shape = (len(rows), relevance.shape[1])
-    taken = replace(relevance, shape=shape, indptr=indptr, items=items, gains=gains, users=None)
+    taken = _relevance_of(matrix, relevance, None, relevance.items_index)
     return users._replace(places=places[rows]), taken
 
 
@@ -250,40 +248,32 @@ def _check_numbering(candidates: Candidates, trained: list[Place], name: str) ->
 def _move_relevance(relevance: Relevance, users: Place, items: Place) -> Relevance:
     """Return relevance with its rows and columns moved, and the labels of both."""
     matrix = moved(relevance.to_csr().csr, users, items)
-    n_users, n_items = (
-        own if axis.places is None else axis.size
-        for own, axis in zip(relevance.shape, (users, items), strict=True)
-    )
+    # They are in the order of the model now, as are its lists.
+    labels = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
+    return _relevance_of(matrix, relevance, *labels)
+
+
+def _relevance_of(
+    matrix: Any, relevance: Relevance, users: Axis | None, items: Axis | None
+) -> Relevance:
+    """Return relevance with the entries of a canonical matrix, and the labels of its users."""
     return replace(
         relevance,
-        shape=(n_users, n_items),
-        indptr=matrix.indptr[: n_users + 1].astype(np.int64, copy=False),
+        shape=matrix.shape,
+        indptr=matrix.indptr.astype(np.int64, copy=False),
         items=as_int32(matrix.indices),
         gains=matrix.data,
-        # They are in the order of the model now, as are its lists.
-        users=None if users.labels is None else users.labels[:n_users].marked(False),
-        items_index=None if items.labels is None else items.labels.marked(False),
+        users=None if users is None else users[: matrix.shape[0]],
+        items_index=items,
     )
 
 
 def within(side: Any, shape: tuple[int, int]) -> Any:
     """Return the first rows and columns of a matrix or of relevance: those that a model knows."""
-    if side.shape[0] > shape[0]:
-        side = slice_rows(side, 0, shape[0])
-    if side.shape[1] <= shape[1]:
+    n_users, n_items = shape
+    if side.shape[0] <= n_users and side.shape[1] <= n_items:
         return side
-    items = side.items if isinstance(side, Relevance) else side.indices
-    kept = items < shape[1]
-    indptr = np.concatenate(([0], np.cumsum(kept)))[side.indptr].astype(np.int64)
-    size = (side.shape[0], shape[1])
     if not isinstance(side, Relevance):
-        return sparse.csr_matrix((side.data[kept], items[kept], indptr), shape=size)
-    labels = side.items_index
-    return replace(
-        side,
-        shape=size,
-        indptr=indptr,
-        items=items[kept],
-        gains=side.gains[kept],
-        items_index=None if labels is None else labels[: shape[1]],
-    )
+        return side[:n_users, :n_items]
+    labels = None if side.items_index is None else side.items_index[:n_items]
+    return _relevance_of(side.to_csr().csr[:n_users, :n_items], side, side.users, labels)

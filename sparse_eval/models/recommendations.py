@@ -13,14 +13,14 @@ from ..errors import UnsupportedModelError
 from ..evaluation.evaluate import open_candidates
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue, has_factors
-from .chosen_users import ChosenUsers
+from .chosen_users import rows_of_users
 from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
 from .inputs import NewUsers, name_of, open_train, training_part
 from .matching import match_sides, within
 from .ranking import need_exact
 from .recommend import recommend_lists
-from .recommender import Recommender
+from .recommender import own_model
 from .references import open_model
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def recommend(
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
     sides = match_sides(opened, part, None, names, given)
-    rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
+    rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)
@@ -161,7 +161,7 @@ def _lists(
         raise UnsupportedModelError(need_exact("candidates="))
     seen: SeenItems = "exclude" if filter_seen else "allow"
     lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
-    own: Any = model.model if isinstance(model, Recommender) else model
+    own = own_model(model)
     scores = np.full(lists.shape, -np.inf)
     places = np.maximum(lists, 0).astype(np.int64)
     if has_factors(own):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arrays import is_array
-from ..core.warning import warn
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
@@ -21,9 +21,15 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, as_training
-from .accepted import as_model, check_shape, count_items, has_factors, takes_zeros
+from .accepted import (
+    as_model,
+    catalogue,
+    check_shape,
+    count_items,
+    has_factors,
+    warn_of_zeros,
+)
 from .checkpoints import Factors
-from .chosen_users import ChosenUsers
 from .exact import (
     is_exact,
     numbered_as,
@@ -36,10 +42,8 @@ from .exact import (
 )
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
-from .popularity import by_popularity
 from .ranking import choose_way, list_length, rank
 from .references import FileReference, open_model
-from .scorers import ItemItemModel
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
@@ -56,8 +60,6 @@ _NEED_EXACT = (
     "rounds the scores of a user in another way beside other users; evaluate this model in one "
     "process, without memory= and client="
 )
-
-_EVERYONE = ChosenUsers()
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,11 @@ class RankingLoader:
         Of all users; `training` only if metrics need that of all users.
     request : Request
     num_threads : int or None
-    n_unknown : tuple of int
-        Users and items that the model does not know, of all blocks; reported with the first.
+    n_unknown : tuple of int or None
+        Users and items that the model does not know, of all blocks; reported with the first. None
+        if nothing is to be reported, as of a baseline.
+    progress : bool, optional
+        Show a progress bar for each block.
     """
 
     model: Any
@@ -99,7 +104,7 @@ class RankingLoader:
     side_data: SideData
     request: Request
     num_threads: int | None
-    n_unknown: tuple[int, int]
+    n_unknown: tuple[int, int] | None
     progress: bool | None = False
 
     def __call__(self, task: UserRows) -> Block:
@@ -115,9 +120,10 @@ class RankingLoader:
             whole = users_of(users.open())
             users = np.array(whole[task.first : task.last])
             release(whole)
-        model = with_users(model, users)
+        if is_exact(model):
+            model = with_users(model, users)
         train, relevance, side_data = _load_rows(task, self.side_data)
-        rankings, retrieval = rank(
+        rankings, made = rank(
             model,
             train,
             relevance,
@@ -129,9 +135,10 @@ class RankingLoader:
             num_threads=self.num_threads,
             progress=self.progress,
         )
-        if task.first == 0:
+        retrieval = None if self.n_unknown is None else made
+        if self.n_unknown is not None and task.first == 0:
             n_users, n_items = self.n_unknown
-            retrieval = retrieval._replace(n_unknown_users=n_users, n_unknown_items=n_items)
+            retrieval = made._replace(n_unknown_users=n_users, n_unknown_items=n_items)
         return Block(task.first, rankings, relevance, side_data, retrieval, knows_judged=True)
 
 
@@ -152,7 +159,7 @@ def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, 
         _rows_of_reference(side, task.first, task.last) if isinstance(side, FileReference) else side
         for side in (task.train, task.validation)
     )
-    train = training_matrix(train)
+    train = training_matrix(train).csr
     relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
     if task.candidates is not None:
         shared = replace(shared, candidates=None)
@@ -172,59 +179,142 @@ def _rows_of_reference(reference: FileReference, first: int, last: int) -> Any:
     return rows
 
 
-class _UserSource:
-    """The users of a model in blocks: the base class of the sources below.
+class ModelSource:
+    """The users of a model, ranked block by block.
 
     Parameters
     ----------
-    users, train, validation
-        Of the users: matrices whose rows can be sliced. `users` is what the model knows of them.
-    n_items : int
-    matched : bool
-        Whether train and validation may have users and items behind those of the model.
-    is_whole : bool
-        Whether all users are one block.
+    request : Request
+    model : model, Factors or path
+        One whose rankings are exact, or any if `whole`.
+    train, validation
+        As in `evaluate_model`.
+    inputs : dict
+        `item_groups`, `item_vectors` and `candidates`.
+    chosen : sequence of hashable, optional
+        The users to evaluate, everyone by default.
+    num_threads : int, optional
+        For each block.
+    for_workers : bool
+        Whether blocks are evaluated by workers, which then open what is given by path.
+    whole, lists : bool
+        Whether all users are evaluated at once, and whether lists are wanted whatever the metrics
+        need.
     """
 
     unit = " users"
-    load: RankingLoader
 
     def __init__(
         self,
-        users: Any,
+        request: Request,
+        model: ModelLike,
         train: Any,
         validation: Any,
-        n_items: int,
+        inputs: dict[str, Any],
         *,
-        matched: bool,
-        is_whole: bool,
+        chosen: Any = None,
+        num_threads: int | None = None,
+        for_workers: bool = False,
+        whole: bool = False,
+        lists: bool = False,
     ) -> None:
-        self.matched, self.is_whole = matched, is_whole
-        self.sides = {"users": users, "train": train, "validation": validation}
-        self.total: int = validation.shape[0]
-        shape = (users.shape[0], n_items)
-        if not matched and any(of > than for of, than in zip(validation.shape, shape, strict=True)):
-            raise InvalidDataError(
-                f"validation has shape {validation.shape}, the model {shape}; give both the users "
-                "and items of the same split"
+        given = {"users": model, "train": train, "validation": validation}
+        opened: Any = open_model(model)
+        self.whole, self.lists = whole, lists
+        if whole or not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
+            opened = as_model(opened)  # rows of factors are checked block by block
+        if not (whole or is_exact(opened)):
+            raise UnsupportedModelError(_NEED_EXACT)
+        way = choose_way(opened, request, among="candidates" in inputs, lists=lists)
+        if not whole:
+            check_part(train)
+            train, validation = (
+                _sliceable(side, f"the {name} matrix")
+                for side, name in ((train, "train"), (validation, "validation"))
             )
+        labels = *labels_of(train), *labels_of(validation)
+        matched = whole or chosen is not None or any(axis is not None for axis in labels)
+        self.matched, n_unknown = matched, (0, 0)
+        #: The largest gain of all users; None to read it from the validation data.
+        self.largest_gain: float | None = None
+        if matched:
+            train = open_train(train)
+            warn_of_zeros(opened, train)
+        opened = numbered_as(opened, train)
+        n_items = count_items(opened)
+        n_known = train.shape[0]
+        if matched:
+            names = name_of("train", given["train"]), name_of("validation", given["validation"])
+            held_out = open_held_out(validation)
+            among = inputs.get("candidates")
+            sides = match_sides(opened, train, held_out, names, among, chosen)
+            if sides.candidates is not None:
+                inputs["candidates"] = sides.candidates
+            train, validation = sides.train, sides.relevance
+            n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
+            self.largest_gain = sides.largest_gain
+            opened, n_known = take_users(opened, sides.user_rows), sides.n_known
+        takes_any = catalogue(opened)[0] is None  # its users are rows of train
+        users = np.arange(n_known) if takes_any else None
+        if is_exact(opened) and not takes_any:
+            users = users_of(opened)
+        self.sides = {"train": train, "validation": validation}
+        if users is not None:
+            self.sides["users"] = users
+        self.total: int = validation.shape[0]
         self.references: dict[str, FileReference] = {}
         #: Of each user by itself: they go with the tasks, and those for all with the side data.
         self.candidates: Candidates | None = None
-        #: The largest gain of all users; None to read it from the validation data.
-        self.largest_gain: float | None = None
-        self.n_rows = max(self.total, 1) if is_whole else USERS_PER_BLOCK
+        self.n_rows = USERS_PER_BLOCK
+        if not matched:
+            shape = ((train if users is None else users).shape[0], n_items)
+            if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
+                raise InvalidDataError(
+                    f"validation has shape {validation.shape}, the model {shape}; give both the "
+                    "users and items of the same split"
+                )
+            warn_without_ids(opened, train, validation)
+            check_shape(opened, train.shape)
+        if for_workers:
+            self.references = {
+                name: FileReference.of(side, is_model=name == "users")
+                for name, side in given.items()
+                if isinstance(side, str | Path) and (name == "users" or not matched)
+            }
+            self.n_rows = users_per_task(self.total)
+        shipped = self.references.get("users")
+        if shipped is None:
+            shipped = without_users(opened) if is_exact(opened) else opened
+        if takes_any:
+            self.references.pop("users", None)
+        self.model = opened
+        self._begin_blocks_at_steps()
+        self.load = RankingLoader(
+            shipped,
+            way,
+            list_length(request, way, n_items),
+            self.side_data(request, inputs, n_items),
+            request,
+            num_threads,
+            n_unknown,
+        )
 
     @property
     def repeatable(self) -> bool:
         """Whether the files of workers are still there."""
         return all(reference.path.exists() for reference in self.references.values())
 
+    def block_of_all(self, progress: bool | None) -> Block:
+        """Return the block of all users."""
+        self.n_rows = self.total
+        ((task, _),) = self.tasks()
+        return replace(self.load, progress=progress)(task)
+
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
         """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
         whole_train = None
-        if self.is_whole or any("train" in plan.inputs for plan in request.plans):
+        if self.whole or any("train" in plan.inputs for plan in request.plans):
             whole_train = training_matrix(train)
         users, items = labels_of(validation)
         n_items = max(n_items, validation.shape[1])
@@ -248,120 +338,11 @@ class _UserSource:
             yield UserRows(first, last, **rows, candidates=own), last - first
             release(*self.sides.values())
 
-    def block(self, progress: bool | None) -> Block:
-        """Return all users as one block, ranked with a progress bar or without one."""
-        ((task, _),) = self.tasks()
-        return replace(self.load, progress=progress)(task)
-
     def _rows(self, name: str, first: int, last: int) -> Any:
         if name in self.references and not (self.matched and name == "users"):
             return self.references[name]
         side = self.sides[name]
         return side[first:last] if is_array(side) else slice_rows(side, first, last)
-
-
-class ModelSource(_UserSource):
-    """The users of a model, ranked block by block.
-
-    Parameters
-    ----------
-    request : Request
-    model : model, Factors or path
-        One whose rankings are exact.
-    train, validation
-        As in `evaluate_model`.
-    inputs : dict
-        `item_groups`, `item_vectors` and `candidates`.
-    chosen : ChosenUsers
-        Everyone by default.
-    num_threads : int, optional
-        For each block.
-    for_workers : bool
-        Whether blocks are evaluated by workers, which then open what is given by path.
-    is_whole : bool
-        Whether all users are one block, so that the model's own `recommend` will do.
-    lists : bool
-        Whether lists are wanted, whatever the metrics need.
-    """
-
-    def __init__(
-        self,
-        request: Request,
-        model: ModelLike,
-        train: Any,
-        validation: Any,
-        inputs: dict[str, Any],
-        *,
-        chosen: ChosenUsers = _EVERYONE,
-        num_threads: int | None = None,
-        for_workers: bool = False,
-        is_whole: bool = False,
-        lists: bool = False,
-    ) -> None:
-        given = {"users": model, "train": train, "validation": validation}
-        opened: Any = open_model(model)
-        if not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
-            opened = as_model(opened)  # rows of factors are checked block by block
-        if not (is_exact(opened) or is_whole):
-            raise UnsupportedModelError(_NEED_EXACT)
-        way = choose_way(opened, request, among="candidates" in inputs, lists=lists)
-        check_part(train)
-        train, validation = (
-            _sliceable(side, f"the {name} matrix")
-            for side, name in ((train, "train"), (validation, "validation"))
-        )
-        opened = numbered_as(opened, train)
-        n_items = count_items(opened)
-        n_known = train.shape[0]
-        labels = *labels_of(train), *labels_of(validation)
-        matched = is_whole or not chosen.is_everyone or any(axis is not None for axis in labels)
-        n_unknown, gain = (0, 0), None
-        if matched:
-            names = name_of("train", given["train"]), name_of("validation", given["validation"])
-            known = open_train(train)
-            _warn_of_zeros(opened, known)
-            sides = match_sides(
-                opened,
-                known,
-                open_held_out(validation),
-                names,
-                inputs.get("candidates"),
-                chosen,
-            )
-            if sides.candidates is not None:
-                inputs["candidates"] = sides.candidates
-            train, validation = sides.train, sides.relevance
-            n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
-            gain = sides.largest_gain
-            opened, n_known = take_users(opened, sides.user_rows), sides.n_known
-        keeps_users = isinstance(opened, ItemItemModel) or not is_exact(opened)
-        users = np.arange(n_known) if keeps_users else users_of(opened)
-        super().__init__(users, train, validation, n_items, matched=matched, is_whole=is_whole)
-        self.largest_gain, self.lists = gain, lists
-        if not matched:
-            warn_without_ids(opened, train, validation)
-            check_shape(opened, train.shape)
-        if for_workers:
-            self.references = {
-                name: FileReference.of(side, is_model=name == "users")
-                for name, side in given.items()
-                if isinstance(side, str | Path) and (name == "users" or not matched)
-            }
-            self.n_rows = users_per_task(self.total)
-        shipped = self.references.get("users", without_users(opened))
-        if keeps_users:  # its users are rows of train
-            self.references.pop("users", None)
-        self.model = opened
-        self._begin_blocks_at_steps()
-        self.load = RankingLoader(
-            shipped,
-            way,
-            list_length(request, way, n_items),
-            self.side_data(request, inputs, n_items),
-            request,
-            num_threads,
-            n_unknown,
-        )
 
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
         """Cut the users into blocks so small that the evaluation stays within a budget."""
@@ -385,53 +366,36 @@ class ModelSource(_UserSource):
         self._begin_blocks_at_steps()
 
     def _begin_blocks_at_steps(self) -> None:
-        step = 1 if self.is_whole else users_per_step(self.model)
+        step = users_per_step(self.model)
         self.n_rows = max(self.n_rows // step, 1) * step
 
-
-class PopularitySource(_UserSource):
-    """The popularity ranking of the same users as those of a model.
-
-    Parameters
-    ----------
-    request : Request
-    model : ModelSource
-    inputs : dict
-        `item_groups` and `item_vectors`.
-    """
-
-    def __init__(self, request: Request, model: ModelSource, inputs: dict[str, Any]) -> None:
-        train, validation = model.sides["train"], model.sides["validation"]
-        popular = by_popularity(train)
+    def by_popularity(self, inputs: dict[str, Any]) -> ModelSource:
+        """Return the same users, ranked by the popularity of items in the training data."""
+        train, request = self.sides["train"], self.load.request
         n_items = train.shape[1]
-        users = np.ones((validation.shape[0], 1))  # also those behind the rows of train
-        shared = {"matched": model.matched, "is_whole": model.is_whole}
-        super().__init__(users, train, validation, n_items, **shared)
-        self.largest_gain = model.largest_gain
-        self.references = {name: one for name, one in model.references.items() if name != "users"}
-        self.n_rows = model.n_rows
-        way = choose_way(popular, request, among="candidates" in inputs, lists=model.lists)
-        self.load = replace(
-            model.load,
-            model=without_users(popular),
+        counts = np.zeros(n_items, np.int64)
+        for first in range(0, train.shape[0], USERS_PER_BLOCK):
+            with _in_block(first):  # entries that are stored twice count once
+                rows = training_matrix(
+                    slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
+                )
+            counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
+            release(train)
+        everyone = np.ones((self.total, 1))
+        popularity = without_users(Factors(everyone, counts[:, None].astype(np.float64)))
+        way = choose_way(popularity, request, among="candidates" in inputs, lists=self.lists)
+        source = copy(self)
+        source.sides = self.sides | {"users": everyone}
+        source.references = {one: self.references[one] for one in self.references if one != "users"}
+        source.load = replace(
+            self.load,
+            model=popularity,
             via=way,
             k=list_length(request, way, n_items),
-            side_data=self.side_data(request, inputs, n_items),
-            n_unknown=(0, 0),
+            side_data=source.side_data(request, inputs, n_items),
+            n_unknown=None,
         )
-
-
-def _warn_of_zeros(model: Any, train: LabelledMatrix) -> None:
-    """Warn of zeros that the model may have been trained on as positives."""
-    if not takes_zeros(model) or (train.items and train.items.by_id):
-        return
-    n_zeros = int(np.count_nonzero(train.data == 0))
-    if n_zeros:
-        warn(
-            f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
-            "takes for positives; train it without them: EvaluationCallback.fit does so, or "
-            "call matrix.eliminate_zeros() before fit"
-        )
+        return source
 
 
 def _sliceable(side: Any, name: str) -> Relevance | CSRMatrix:

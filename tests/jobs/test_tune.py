@@ -92,7 +92,7 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
     outcome = search(parts, out=tmp_path)
     assert trained == [part.train.nnz] * 4 + [whole.train.nnz]
     model = se.train_als(whole.train, **outcome.best or {})
-    saved = read_checkpoint(tmp_path / "model.npz")
+    saved = read_checkpoint(tmp_path / "model.npz").model
     assert saved.item_factors.tobytes() == model.item_factors.tobytes()
     ev = se.evaluate_model(model, whole.train, whole.validation, METRICS)
     assert outcome.test is not None

@@ -219,7 +219,7 @@ def test_a_checkpoint_is_read(tmp_path: Path) -> None:
     found = read_checkpoint(saved(tmp_path / "m.npz"))
     assert found.parameters == {"alpha": 40.0}
     half = {name: GOOD[name].astype(np.float16) for name in ("user_factors", "item_factors")}
-    assert read_checkpoint(saved(tmp_path / "h.npz", **half)).user_factors.dtype == np.float32
+    assert read_checkpoint(saved(tmp_path / "h.npz", **half)).model.user_factors.dtype == np.float32
 
 
 NOT_FINITE = np.ones((4, 2), np.float32)

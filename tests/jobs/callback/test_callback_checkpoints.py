@@ -44,7 +44,7 @@ def test_checkpoints_hold_the_model_of_each_evaluation(
         expected = trained(family, holdout, done)
         read = read_checkpoint(folder / name)
         loaded = kind.load(str(folder / name))
-        assert bits(read) == bits(loaded) == bits(expected)
+        assert bits(read.model) == bits(loaded) == bits(expected)
         assert read.parameters["factors"] == loaded.factors == expected.factors
         ev = se.evaluate_model(folder / name, holdout.train, holdout.validation, METRICS)
         assert ev.mean() == callback.history.loc[done, METRICS].to_dict()
@@ -61,7 +61,7 @@ def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_
     assert len(list(tmp_path.iterdir())) == 3
     evaluating(holdout, out=tmp_path).fit(make("bpr", 4))
     assert len(list(tmp_path.iterdir())) == 4
-    read = read_checkpoint(tmp_path / "iteration_0002.npz")
+    read = read_checkpoint(tmp_path / "iteration_0002.npz").model
     assert bits(read) == bits(trained("bpr", holdout, 2))
 
 
@@ -106,7 +106,7 @@ def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path:
     evaluating(holdout).fit(model)
     for whole in (None, 3, np.int64(3)):
         evaluating(holdout, out=tmp_path).fit(make("als", 1, random_state=whole))
-        assert read_checkpoint(tmp_path / "iteration_0001.npz").item_factors is not None
+        assert read_checkpoint(tmp_path / "iteration_0001.npz").model.item_factors is not None
 
 
 def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None:
@@ -114,7 +114,9 @@ def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None
 
     def look(values: dict[str, float], step: int) -> None:
         assert [path.name for path in tmp_path.iterdir()] == ["best.npz"]
-        seen.append((step, callback.best_iteration, bits(read_checkpoint(tmp_path / "best.npz"))))
+        seen.append(
+            (step, callback.best_iteration, bits(read_checkpoint(tmp_path / "best.npz").model))
+        )
 
     callback = evaluating(holdout, every=2, out=tmp_path, keep="best", log=look)
     callback.fit(make(family))
@@ -145,7 +147,7 @@ def test_a_killed_training_leaves_the_best_so_far(holdout: Any, tmp_path: Path) 
     bests = [i + 1 for i, value in enumerate(values) if value > max([-1.0, *values[:i]])]
     assert len(bests) > 1
     run_killed(KILLED, 2, tmp_path / "split", out)
-    kept = read_checkpoint(out / "best.npz")
+    kept = read_checkpoint(out / "best.npz").model
     assert bits(kept) == bits(trained("als", holdout, bests[0]))
 
 
