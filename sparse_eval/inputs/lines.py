@@ -78,7 +78,9 @@ class BadLines:
                 "and load the frame"
             )
         elif not self.skip:
-            remedy = "correct the line, or skip such lines with on_bad_lines='skip'"
+            remedy = (
+                "correct the line, or skip such lines with se.datasets.load(…, on_bad_lines='skip')"
+            )
         else:
             self.first = self.first or number
             self.count += 1

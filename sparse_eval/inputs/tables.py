@@ -59,6 +59,9 @@ _HEAD = 1 << 16
 _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _WILD = re.compile(r"[*?[]")
 
+#: What Hive writes for a missing value in the name of a folder.
+_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+
 #: Bytes of JSON that are read at once.
 _BLOCK = 1 << 24
 
@@ -409,7 +412,8 @@ class _Part(Table):
             for field in fields:
                 if field not in stored:
                     text = self.keys[str(field.column)]
-                    columns[field.role] = pa.repeat(pa.scalar(text), n_rows)
+                    value = None if text == _NO_KEY else text
+                    columns[field.role] = pa.repeat(pa.scalar(value, pa.string()), n_rows)
             yield columns
 
 
@@ -439,7 +443,7 @@ def is_pattern(path: PathLike) -> bool:
 def matching(pattern: Path) -> list[Path]:
     """Return the files that match a pattern, in order."""
     paths = map(Path, sorted(glob(str(pattern), recursive=True)))  # noqa: PTH207 - of any folder
-    files = [path for path in paths if path.is_file()]
+    files = [path for path in paths if not path.is_dir()]  # a broken link is an error
     if not files:
         raise InvalidFileError("no file matches this pattern", pattern)
     return files
@@ -455,7 +459,7 @@ def files_of(folder: Path) -> list[Path]:
         for file in sorted(folder.rglob("*"))
         if not any(part[0] in "._" for part in file.relative_to(folder).parts)
         and format_of_name(file) is not None
-        and file.is_file()
+        and not file.is_dir()  # a broken link is an error
     ]
     if not files:
         raise InvalidFileError("has no file of a table (.csv, .parquet, .jsonl, …) in it", folder)

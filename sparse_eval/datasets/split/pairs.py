@@ -15,7 +15,7 @@ from ...core.hashing import splitmix64
 from ...core.mistaken import describe
 from ...core.sorting import order_within
 from ...core.threads import for_blocks, for_each
-from ...errors import InvalidDataError
+from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.labelled import labels_of
 from ...inputs.scan import engine_of
 from ..interactions import Interactions
@@ -54,9 +54,19 @@ Divisible: TypeAlias = "HasMatrix | SparseInput | FrameLike | PathLike"
 
 def open_interactions(given: Any) -> Any:
     """Return the interactions in a frame or at a path; anything else is kept as it is."""
-    if isinstance(given, str | os.PathLike) or engine_of(given) is not None:
+    if not isinstance(given, str | os.PathLike) and engine_of(given) is None:
+        return given
+    try:
         return load(given)
-    return given
+    except SparseEvalError as error:
+        if error.argument not in ("user", "item", "value", "timestamp"):
+            raise
+        raise InvalidDataError(
+            str(error),
+            argument=error.argument,
+            column=error.column,
+            hint=f"se.datasets.load(…, {error.argument}=…) takes it, and a split what that returns",
+        ) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
