@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
+from libraries import made
 from merge_cases import same_numbers
 from raising import raises
 
@@ -57,28 +55,6 @@ def expected_of(recs: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
         se.Relevance.from_frame(truth, gain="gain"),
         METRICS,
     )
-
-
-def made(library: str, frame: pd.DataFrame, folder: Path, name: str) -> Any:
-    """Return a table of a library, or a path."""
-    if library == "pandas":
-        return frame
-    if library == "polars":
-        return pl.from_pandas(frame)
-    if library == "lazy polars":
-        return pl.from_pandas(frame).lazy()
-    if library == "arrow":
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    if library == "reader":
-        return pa.Table.from_pandas(frame, preserve_index=False).to_reader(max_chunksize=7)
-    if library == "duckdb":
-        events = made("arrow", frame, folder, name)  # noqa: F841 - found by its name
-        return duckdb.sql("select * from events")
-    if library == "csv":
-        frame.to_csv(folder / f"{name}.csv", index=False)
-        return folder / f"{name}.csv"
-    frame.to_parquet(folder / f"{name}.parquet", index=False)
-    return str(folder / f"{name}.parquet")
 
 
 LIBRARIES = ["pandas", "polars", "lazy polars", "arrow", "reader", "duckdb", "csv", "parquet"]

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import duckdb
+import distributed
+import libraries
 import numpy as np
 import oracle
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
+from dask import dataframe
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.cpu.lmf import LogisticMatrixFactorization
@@ -200,27 +200,12 @@ def plain(*, ids: bool) -> Sides:
     return lists, held
 
 
-def arrow(frame: pd.DataFrame) -> Any:
-    return pa.Table.from_pandas(frame, preserve_index=False)
-
-
-def polars(frame: pd.DataFrame) -> Any:
-    return pl.from_pandas(frame)
-
-
-def dask(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("dask.dataframe").from_pandas(frame.reset_index(drop=True), 3)
-
-
 #: Forms of a frame.
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": lambda frame: frame[frame.columns[::-1]],
-    "arrow": arrow,
-    "arrow stream": lambda frame: lambda: arrow(frame).to_reader(),
-    "polars": polars,
-    "lazy polars": lambda frame: polars(frame).lazy(),
-    "duckdb": lambda frame: duckdb.from_df(frame),
-    "dask": dask,
+    **{name: libraries.FRAMES[name] for name in ("arrow", "polars", "lazy polars", "duckdb")},
+    "arrow stream": lambda frame: lambda: libraries.FRAMES["reader"](frame),
+    "dask": lambda frame: dataframe.from_pandas(frame.reset_index(drop=True), 3),
 }
 
 
@@ -312,7 +297,6 @@ MATRICES = [matrix_files, matrix_folders, matrix_arrays, numbered]
 @pytest.fixture(scope="module")
 def runners() -> Iterator[dict[str, dict[str, Any]]]:
     """Return options that choose where to evaluate."""
-    distributed = pytest.importorskip("distributed")
     with (
         ThreadPoolExecutor(2) as pool,
         distributed.Client(
