@@ -158,7 +158,7 @@ def _check_header(stream: Any, size: int) -> None:
         header = stream.read(min(int.from_bytes(length, "little"), _LONGEST_HEADER))
         shape, _, dtype = parse(io.BytesIO(length + header))
     except Exception as error:  # noqa: BLE001 - see the module's docstring
-        raise UnreadableError(f"is not an array that numpy.save wrote ({_reason(error)})") from None
+        raise UnreadableError(f"has no readable header ({_reason(error)})") from None
     if dtype.hasobject:
         raise UnreadableError("holds objects that only pickle could read, which is unsafe")
     if dtype.itemsize == 0 or any(type(size) is not int or size < 0 for size in shape):

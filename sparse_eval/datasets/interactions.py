@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -264,16 +265,15 @@ class Interactions:
     def _take(self, kept: Booleans, dropped: Mapping[str, int] | None = None) -> Interactions:
         """Return the marked events, with the same users and items."""
         times = self.timestamps
-        counts = dict(self.dropped)
-        for option, count in (dropped or {}).items():
-            counts[option] = counts.get(option, 0) + count
+        counts = Counter(self.dropped)
+        counts.update(dropped or {})
         return replace(
             self,
             user_codes=self.user_codes[kept],
             item_codes=self.item_codes[kept],
             values=self.values[kept],
             timestamps=None if times is None else times[kept],
-            dropped=counts,
+            dropped=dict(counts),
         )
 
     def _without_unused_labels(self, *, users: bool = True, items: bool = True) -> Interactions:

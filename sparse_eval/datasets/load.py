@@ -15,6 +15,7 @@ from ..inputs.columns import role_of
 from ..inputs.lines import numbered_lines, read_text
 from ..inputs.rows import union_of
 from ..inputs.tables import files_of, format_of_name, is_pattern, matching
+from ..inputs.text import SEPARATORS
 from . import mind, movielens
 from .adjacency import load_adjacency
 from .interactions import Interactions
@@ -41,7 +42,6 @@ FORMATS: dict[str, Callable[..., Interactions]] = {
     "parquet": load_parquet,
 }
 
-_SEPARATORS = ("::", "\t", ",", ";", "|")
 _N_LINES = 1000
 
 
@@ -224,7 +224,7 @@ def guess_format(path: PathLike) -> str:
         return by_suffix
     # Any encoding will do here: what decides are separators and numbers.
     lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
-    fields = [[field.strip('"') for field in lines[0].split(sep)] for sep in _SEPARATORS]
+    fields = [[field.strip('"') for field in lines[0].split(sep)] for sep in SEPARATORS]
     if any({"user", "item"} <= set(map(role_of, names)) for names in fields):
         return "csv"
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))

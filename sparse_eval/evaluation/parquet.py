@@ -8,7 +8,6 @@ own, by a hash of the user.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from bisect import bisect_left
 from contextlib import ExitStack, contextmanager
@@ -24,6 +23,7 @@ from ..core.hashing import hash_labels
 from ..core.parquet import open_parquet, uncoded
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..inputs.cells import numbers_of
 from ..inputs.tables import ArrowTable, naming, open_table, read_parquet_rows
 from .arrow import (
     Columns,
@@ -394,11 +394,12 @@ class ParquetSource:
     def _largest_gain(self) -> float:
         if len(self.columns.truth) < 3:
             return 1.0
-        gains = (
-            batch.column(0).to_numpy(zero_copy_only=False)
-            for batch in self.tables[1].batches([self.schemas[1].field(2)])
-        )
-        return float(max((values.max() for values in gains if len(values)), default=0.0))
+        name = self.columns.truth[2]
+        with _naming(*self.paths):
+            return max(
+                float(numbers_of(whole_column(batch, name), name, "numbers").max(initial=0.0))
+                for batch in self.tables[1].batches([self.schemas[1].field(2)])
+            )
 
     def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
         """Write the rows of both tables to pairs of files, those of a user into one pair."""
@@ -410,14 +411,6 @@ class ParquetSource:
                 f"{self.total:,} rows in no order of the users would be dealt out to {n_files:,} "
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
-            )
-        n_bytes = sum(file.stat().st_size for table in self.tables for file in table.tables)
-        free = shutil.disk_usage(folder).free
-        if free < 4 * n_bytes:
-            raise OutputError(
-                f"{folder.parent}: {free:,} bytes are free, and dealing out rows that are in no "
-                f"order of the users may take {4 * n_bytes:,}; sort the tables by "
-                f"{self.columns.recs[0]!r}, or name another folder for temporary files in TMPDIR"
             )
         counts = np.zeros(n_files, np.int64)
         paths = []

@@ -66,7 +66,7 @@ _CHUNK = 2**22
 #: The size of a block that is read line by line.
 _PIECE = 2**16
 
-_SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
+SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 
 #: Bytes that may stand for a separator that Arrow does not know.
 _STAND_INS = b"\t\x1f\x1e\x1d\x1c\x01\x02\x03"
@@ -420,7 +420,7 @@ def _separator(path: Path, line: str) -> str:
         suffixes.pop()
     if suffixes[-1:] in ([".tsv"], [".txt"]) and "\t" in line:
         return "\t"
-    best = max(_SEPARATORS, key=line.count)
+    best = max(SEPARATORS, key=line.count)
     if best not in line:
         raise MalformedLineError(
             "expected fields separated by a tab, ',', ';', '|' or '::'; give sep="

@@ -104,10 +104,9 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
     with raises(UnreadableError):
         map_array(path)
     np.savez(tmp_path / "a.npz", x=np.ones(3))
-    (tmp_path / "a.npz").rename(path)
     with raises(UnreadableError):
         read_arrays(io.BytesIO(b"no archive"))
-    with raises(UnreadableError), path.open("rb") as stream:
+    with raises(UnreadableError), (tmp_path / "a.npz").open("rb") as stream:
         read_sparse(stream)
 
 
