@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,7 @@ from .run import check_keep, evaluate_source, evaluate_whole
 from .sources import USERS_PER_BLOCK, Block, MatrixSource, checked, largest_gain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..core.types import PathLike, SparseInput
     from ..inputs.candidates import Candidates
@@ -254,18 +253,9 @@ def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:
     """Check a matrix that was read whole from a path, so that errors name its file."""
     if not isinstance(path, str | Path) or not issparse(opened) or Path(path).is_dir():
         return opened  # a folder of arrays stays on disk
-    with _naming(path):
-        return check(opened)
-
-
-@contextmanager
-def _naming(path: Any) -> Iterator[None]:
-    """Name the file in errors about what it holds, if it is one."""
     try:
-        yield
+        return check(opened)
     except InvalidDataError as error:
-        if not isinstance(path, str | Path):
-            raise
         raise InvalidFileError(str(error), path) from None
 
 

@@ -5,6 +5,7 @@ A new kind of input is a class with the methods of `Source`, in a module of its 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -206,13 +207,20 @@ def checked(kind: type[Rankings] | type[Relevance], side: Any, first_row: int = 
     """Return lists or relevance, made of rows of a matrix: errors count them from the first row."""
     if isinstance(side, kind):
         return side
-    try:
+    with in_block(first_row):
         return Rankings.from_positions(side) if kind is Rankings else Relevance.from_csr(side)
+
+
+@contextmanager
+def in_block(first: int) -> Iterator[None]:
+    """Name the block whose rows an `InvalidDataError` counts."""
+    try:
+        yield
     except InvalidDataError as error:
-        if first_row == 0:
+        if first == 0:
             raise
         raise InvalidDataError(
-            f"in the block that begins at row {first_row}, which is its row 0: {error}"
+            f"in the block that begins at row {first}, which is its row 0: {error}"
         ) from None
 
 
