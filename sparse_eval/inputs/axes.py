@@ -96,7 +96,8 @@ class Axis:
             if hasattr(labels, "__dlpack__"):
                 labels = as_array(labels, name, expected)
             axis = _checked(labels, name)
-            axis.are_numbers = _counts(labels)
+            # A range from 0 on is the index of a frame without ids.
+            axis.are_numbers = hasattr(labels, "step") and (labels.start, labels.step) == (0, 1)
         if n is not None and len(axis) != n:
             raise InvalidDataError(
                 f"{name} has {len(axis)} labels; the matrix has {n} {name}", argument=name
@@ -123,16 +124,15 @@ class Axis:
         """The labels as an index of pandas."""
         import pandas as pd
 
-        index: pd.Index[Any]
-        if isinstance(self._values, np.ndarray):
-            if self.are_numbers:
-                return pd.RangeIndex(len(self))
-            try:
-                return pd.Index(self._values, tupleize_cols=False)
-            except UnicodeEncodeError:
-                return pd.Index(self._values, dtype=object, tupleize_cols=False)
-        index = pd.Index(self._values.to_pandas())
-        return index
+        if self.are_numbers:
+            return pd.RangeIndex(len(self))
+        if not isinstance(self._values, np.ndarray):
+            texts: pd.Index[Any] = pd.Index(self._values.to_pandas())
+            return texts
+        try:
+            return pd.Index(self._values, tupleize_cols=False)
+        except UnicodeEncodeError:
+            return pd.Index(self._values, dtype=object, tupleize_cols=False)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -410,8 +410,10 @@ def _checked(labels: Any, name: str) -> Axis:
     try:
         values = _values_of(labels)
         axis = Axis(values)
-        if axis.is_text or axis.dtype.kind in "iuf":
-            missing = _missing(values)
+        if axis.is_text:
+            missing = values.is_null().to_numpy(zero_copy_only=False)
+        elif axis.dtype.kind in "iuf":
+            missing = np.isnan(values)
         else:
             missing = np.asarray(axis.index.isna())
             set(axis.index)  # raises an error if a label cannot be hashed
@@ -437,18 +439,6 @@ def _checked(labels: Any, name: str) -> Axis:
     return axis
 
 
-def _counts(labels: Any) -> bool:
-    """Return whether labels are a range from 0 on, as those of a frame without an index."""
-    return hasattr(labels, "step") and (labels.start, labels.step) == (0, 1)
-
-
-def _missing(values: Any) -> Booleans:
-    if isinstance(values, np.ndarray):
-        return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-    missing: Booleans = values.is_null().to_numpy(zero_copy_only=False)
-    return missing
-
-
 def _values_of(labels: Any) -> Any:
     """Return labels as what an `Axis` keeps: Arrow text, numbers, or an array of objects."""
     if isinstance(labels, range):
@@ -457,7 +447,13 @@ def _values_of(labels: Any) -> Any:
         wide = {"i": np.int64, "u": np.uint64, "f": np.float64}[labels.dtype.kind]
         return labels.astype(wide, copy=True) + (0 if labels.dtype.kind != "f" else 0.0)
     if type(labels).__module__.startswith("pyarrow"):
-        return _of_arrow_labels(labels)
+        import pyarrow as pa
+
+        if isinstance(labels, pa.ChunkedArray):
+            labels = labels.combine_chunks()
+        if pa.types.is_dictionary(labels.type):
+            labels = labels.dictionary_decode()
+        return _of_arrow(_plain(labels))
     import pandas as pd
 
     if not isinstance(labels, pd.Index):
@@ -482,17 +478,6 @@ def _values_of(labels: Any) -> Any:
     objects = np.empty(len(labels), object)
     objects[:] = labels.tolist()
     return objects
-
-
-def _of_arrow_labels(labels: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(labels, pa.ChunkedArray):
-        labels = labels.combine_chunks()
-    if pa.types.is_dictionary(labels.type):
-        labels = labels.dictionary_decode()
-    labels = _plain(labels)
-    return _of_arrow(labels)
 
 
 def _locate_numbers(known: Any, given: Any) -> Integers:

@@ -17,6 +17,7 @@ from ..core.csr import (
     indptr_from_counts,
     integer_array,
     raise_repeated_item,
+    row_numbers,
     training_csr,
 )
 from ..core.removed import removed
@@ -175,12 +176,7 @@ class Rankings:
             shape = (int(rows.max(initial=-1)) + 1, n_items)
         n_users, n_items = list_rows.check_shape(shape)
         labels = matrix_labels(None, (n_users, n_items), users, items)
-        if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
-            bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
-            raise InvalidDataError(
-                f"user_rows[{bad}] is {rows[bad]}, but there are {n_users} users "
-                f"(0 to {n_users - 1})"
-            )
+        rows = row_numbers(rows, "user_rows", n_users, "users")
         ascending = bool((rows[1:] > rows[:-1]).all())
         if not ascending:
             order = np.argsort(rows, kind="stable")
@@ -192,14 +188,11 @@ class Rankings:
         n_lists, k = table.shape
         columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
-        if not padded:
-            counts[rows] = k
-            return cls(
-                (n_users, n_items), indptr_from_counts(counts), columns, None, counts, None, *labels
-            )
-        held = columns >= 0
-        counts[rows] = held.reshape(table.shape).sum(axis=1)
+        counts[rows] = (table >= 0).sum(axis=1) if padded else k
         indptr = indptr_from_counts(counts)
+        if not padded:
+            return cls((n_users, n_items), indptr, columns, None, counts, None, *labels)
+        held = columns >= 0
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
         lengths = list_rows.last_positions(indptr, positions)
         return cls((n_users, n_items), indptr, columns[held], positions, lengths, None, *labels)
@@ -396,7 +389,7 @@ class Rankings:
         rows = read_rows(table, columns, order=order)
         values = rows.numbers
         assert values is not None  # noqa: S101 - one of the columns has ranks or scores
-        users, items = rows.users.marked(True), rows.items.marked(True)
+        rows.users, rows.items = users, items = rows.users.marked(True), rows.items.marked(True)
         codes = rows.user_codes, rows.item_codes
         shape = (len(users), len(items))
         with naming(table.where):
@@ -415,7 +408,7 @@ class Rankings:
     @classmethod
     def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:
         """Order the rows of a table by rank."""
-        users, items = rows.users.marked(True), rows.items.marked(True)
+        users, items = rows.users, rows.items
         indptr, order = group_rows(rows.user_codes, len(users))
         listed, ordered, fault = list_rows.order_rows(
             indptr, gather(rows.item_codes, order), gather(ranks, order)

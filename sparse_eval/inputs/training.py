@@ -171,12 +171,6 @@ class Training:
         kept = np.flatnonzero(interacted)
         return np.searchsorted(kept, bounds), items[kept]
 
-    def popular_unseen(self, users: Integers, k: int) -> Items:
-        """Return the k most popular items that each user has not seen, -1 if there are fewer."""
-        out = np.empty((len(users), min(k, self.n_items)), np.int32)
-        popular_unseen(self.by_popularity, *self.seen(users), out)
-        return out
-
     def unexpected(
         self,
         users: Integers,

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
-from ..inputs.labelled import labels_of
 from .checkpoints import Factors
 from .inputs import training_matrix
 from .scorers import ItemItemModel, Scorer
@@ -265,9 +264,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
 def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None]:
     """Return training data as a float64 matrix, and the ids of its users and items."""
     opened = training_matrix(train)
-    users, items = labels_of(opened)
-    parts = (opened.data.astype(np.float64), opened.indices, opened.indptr)
-    return sparse.csr_matrix(parts, shape=opened.shape), users, items
+    return opened.csr.astype(np.float64), opened.users, opened.items
 
 
 def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[int, int]]:

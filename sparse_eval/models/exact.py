@@ -23,7 +23,7 @@ from ..retrieval.scores import (
     users_per_call,
 )
 from ..retrieval.search import Search
-from .accepted import FactorModel, count_items, has_factors
+from .accepted import FactorModel, catalogue, count_items, has_factors
 from .checkpoints import Factors
 from .identifiers import keep_ids
 from .recommender import Recommender
@@ -83,11 +83,14 @@ def numbered_as(model: Any, train: Any) -> Any:
 
 def take_users(model: Any, user_rows: Integers | None) -> Any:
     """Return a model with some of its users only, or the model itself for None."""
-    if isinstance(model, Recommender):
-        return Recommender(take_users(model.model, user_rows))
-    if user_rows is None or isinstance(model, ItemItemModel) or not is_exact(model):
+    if user_rows is None:
         return model
-    return with_users(model, users_of(model)[user_rows])
+    if isinstance(model, Recommender):
+        some = copy(model.model)
+        some.user_factors = some.user_factors[user_rows]
+        keep_ids(some, None, None)
+        return Recommender(some)
+    return with_users(model, users_of(model)[user_rows]) if catalogue(model)[0] else model
 
 
 def users_of(model: ExactModel) -> AnyArray:
@@ -100,23 +103,14 @@ def users_of(model: ExactModel) -> AnyArray:
 
 def with_users(model: Any, users: Any) -> Any:
     """Return a model with other users, given what `users_of` returns, and without their ids."""
-    if isinstance(model, ItemItemModel):
+    if has_factors(model):
+        return Factors(users, model.item_factors)
+    if not isinstance(model, Scorer):
         return model
-    if isinstance(model, Factors):
-        return model._replace(user_factors=users, user_ids=None)
     some = copy(model)
-    if isinstance(model, Scorer):
-        some.rows, some.n_users = users, None if users is None else len(users)
-    else:
-        some.user_factors = users
+    some.rows, some.n_users = users, None if users is None else len(users)
     keep_ids(some, None, None)
     return some
-
-
-def without_users(model: ExactModel) -> Any:
-    """Return a model that lacks its users, and what it has beside scores."""
-    nobody: Any = None
-    return with_users(Factors(nobody, model.item_factors) if has_factors(model) else model, nobody)
 
 
 def open_ranker(

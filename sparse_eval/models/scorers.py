@@ -180,8 +180,8 @@ class Scorer:
             matrix = check_scores(given)
             self.function = ScoreRows(matrix)
             self.n_users, self.n_items = matrix.shape
-        self.user_ids = _labels(users, "users", self.n_users)
-        self.item_ids = _labels(items, "items", self.n_items)
+        self.user_ids = None if users is None else Axis.of(users, "users", self.n_users)
+        self.item_ids = None if items is None else Axis.of(items, "items", self.n_items)
         if self.user_ids is not None:
             self.n_users = len(self.user_ids)
         if self.item_ids is not None:
@@ -253,10 +253,3 @@ def check_scores(given: Any) -> AnyArray:
     if matrix.ndim != 2 or matrix.dtype.kind not in "iuf" or matrix.dtype.itemsize > 8:
         raise InvalidDataError(f"scores is {describe(matrix)}; expected {expected}")
     return matrix
-
-
-def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Axis | None:
-    if ids is None:
-        return None
-    labels: Any = ids if hasattr(ids, "__len__") else list(ids)
-    return Axis.of(labels, name, n)

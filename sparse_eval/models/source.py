@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from ..core.arrays import is_array
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
-from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
+from ..evaluation.sources import USERS_PER_BLOCK, Block, in_block, largest_gain
 from ..inputs.alignment import Place
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
@@ -38,7 +37,6 @@ from .exact import (
     users_of,
     users_per_step,
     with_users,
-    without_users,
 )
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
@@ -109,7 +107,7 @@ class RankingLoader:
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
-        with _in_block(task.first):
+        with in_block(task.first):
             return self._block(task)
 
     def _block(self, task: UserRows) -> Block:
@@ -140,17 +138,6 @@ class RankingLoader:
             n_users, n_items = self.n_unknown
             retrieval = made._replace(n_unknown_users=n_users, n_unknown_items=n_items)
         return Block(task.first, rankings, relevance, side_data, retrieval, knows_judged=True)
-
-
-@contextmanager
-def _in_block(first: int) -> Iterator[None]:
-    """Name the block whose rows an `InvalidDataError` counts."""
-    try:
-        yield
-    except InvalidDataError as error:
-        if first == 0:
-            raise
-        raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
 
 
 def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, SideData]:
@@ -284,7 +271,7 @@ class ModelSource:
             self.n_rows = users_per_task(self.total)
         shipped = self.references.get("users")
         if shipped is None:
-            shipped = without_users(opened) if is_exact(opened) else opened
+            shipped = with_users(opened, None) if is_exact(opened) else opened
         if takes_any:
             self.references.pop("users", None)
         self.model = opened
@@ -375,14 +362,15 @@ class ModelSource:
         n_items = train.shape[1]
         counts = np.zeros(n_items, np.int64)
         for first in range(0, train.shape[0], USERS_PER_BLOCK):
-            with _in_block(first):  # entries that are stored twice count once
+            with in_block(first):  # entries that are stored twice count once
                 rows = training_matrix(
                     slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
                 )
             counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
             release(train)
         everyone = np.ones((self.total, 1))
-        popularity = without_users(Factors(everyone, counts[:, None].astype(np.float64)))
+        nobody: Any = None
+        popularity = Factors(nobody, counts[:, None].astype(np.float64))
         way = choose_way(popularity, request, among="candidates" in inputs, lists=self.lists)
         source = copy(self)
         source.sides = self.sides | {"users": everyone}

@@ -51,8 +51,6 @@ class BlockResult:
         The number of the first user, where users have no labels.
     retrieval : Retrieval or None
         How the rankings were made, if by a model.
-    item_ids : ndarray or None
-        What the columns of this block stand for, where other blocks number items differently.
     items_digest : str or None
         A digest of the catalogue's labels, where the block does not hold all of them.
     """
@@ -63,7 +61,6 @@ class BlockResult:
     n_relevant: Integers
     first_row: int = 0
     retrieval: Retrieval | None = None
-    item_ids: AnyArray | None = None
     items_digest: str | None = None
 
     @classmethod
@@ -239,8 +236,6 @@ class BlockResult:
         """A hash of each user's judged items and their gains."""
         relevance = self.aligned.relevance
         items, labels = relevance.items, relevance.items_index
-        if self.item_ids is not None and labels is None:
-            items = self.item_ids[items]
         keys = None if labels is None else labels.item_keys
         return fingerprints(relevance.indptr, items, relevance.gains, keys)
 

@@ -60,12 +60,6 @@ class ItemScores:
 
     def __init__(self, history: SparseInput, weights: AnyArray | CSRMatrix) -> None:
         matrix = canonical_csr(history, "train", sum_duplicates=True)
-        if matrix.shape[1] != weights.shape[0]:
-            raise InvalidDataError(
-                f"train has {matrix.shape[1]} items, the item-item matrix {weights.shape[0]}; give "
-                "the matrix that it was made of",
-                argument="train",
-            )
         self.shape = matrix.shape
         self.history = pattern_of(matrix)
         self.data = read_only(matrix.data.astype(np.float64, copy=False))

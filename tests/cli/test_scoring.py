@@ -133,7 +133,9 @@ def test_refuses_labels_beside_numbers(command: Command, tmp_path: Path, other: 
     status, printed, said = command("evaluate", lists, gains, "-m", "mrr@5")
     assert (status, printed) == (2, "")
     if other == "trec":  # whose ids are text
-        assert "no user of the predictions (0, …) can be among those of validation ('0', …)" in said
+        assert (
+            "no id of the predictions (0, …) can be among the users of validation ('0', …)" in said
+        )
         return
     assert f"{lists} holds Parquet and {gains} " in said
     assert "only one of them has ids; give files of the same kind" in said
