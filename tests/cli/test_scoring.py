@@ -200,7 +200,6 @@ def _numbers(printed: str) -> object:
 
 
 def test_says_that_a_scheduler_cannot_be_reached(command: Command, trained: Path) -> None:
-    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     words = ("score", trained / "models", "--split", trained / "split", "-m", "ndcg@5")
     status, printed, said = command(*words, "--scheduler", "nonsense://nowhere")
     assert (status, printed) == (2, "")

@@ -182,7 +182,6 @@ def test_a_worker_that_dies_is_told_and_so_is_its_executor(data: Any) -> None:
 
 @pytest.mark.parametrize("client", [7, object(), [1]])
 def test_refuses_other_clients(client: Any, data: Any) -> None:
-    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     with raises(InvalidDataError):
         se.evaluate_model(*data, "ndcg@10", client=client)
     with raises(InvalidDataError):

@@ -16,8 +16,6 @@ from tensors import CUDA, Tensor
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 
-pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
-
 LISTS = Rankings.from_topk([[0, 1], [1, 2], [2, 3]], shape=(3, 4))
 MATRIX = sparse.csr_matrix(np.eye(3, 4))
 FACTORS = (np.ones((3, 2)), np.ones((4, 2)))

@@ -28,7 +28,6 @@ def test_processes_give_the_same_table(folder: Path, data: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_refuses_other_clients(folder: Path, data: Any) -> None:
-    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     with raises(InvalidDataError):
         se.sweep(folder, *data, client=3)  # type: ignore[arg-type]
     pool = ThreadPoolExecutor(1)
