@@ -187,11 +187,11 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
     rankings = replace(
         rankings, shape=(users.size, n_listed), users=users.labels, items_index=labels[0]
     )
-    n_missing = users.size - relevance.shape[0]
+    indptr, n_missing = relevance.indptr, users.size - relevance.shape[0]
     relevance = replace(
         relevance,
         shape=(users.size, relevance.shape[1]),
-        indptr=np.append(relevance.indptr, np.full(n_missing, relevance.indptr[-1])),
+        indptr=np.append(indptr, np.full(n_missing, indptr[-1])) if n_missing else indptr,
         users=users.labels,
         items_index=labels[1],
     )

@@ -89,9 +89,14 @@ def as_series(values: Mapping[Any, Any]) -> pd.Series:
     return pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
 
 
-def is_keyed(values: Any) -> bool:
-    """Return whether entries are keyed by item, rather than in the order of the items."""
-    return isinstance(values, Mapping) or hasattr(values, "reindex")
+def check_keyed(values: Any, name: str) -> None:
+    """Raise if entries are in the order of the items, rather than keyed by item."""
+    if not (isinstance(values, Mapping) or hasattr(values, "reindex")):
+        raise InvalidDataError(
+            f"{written(name)} has an entry for each item number, and the items of the lists have "
+            "ids; key it by item: a mapping, or a Series or DataFrame indexed by item",
+            argument=name,
+        )
 
 
 def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.hashing import fingerprints
 from ..errors import InvalidDataError
 from .axes import Axis
-from .by_item import as_series, by_item, is_keyed, item_name
+from .by_item import as_series, by_item, check_keyed, item_name
 
 if TYPE_CHECKING:
     from typing import Self
@@ -91,12 +91,7 @@ class KeyedPropensity:
         InvalidDataError
             As from `as_propensity`, or if they are not keyed by item.
         """
-        if not is_keyed(propensity):
-            raise InvalidDataError(
-                "propensity has an entry for each item number, and the items of the lists have "
-                "ids; key it by item: a mapping, or a Series indexed by item",
-                argument="propensity",
-            )
+        check_keyed(propensity, "propensity")
         if isinstance(propensity, Mapping):
             propensity = as_series(propensity)
         values, labels = as_propensity(propensity, 0, Axis.unchecked(propensity.index))

@@ -12,7 +12,7 @@ from scipy import sparse
 from ..core.csr import canonical_csr, entry_position, plain_matrix, training_csr
 from ..errors import InvalidDataError
 from .alignment import moved, place
-from .by_item import by_item, is_keyed, item_name, weights_of_groups, written
+from .by_item import by_item, check_keyed, item_name, weights_of_groups, written
 from .candidates import Candidates, align_candidates, as_candidates
 from .labelled import labels_of
 from .propensity import as_propensity, digest_by_item
@@ -106,13 +106,8 @@ class SideData:
         ):
             if given is None:
                 continue
-            if labels is not None and labels.by_id and not is_keyed(given):
-                raise InvalidDataError(
-                    f"{written(name)} has an entry for each item number, and the items of the "
-                    "lists have ids; key it by item: a mapping, or a Series or DataFrame indexed "
-                    "by item",
-                    argument=name,
-                )
+            if labels is not None and labels.by_id:
+                check_keyed(given, name)
             aligned[name], labels = read(given, items.size, labels)
         sizes = {name: one.shape[0] for name, one in aligned.items()}
         n_items = max([items.size, *sizes.values()])  # they may know more than anyone was shown
