@@ -12,8 +12,8 @@ from ..errors import InvalidDataError
 #: Names of columns that a message lists, at most.
 _MOST_COLUMNS = 8
 
-#: Frames as those of pandas, by the library they are of; `to_pandas` in all others.
-_AS_PANDAS = {"pandas": "df", "dask": "df.compute()", "pyspark": "df.toPandas()"}
+#: What becomes of frames of libraries that are computed elsewhere.
+_AS_PANDAS = {"dask": "df.compute()", "pyspark": "df.toPandas()"}
 
 #: What makes an input of a frame, and the column that it names beside user and item. Inputs that
 #: are not listed are matrices of interactions.
@@ -53,12 +53,14 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     maker, column = _FROM_FRAME.get(name, _INTERACTIONS)
     ending = ".matrix()" if maker.startswith("Interactions") else ""
     if is_frame(values):
-        df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df.to_pandas()")
+        df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df")
         if column == "score" and "rank" in _columns(values):
             column = "rank"
         hint = f"of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
     elif isinstance(values, Mapping) and values:
         hint = "evaluate() takes lists, or items and their numbers, by user"
+    elif name == "the validation matrix" and isinstance(values, list | tuple):
+        hint = "items by user are a mapping, {user: [item, …]}, on both sides"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
     elif name == "ids" and hasattr(values, "tocsr"):
