@@ -273,20 +273,6 @@ def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str)
     )
 
 
-def test_columns_have_other_names_on_each_side(client: Any, tables: Any) -> None:
-    of_recs = {"user": "who", "item": "a `what`.x", "rank": "place"}
-    of_truth = {"user": "reader", "item": "user", "gain": "item"}
-    recs, truth = (
-        dataframe.from_pandas(frame.rename(columns=names), npartitions=3, sort=False)
-        for frame, names in zip(tables, (of_recs, of_truth), strict=True)
-    )
-    scans = se.Rankings.scan(recs, **of_recs), se.Relevance.scan(truth, **of_truth)
-    found = se.evaluate(*scans, OF_TABLES, client=client)
-    same_numbers(found, in_memory(*tables))
-    with client.as_current():
-        same_numbers(se.evaluate(*scans, OF_TABLES, keep="totals"), found)
-
-
 def test_propensities_by_item(client: Any, tables: Any) -> None:
     items = se.ItemData(propensity=pd.Series(np.linspace(0.05, 1, 40), range(40)))
     frames = [dataframe.from_pandas(frame, npartitions=3) for frame in tables]
