@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -117,9 +117,7 @@ def compare(
     compared = compare_evaluations(
         saved.evaluations,
         metrics,
-        test=test.value,
-        correction=correction.value,
-        how=users.value,
+        **_paired(test, correction, users),
         by=by,
         level=level,
     )
@@ -182,9 +180,7 @@ def report(
             out,
             _metrics(metric, saved),
             title=title,
-            test=test.value,
-            correction=correction.value,
-            how=users.value,
+            **_paired(test, correction, users),
             curves=saved.sweeps,
             left_out=saved.left_out,
             item_names=item_names,
@@ -194,6 +190,11 @@ def report(
         note(counted(saved.n_results, "result"))
     echo(shown(page))
     _fail_if_left_out(saved)
+
+
+def _paired(test: Test, correction: Correction, users: Users) -> dict[str, Any]:
+    """Return the options of a comparison."""
+    return {"test": test.value, "correction": correction.value, "how": users.value}
 
 
 def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
