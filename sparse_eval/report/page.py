@@ -14,7 +14,7 @@ from ..jobs.pooled import pooled_evaluation
 from ..metrics import REGISTRY, convention_named
 from ..results.candidates import WARNING
 from ..results.comparison import compare
-from ..results.item_names import check_known, item_table
+from ..results.label_table import check_known, item_table
 from ..results.shared import shared_metrics
 from ..results.summary import COLUMNS, few_users
 from ..results.user_segments import segmentations, segments_table
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..metrics import Definition
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results.item_names import ItemNames
+    from ..results.label_table import ItemNames
     from ..results.user_segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
