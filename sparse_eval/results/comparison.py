@@ -19,14 +19,14 @@ from .differences import compare_estimate, compare_replicates, compare_values
 from .paired_tests import ALIASES, CORRECTIONS, TESTS, correct, significance
 from .paper_table import PaperTable
 from .runs import Runs
+from .segments import segmentations
 from .shared import check_conventions, check_propensities, shared_metrics, shared_users
-from .user_segments import segmentations
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .scores import Scores
-    from .user_segments import UserSegments
+    from .segments import UserSegments
 
 
 #: Columns of numbers in the table for display.

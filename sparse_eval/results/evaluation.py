@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import UserDict
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
-from .baselines import Baselines
 from .breakdown import break_down, deviation_between
 from .comparison import compare
 from .curves import precision_recall
@@ -21,7 +21,7 @@ from .label_table import with_names
 from .record import Record, make_record, to_dict
 from .saving import Savable, load, save
 from .scores import Scores
-from .summary import LEVEL, expectation, few_users, show, summarize
+from .summary import COLUMNS, LEVEL, expectation, few_users, show, summarize
 from .totals import distinct_parts
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from .curves import PrecisionRecall
     from .label_table import ItemNames
     from .numbers import SavedNumber
+    from .segments import UserSegments
     from .totals import Part
-    from .user_segments import UserSegments
 
 
 class Evaluation(Scores):
@@ -97,7 +97,7 @@ class Evaluation(Scores):
 
     @baselines.setter
     def baselines(self, baselines: Mapping[str, Evaluation]) -> None:
-        self._baselines: Baselines[Evaluation] = Baselines(baselines)
+        self._baselines: Baselines = Baselines(baselines)
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.
@@ -675,3 +675,36 @@ class Evaluation(Scores):
 
     def _show(self, style: str) -> str:
         return show(self, self.baselines, self._random_at_hand, style)
+
+
+class Baselines(UserDict[str, "Evaluation"]):
+    """Evaluations by name, with names that fit into tables, files and terminals.
+
+    Raises
+    ------
+    InvalidDataError
+        From ``baselines[name] = evaluation``, if the name is empty, holds characters that cannot be
+        printed, or is a column of `Evaluation.summary`.
+    """
+
+    def __setitem__(self, name: str, evaluation: Evaluation) -> None:
+        super().__setitem__(_check(name), evaluation)
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc, override]
+        self.update(other)  # which checks the names
+        return self
+
+
+def _check(name: object) -> str:
+    """Return the name of a baseline, or raise `InvalidDataError`."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InvalidDataError(
+            f"a baseline is called {name!r}; expected a name of printable characters, without "
+            "tabs, line breaks and control characters, such as 'popularity'"
+        )
+    if name in COLUMNS:
+        raise InvalidDataError(
+            f"a baseline is called {name!r}, like a column of summary(); give it another name, "
+            f"such as '{name} model'"
+        )
+    return name
