@@ -11,10 +11,9 @@ from ..core.files import make_folder_of, replacing
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from . import options
-from .checks import check_inputs_are_kept
-from .csv_text import check_safe_csv, write_csv
+from .csv_text import check_safe_csv, csv_text
 from .echo import echo
-from .loading import is_split, load, load_candidates
+from .loading import check_inputs_are_kept, is_split, load, load_candidates
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def recommend(
         if out.suffix == ".parquet":
             write_parquet(table, temporary, index=False)
         elif out.suffix == ".csv":
-            write_csv(table, temporary, safe_csv)
+            temporary.write_text(csv_text(table, safe_csv), encoding="utf-8", newline="")
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)
     echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)

@@ -210,7 +210,8 @@ def evaluate(
                 f"{lists} holds {kind.value} and {other} {other_kind.value}, whose users and items "
                 "cannot be matched: only one of them has ids; give files of the same kind"
             )
-    rankings = opening.open_lists(lists, columns, None if ties is None else ties.value, rules.ties)
+    order: Any = ties and ties.value
+    rankings = opening.open_lists(lists, columns, order, rules.ties)
     tied = getattr(rankings, "last_positions", None) is not None
     averaged = tied and not rankings.relevant_last
     metric = _supported(metric, rules, averaged)
@@ -218,6 +219,10 @@ def evaluate(
     if out is not None:
         make_folder(out)
     recording = Recording.begin(history, prometheus)
+    counted_users: dict[str, Any] = {
+        "no_relevant": no_relevant and no_relevant.value,
+        "without_list": without_list and without_list.value,
+    }
     with warnings_in_a_line():
         ev = evaluate_lists(
             rankings,
@@ -225,8 +230,7 @@ def evaluate(
             Protocol(
                 metric,
                 convention=convention,
-                no_relevant=None if no_relevant is None else no_relevant.value,
-                without_list=None if without_list is None else without_list.value,
+                **counted_users,
                 filter_seen=not allow_seen,
                 judged_only=judged_only,
             ),

@@ -8,30 +8,14 @@ import typer
 
 from ..errors import InvalidDataError
 
+#: How equal scores are ordered.
+EqualScores = StrEnum("EqualScores", ["item", "item_descending", "average", "pessimistic"])
 
-class EqualScores(StrEnum):
-    """How equal scores are ordered."""
+#: What users without relevant items count.
+NoRelevantUsers = StrEnum("NoRelevantUsers", ["exclude", "zero", "judged"])
 
-    item = "item"
-    item_descending = "item_descending"
-    average = "average"
-    pessimistic = "pessimistic"
-
-
-class NoRelevantUsers(StrEnum):
-    """What users without relevant items count."""
-
-    exclude = "exclude"
-    zero = "zero"
-    judged = "judged"
-
-
-class UsersWithoutList(StrEnum):
-    """What users with relevant items and no list count."""
-
-    exclude = "exclude"
-    zero = "zero"
-
+#: What users with relevant items and no list count.
+UsersWithoutList = StrEnum("UsersWithoutList", ["exclude", "zero"])
 
 TiesOption = Annotated[
     EqualScores | None,

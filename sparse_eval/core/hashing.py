@@ -1,4 +1,7 @@
-"""Hashes of users, labels, relevant items and matrices, the same on every machine."""
+"""Hashes of users, labels, relevant items and matrices, and random numbers made of them.
+
+They are the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from .threads import for_blocks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .types import AnyArray, Hashes
+    from .types import AnyArray, Floats, Hashes, Integers
 
 #: The number of entries that a thread hashes at once: few enough for its cache.
 _BLOCK = 2**15
@@ -92,3 +95,29 @@ def splitmix64(numbers: Hashes) -> Hashes:
         numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return numbers ^ (numbers >> np.uint64(31))
+
+
+def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
+    """Draw numbers uniformly from [0, 1), of which each depends on nothing but its key and place.
+
+    A generator handed from user to user would give other numbers to a block of them.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_users,)
+        A hash of each user.
+    counts : ndarray of int64, shape (n_users,)
+        How many numbers each user gets.
+    seed : int
+
+    Returns
+    -------
+    ndarray of float64, shape (sum of counts,)
+        Those of each user in succession.
+    """
+    ends = np.cumsum(counts)
+    places = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+    streams = splitmix64(keys ^ splitmix64(np.array([seed], np.uint64)))
+    with np.errstate(over="ignore"):
+        numbers = splitmix64(np.repeat(streams, counts) + places.astype(np.uint64))
+    return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.formatting import MOST_ROWS, number, text_table
+from ..core.formatting import MOST_ROWS, text_of_frame
 
 if TYPE_CHECKING:
     import optuna
@@ -83,7 +83,7 @@ class Tuning(NamedTuple):
             regularization=[f"{value:g}" for value in trials["regularization"]],
             seconds=[f"{value:.1f}" for value in trials["seconds"]],
         ).drop(columns=["status"] * bool(ok) + ["error"] * (not failed))
-        texts = [_table(shown.head(most), style)]
+        texts = [text_of_frame(shown.head(most), style)]
         lines = []
         if len(trials) > most:
             lines.append(f"… and {len(trials) - most:,} more trials: .trials")
@@ -92,7 +92,7 @@ class Tuning(NamedTuple):
             parameters = ", ".join(f"{name} {value:g}" for name, value in self.best.items())
             lines.append(f"best: trial {number_of_best} ({parameters})")
         if self.test is not None:
-            texts.append(_table(self.scores(), style))
+            texts.append(text_of_frame(self.scores(), style))
             lines.append(
                 "test: trained again on train and validation; means over "
                 f"{self.test.n_users:,} users, {self.test.n_skipped:,} left out (nothing relevant)"
@@ -100,15 +100,3 @@ class Tuning(NamedTuple):
         if style == "html":
             return "".join([*texts, *(f"<p>{html.escape(line)}</p>" for line in lines)])
         return "\n\n".join([*texts, "\n".join(lines)]).rstrip()
-
-
-def _table(frame: pd.DataFrame, style: str) -> str:
-    rows = [[_text(cell) for cell in row] for row in frame.astype(object).itertuples(index=False)]
-    aligned = ["decimal" if kind.kind == "f" else "left" for kind in frame.dtypes]
-    return text_table(rows, list(map(str, frame.columns)), aligned, style)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return number(value)
-    return "" if str(value) == "<NA>" else str(value)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from ..results.user_segments import segmentations
-from .names import legend_columns, shorten
-from .number_format import format_number, format_numbers, format_share
+from ..results.segments import segmentations
+from .names import format_number, format_numbers, format_share, legend_columns, shorten
 from .subgroups import segment_means, users_of
 from .svg import HEIGHT, draw_svg
 

@@ -14,13 +14,12 @@ from ..jobs.pooled import pooled_evaluation
 from ..metrics import REGISTRY, convention_named
 from ..results.candidates import WARNING
 from ..results.comparison import compare
-from ..results.item_names import check_known, item_table
+from ..results.label_table import check_known, item_table
+from ..results.segments import segmentations, segments_table
 from ..results.shared import shared_metrics
 from ..results.summary import COLUMNS, few_users
-from ..results.user_segments import segmentations, segments_table
 from .axes import named_evaluations
-from .names import pieces
-from .number_format import format_number, format_numbers, format_p, format_share
+from .names import format_number, format_numbers, format_p, format_share, pieces
 from .subgroups import SubgroupDifference, segment_differences, subgroup_differences, users_of
 from .trend import describe_trend
 
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     from ..metrics import Definition
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results.item_names import ItemNames
-    from ..results.user_segments import UserSegments
+    from ..results.label_table import ItemNames
+    from ..results.segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results import Evaluation
-    from ..results.user_segments import Segmentation, UserSegments
+    from ..results.segments import Segmentation, UserSegments
 
 _BANDS = 4
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..core.formatting import records
 from ..errors import InvalidDataError, InvalidFileError
-from ..jobs.history import LEVEL, History
-from ..jobs.nights import changes
+from ..jobs.history import LEVEL, History, changes
 from .axes import COLOURS, axes_of
 
 if TYPE_CHECKING:

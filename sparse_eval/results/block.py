@@ -12,12 +12,11 @@ from ..core.exact_sums import Moments
 from ..core.hashing import digest_labels, fingerprints, hash_labels, splitmix64
 from ..core.versions import installed_version
 from ..errors import InvalidDataError
-from ..metrics.measure import measure, sums_of_lists, values_of_lists
+from ..metrics.measure import measure, values_of_lists
 from ..metrics.random_baseline import random_totals
 from .candidates import candidate_counts, candidate_hashes
-from .first_ranks import find_first_ranks
+from .counts import find_first_ranks, seen_counts
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .seen import seen_counts
 from .totals import ListCounts, ListSums, MergeKey, Part, Ratios, Span, Totals, UserValues
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .candidates import CandidateCounts
-    from .first_ranks import FirstRanks
-    from .seen import SeenCounts
+    from .counts import FirstRanks, SeenCounts
     from .totals import Retrieval
 
 
@@ -255,7 +253,8 @@ class BlockResult:
         plan, users = self.request.plans[row], self.users_of(row)
         groups = self.groups[users]
         members = [users[groups == group] for group in range(N_GROUPS)]
-        sums = [sums_of_lists(plan, self.aligned.lists(plan.metric.k, group)) for group in members]
+        lists = (self.aligned.lists(plan.metric.k, group) for group in members)
+        sums = [plan.definition.formula(one, **plan.arguments) for one in lists]
         return ListSums(np.array(list(map(len, members)), np.int64), np.stack(sums))
 
     def ratios(self, row: int) -> Ratios:
@@ -333,7 +332,7 @@ class BlockResult:
             aligned.side_data.n_items if catalogue else None,
             items if catalogue else None,
             aligned.largest_gain if request.needs_largest_gain else None,
-            aligned.side_data.digest_of(request.side_inputs) if request.needs_side_data else None,
+            aligned.side_data.digest_of(request.side_inputs) if request.side_inputs else None,
             installed_version(),
             request.corrected,
             request.seen,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
@@ -16,19 +15,18 @@ from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, reco
 from ..core.mistaken import describe
 from ..core.progress import display
 from ..errors import InvalidDataError
-from .differences import compare_replicates, compare_values, detectable_standard_errors, effect_size
+from .differences import compare_estimate, compare_replicates, compare_values
 from .paired_tests import ALIASES, CORRECTIONS, TESTS, correct, significance
 from .paper_table import PaperTable
 from .runs import Runs
+from .segments import segmentations
 from .shared import check_conventions, check_propensities, shared_metrics, shared_users
-from .user_segments import segmentations
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .runs import Estimate
     from .scores import Scores
-    from .user_segments import UserSegments
+    from .segments import UserSegments
 
 
 #: Columns of numbers in the table for display.
@@ -510,7 +508,7 @@ def _compare_runs(
     results: list[dict[str, Any]] = []
     for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
         means = dict(zip(("mean_a", "mean_b"), runs.means(a, b, metric), strict=True))
-        numbers = means | _compare_estimate(runs.difference(a, b, metric), level)
+        numbers = means | compare_estimate(runs.difference(a, b, metric), level)
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         results.append({"metric": metric, "a": a, "b": b, **numbers})
@@ -529,31 +527,6 @@ def _compare_runs(
         None if runs.candidates is None else runs.candidates.kind,
         higher,
     )
-
-
-def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
-    """Return the columns of a pooled difference."""
-    mean, error, std = estimate.mean, estimate.error, estimate.std
-    interval = error.interval(mean, level)
-    values = estimate.users
-    columns: dict[str, Any] = {
-        "difference": mean,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "interval": interval.method,
-        "p": error.p_value(mean),
-        "favours": 0 if math.isnan(mean) else int(np.sign(mean)),
-        **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
-        "n_users": estimate.n_users,
-    }
-    if values is not None:
-        columns["wins"], columns["ties"] = int((values > 0).sum()), int((values == 0).sum())
-        columns["losses"] = int((values < 0).sum())
-        columns["effect_size"] = effect_size(mean, std)
-        if error.freedom == error.freedom:
-            errors = detectable_standard_errors(level, error.freedom)
-            columns["detectable"] = errors * math.sqrt(error.variance)
-    return columns
 
 
 def _signed(text: str) -> str:

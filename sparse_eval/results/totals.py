@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from .candidates import CandidateCounts
-    from .first_ranks import FirstRanks
-    from .seen import SeenCounts
+    from .counts import FirstRanks, SeenCounts
 
 
 class Retrieval(NamedTuple):
