@@ -40,9 +40,7 @@ class SeenCounts(NamedTuple):
         return SeenCounts(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-def seen_counts(
-    aligned: Aligned, counted: Booleans, num_threads: int | None = None
-) -> SeenCounts | None:
+def seen_counts(aligned: Aligned, counted: Booleans) -> SeenCounts | None:
     """Count over all users, `counted` being those that are evaluated; None without train."""
     training = aligned.side_data.training
     if training is None:
@@ -59,7 +57,7 @@ def seen_counts(
             relevant[first:last], listed[first:last],
         )  # fmt: skip
 
-    for_blocks(count, aligned.n_users, num_threads)
+    for_blocks(count, aligned.n_users)
     is_cold = training.user_counts[: aligned.n_users] == 0
     return SeenCounts(
         int(np.count_nonzero(counted & is_cold)),
