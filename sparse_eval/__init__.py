@@ -21,14 +21,21 @@ if _TYPE_CHECKING:
     from .inputs.item_data import ItemData
     from .inputs.rankings import Rankings
     from .inputs.relevance import Relevance
+    from .jobs import track
+    from .jobs.callback import EvaluationCallback, TrainingStopped
+    from .jobs.cross_validate import cross_validate
+    from .jobs.cross_validation import CrossValidation
+    from .jobs.history import History
+    from .jobs.sweep import sweep
+    from .jobs.train import train_als, train_model
+    from .jobs.tune import tune
+    from .jobs.tuning import Tuning
     from .metrics import Metric
     from .metrics.protocol import Protocol
     from .metrics.registry import register_metric
     from .models import baselines
-    from .models.callback import EvaluationCallback, TrainingStopped
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
-    from .models.cross_validate import cross_validate
     from .models.evaluate import evaluate_model
     from .models.factor_model import factor_model
     from .models.fold_in import fold_in
@@ -37,16 +44,10 @@ if _TYPE_CHECKING:
     from .models.recommender import Recommender
     from .models.retrieving import ranks, top_k
     from .models.scorers import Scorer
-    from .models.sweep import sweep
-    from .models.train import train_als, train_model
-    from .models.tune import tune
     from .report import plots, write_report
-    from .results import Evaluation, track
+    from .results import Evaluation
     from .results.comparison import Comparison, compare
-    from .results.cross_validation import CrossValidation
-    from .results.history import History
     from .results.overlap import rbo
-    from .results.tuning import Tuning
 
     __version__: str
 
@@ -108,16 +109,16 @@ _MODULES = {
     "plots": "report.plots",
     "split": "datasets.split",
     "testing": "testing",
-    "track": "results.track",
+    "track": "jobs.track",
     "trec": "inputs.trec",
 }
 _ATTRIBUTES = {
     "Candidates": "inputs.candidates",
     "Comparison": "results.comparison",
-    "CrossValidation": "results.cross_validation",
+    "CrossValidation": "jobs.cross_validation",
     "Evaluation": "results",
-    "EvaluationCallback": "models.callback",
-    "History": "results.history",
+    "EvaluationCallback": "jobs.callback",
+    "History": "jobs.history",
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
     "ItemData": "inputs.item_data",
@@ -127,11 +128,11 @@ _ATTRIBUTES = {
     "Recommender": "models.recommender",
     "Relevance": "inputs.relevance",
     "Scorer": "models.scorers",
-    "TrainingStopped": "models.callback",
-    "Tuning": "results.tuning",
+    "TrainingStopped": "jobs.callback",
+    "Tuning": "jobs.tuning",
     "compare": "results.comparison",
     "compile_kernels": "models.compile",
-    "cross_validate": "models.cross_validate",
+    "cross_validate": "jobs.cross_validate",
     "evaluate": "evaluation.evaluate",
     "evaluate_model": "models.evaluate",
     "factor_model": "models.factor_model",
@@ -143,11 +144,11 @@ _ATTRIBUTES = {
     "register_metric": "metrics.registry",
     "sample_negatives": "models.negatives",
     "save_model": "models.checkpoints",
-    "sweep": "models.sweep",
+    "sweep": "jobs.sweep",
     "top_k": "models.retrieving",
-    "train_als": "models.train",
-    "train_model": "models.train",
-    "tune": "models.tune",
+    "train_als": "jobs.train",
+    "train_model": "jobs.train",
+    "tune": "jobs.tune",
     "write_report": "report.page",
 }
 

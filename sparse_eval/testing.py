@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .core.labelled import labels_of
+from .core.csr import plain_matrix
 from .datasets.split import Holdout
 from .errors import InvalidMetricError, SparseEvalError
 from .evaluation.evaluate import evaluate
 from .inputs.item_data import ItemData
+from .inputs.labelled import LabelledMatrix, labels_of
 from .inputs.rankings import Rankings
 from .inputs.relevance import Relevance
 from .metrics import REGISTRY, Choice, Definition, Metric
@@ -577,8 +578,10 @@ class _ModelCheck:
 
     def other_catalogue(self) -> None:
         """Check that a train matrix with one more item raises an error."""
-        wide: Any = self.seen.copy()
-        wide.resize(self.seen.shape[0], self.seen.shape[1] + 1)
+        n_users, n_items = self.seen.shape
+        arrays = (self.seen.data, self.seen.indices, self.seen.indptr)
+        wider = sparse.csr_matrix(arrays, shape=(n_users, n_items + 1))
+        wide = LabelledMatrix.of(wider, labels_of(self.seen)[0], None)
         try:
             evaluate_model(self.model, wide, self.held, self.protocol)
         except SparseEvalError:
@@ -588,6 +591,7 @@ class _ModelCheck:
 
 def _digests(side: Any, depth: int) -> dict[str, str]:
     """Return a digest of each array in an object, by its place in it."""
+    side = plain_matrix(side)
     if isinstance(side, np.ndarray):
         text = repr(side.tolist()).encode() if side.dtype == object else side.tobytes()
         return {"": sha256(text).hexdigest()}

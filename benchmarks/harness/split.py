@@ -26,4 +26,4 @@ def read_split(folder: Path) -> tuple[csr_matrix, csr_matrix]:
 
 
 def single(matrix: Any) -> csr_matrix:
-    return csr_matrix(matrix, dtype=np.float32)
+    return csr_matrix(matrix.tocsr(), dtype=np.float32)

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from .comparing import compare, report
-from .compiling import compile_ahead
 from .echo import echo
 from .interrupts import tell_what_is_kept
 from .listing import metrics
 from .options import expand_groups
+from .printing import counted
 from .recommending import recommend
 from .scoring import evaluate, score
 from .training import demo, run, split, train
@@ -30,7 +30,20 @@ for _command in (
     demo, run, split, train, tune, score, evaluate, recommend, compare, report, metrics,
 ):  # fmt: skip
     app.command()(expand_groups(tell_what_is_kept(_command)))
-app.command("compile")(tell_what_is_kept(compile_ahead))
+
+
+@app.command("compile")
+@tell_what_is_kept
+def compile_ahead() -> None:
+    """Compile every kernel ahead: for an image, or the cache of continuous integration.
+
+    They are kept in the folder that NUMBA_CACHE_DIR names, or else in the package's own, or else in
+    one of the user; later processes read them there, also if they cannot write.
+    """
+    from ..models.compile import compile_kernels
+
+    folder, processor, n_compiled = compile_kernels()
+    echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")
 
 
 def _print_version(requested: bool) -> None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
-from .checks import check_inputs_are_kept
 from .csv_text import check_safe_csv
 from .echo import echo
 from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_bounds
+from .loading import check_inputs_are_kept
 from .options import Correction, Format, Printed, SafeCSV, Test, Users
 from .printing import counted, print_json, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..jobs.cross_validation import CrossValidation
     from ..results import Evaluation
-    from ..results.cross_validation import CrossValidation
 
 Results = Annotated[
     list[str],
@@ -108,18 +108,15 @@ def compare(
     saved = _load(results)
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
-    metrics = _metrics(metric, saved)
     convention = saved.first.request.convention.name
-    losses = parse_bounds(tolerance, metrics or saved.first.names, convention, "--tolerance")
+    losses = parse_bounds(tolerance, metric or saved.first.names, convention, "--tolerance")
     tolerances = {
         str(metric): check_number(f"--tolerance {metric}", loss, 0) for metric, loss in losses
     }
     compared = compare_evaluations(
         saved.evaluations,
-        metrics,
-        test=test.value,
-        correction=correction.value,
-        how=users.value,
+        metric or None,
+        **_paired(test, correction, users),
         by=by,
         level=level,
     )
@@ -180,11 +177,9 @@ def report(
         page = write_report(
             saved.evaluations,
             out,
-            _metrics(metric, saved),
+            metric or None,
             title=title,
-            test=test.value,
-            correction=correction.value,
-            how=users.value,
+            **_paired(test, correction, users),
             curves=saved.sweeps,
             left_out=saved.left_out,
             item_names=item_names,
@@ -196,25 +191,17 @@ def report(
     _fail_if_left_out(saved)
 
 
-def _metrics(words: list[str], saved: SavedResults) -> list[str] | None:
-    """Return the names of metrics in the results; None for all."""
-    from ..metrics import parse_metrics
-
-    options = saved.first.request.convention.options
-    names: list[str] = []
-    for word in words:
-        # A metric of the results may not be registered here.
-        known = word in saved.first.names
-        names += [word] if known else map(str, parse_metrics(word, options))
-    return names or None
+def _paired(test: Test, correction: Correction, users: Users) -> dict[str, Any]:
+    """Return the options of a comparison."""
+    return {"test": test.value, "correction": correction.value, "how": users.value}
 
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..models.sweep_table import TABLE
+    from ..jobs.cross_validation import CrossValidation
+    from ..jobs.run_folder import MANIFEST
+    from ..jobs.sweep_table import TABLE
     from ..results import Evaluation
-    from ..results.cross_validation import CrossValidation
-    from ..results.run_folder import MANIFEST
     from ..results.saving import SUMMARY
 
     evaluations: dict[str, Evaluation] = {}

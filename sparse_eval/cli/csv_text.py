@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
@@ -20,23 +19,15 @@ _SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def csv_text(table: pd.DataFrame, safe: bool) -> str:
-    """Return a table as CSV; see `write_csv`."""
-    text = StringIO()
-    write_csv(table, text, safe)
-    return text.getvalue()
-
-
-def write_csv(table: pd.DataFrame, target: Path | StringIO, safe: bool) -> None:
-    """Write a table as CSV, without its index.
+    """Return a table as CSV, without its index.
 
     If `safe`, text is in quotes, and begins with an apostrophe where a spreadsheet would take it
     for a formula; numbers stay as they are.
     """
-    if safe:
-        harmless = _without_formulas(table)
-        harmless.to_csv(target, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    else:
-        table.to_csv(target, index=False, lineterminator="\n")
+    if not safe:
+        return table.to_csv(index=False, lineterminator="\n")
+    harmless = _without_formulas(table)
+    return harmless.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def check_safe_csv(safe: bool, format: Format, out: Path | None = None) -> None:

@@ -54,7 +54,7 @@ _SUBJECT = re.compile(
 _KEYWORD = re.compile(
     rf"(?<![\w/.-])(?!keep=['\"])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])"
 )
-_SCAN = re.compile(r"(?:R\w+\.)?scan\(…, ([^)]*)\)")
+_SCAN = re.compile(r"(?:(?:R\w+\.)?scan|se\.datasets\.load)\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
 _ITEM_DATA = re.compile(r"items=se\.ItemData\((\w+)=…\)")

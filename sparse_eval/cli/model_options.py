@@ -10,7 +10,7 @@ from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
-    from ..models.callback import EvaluationCallback
+    from ..jobs.callback import EvaluationCallback
 
 
 class Family(StrEnum):
@@ -146,7 +146,7 @@ class Hyperparameters(NamedTuple):
         callback: "EvaluationCallback | None" = None,
     ) -> Any:
         """Return the trained model of implicit, which has no common type."""
-        from ..models.train import train_als, train_model
+        from ..jobs.train import train_als, train_model
 
         settings = self.settings()
         if self.model is Family.als:

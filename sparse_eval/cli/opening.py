@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError, InvalidFileError, shown
+from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
+from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
+from ..inputs.tables import Table, naming, open_table
+from .echo import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    import pandas as pd
-
+    from ..inputs.scan import RankingsScan, RelevanceScan
     from ..inputs.scores import Ties
     from .table_options import TableColumns
 
@@ -33,15 +34,12 @@ def open_lists(path: Path, columns: TableColumns, ties: Ties | None, usual_ties:
             raise _without_scores(path)
         return path
     scan = RankingsScan(path, *columns.ids, columns.rank, columns.score)
+    table, chosen = _chosen(scan, path)
     if order == "item":
         return scan  # which need not fit into memory
-    with _naming(path):
-        frame = scan.to_pandas()
-        if "score" in frame:
-            return Rankings.from_frame(frame, score="score", ties=order)
-        if ties is not None:
-            raise _without_scores(path)
-        return Rankings.from_frame(frame, rank="rank")
+    if ties is not None and "rank" in chosen.names:
+        raise _without_scores(path)
+    return Rankings.of_table(table, chosen, order)
 
 
 def open_gains(path: Path, columns: TableColumns, threshold: float | None = None) -> Any:
@@ -53,34 +51,45 @@ def open_gains(path: Path, columns: TableColumns, threshold: float | None = None
 
     kind = kind_of(path)
     if kind.is_table:
-        scan = RelevanceScan(path, *columns.ids, columns.gain)
-        if threshold is None:
-            return scan
-        with _naming(path):
-            frame = scan.to_pandas()
-            gain = "gain" if "gain" in frame else None
-            return Relevance.from_frame(frame, gain=gain, threshold=threshold)
+        gain = USUAL if columns.gain is None else columns.gain or None
+        scan = RelevanceScan(path, *columns.ids, gain)
+        table, chosen = _chosen(scan, path)
+        return scan if threshold is None else Relevance.of_table(table, chosen, threshold)
     if threshold is None:
         return path
     if kind is Kind.QRELS:
         return read_qrels(path, threshold=threshold)
-    with _naming(path):
+    with naming(path):
         return Relevance.from_csr(open_relevance(path), threshold=threshold)
 
 
-def open_train(path: Path, columns: TableColumns) -> Any:
-    """Return what `evaluate` takes as train."""
+def open_train(path: Path, columns: TableColumns, *, values: bool = True) -> Any:
+    """Return what `evaluate` takes as train, or without `values` as candidates."""
     from ..evaluation.evaluate import open_side
     from ..inputs.scan import RelevanceScan
 
     if not kind_of(path).is_table:
         return path
-    return open_side(RelevanceScan(path, *columns.ids))
+    gain: str | Usual | None = USUAL
+    if not values or columns.gain == "":
+        gain = None
+    elif columns.gain in open_table(path).names:  # otherwise only the validation data have it
+        gain = columns.gain
+    return open_side(RelevanceScan(path, *columns.ids, gain))
+
+
+def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Columns]:
+    """Return a table and its columns, and show those that were recognized and ignored."""
+    table = open_table(path)
+    chosen = scan.choose(table)
+    if notes := describe_columns(chosen.recognized, chosen.ignored):
+        echo(f"{shown(path)}: {', '.join(notes)}", err=True)
+    return table, chosen
 
 
 def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
     """Return what `ItemData` takes as groups: a Series, a frame of weights, or a matrix."""
-    from ..datasets.npz import read_sparse
+    from ..inputs.npy import read_sparse
 
     if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
         return read_sparse(path)
@@ -98,15 +107,17 @@ def open_propensity(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
     """Return what `ItemData` takes as vectors: a frame by item, or an array."""
     from ..inputs.npy import open_array
-    from ..inputs.scan import read_table
 
     if path.suffix == ".npy":
         return open_array(path)
     kind = kind_of(path)
     if not kind.is_table:
         raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
+    frame = to_pandas(path)
     item = columns.ids[1]
-    frame: pd.DataFrame = read_table(path, (item, item))
+    usual = [name for name in frame if role_of(name) == "item"]
+    if columns.item is None and item not in frame and len(usual) == 1:
+        item = str(usual[0])
     if item not in frame or len(frame.columns) < 2:
         has = ", ".join(map(str, frame.columns))
         raise InvalidFileError(
@@ -119,12 +130,3 @@ def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
 
 def _without_scores(path: Path) -> InvalidDataError:
     return InvalidDataError(f"--ties orders equal scores, and {path} holds ranks; leave it out")
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file in errors about what it holds."""
-    try:
-        yield
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from None

@@ -12,15 +12,8 @@ import typer
 from ..core.files import as_path
 from ..errors import InvalidDataError
 
-
-class Format(StrEnum):
-    """How a result is printed."""
-
-    table = "table"
-    json = "json"
-    jsonl = "jsonl"
-    csv = "csv"
-    markdown = "markdown"
+#: How a result is printed.
+Format = StrEnum("Format", ["table", "json", "jsonl", "csv", "markdown"])
 
 
 class Method(StrEnum):
@@ -33,35 +26,17 @@ class Method(StrEnum):
     users = "users"
 
 
-class Order(StrEnum):
-    """Which pairs of a held-out user a model is given."""
+#: Which pairs of a held-out user a model is given.
+Order = StrEnum("Order", ["random", "time"])
 
-    random = "random"
-    time = "time"
+#: Paired tests.
+Test = StrEnum("Test", ["t", "wilcoxon", "permutation"])
 
+#: Corrections for multiple comparisons.
+Correction = StrEnum("Correction", ["holm", "bonferroni", "bh", "none"])
 
-class Test(StrEnum):
-    """Paired tests."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    permutation = "permutation"
-
-
-class Correction(StrEnum):
-    """Corrections for multiple comparisons."""
-
-    holm = "holm"
-    bh = "bh"
-    none = "none"
-
-
-class Users(StrEnum):
-    """What to do if evaluations are of different users."""
-
-    intersection = "intersection"
-    same = "same"
-
+#: What to do if evaluations are of different users.
+Users = StrEnum("Users", ["intersection", "same"])
 
 METRICS = (
     "ndcg@{5,10,20},precision@{5,10,20},recall@{5,10,20},hit_rate@{5,10,20},map@{5,10,20},mrr@20"

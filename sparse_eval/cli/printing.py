@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.formatting import number, records, text_table
-from ..core.printable import printable
+from ..core.formatting import records, text_of_frame
 from .csv_text import csv_text
 from .echo import echo
 from .options import Format
@@ -95,19 +94,4 @@ def print_table(table: pd.DataFrame, format: Format, safe_csv: bool = False) -> 
     elif format is Format.csv:
         echo(csv_text(table, safe_csv), nl=False, data=True)
     else:
-        # By number, as two columns may have the same name.
-        columns = [table.iloc[:, column].tolist() for column in range(table.shape[1])]
-        aligned = [
-            "decimal" if any(isinstance(cell, float) for cell in column) else "left"
-            for column in columns
-        ]
-        rows = [list(map(_text, row)) for row in zip(*columns, strict=True)]
-        style = "simple" if format is Format.table else "pipe"
-        echo(text_table(rows, list(map(str, table.columns)), aligned, style))
-
-
-def _text(value: object) -> str:
-    """Return what a cell shows: numbers that are not whole with five significant digits."""
-    if isinstance(value, float):
-        return number(value)
-    return "" if value is None else printable(str(value)).replace("\n", "\\n")
+        echo(text_of_frame(table, "simple" if format is Format.table else "pipe"))

@@ -11,14 +11,13 @@ from ..core.files import make_folder_of, replacing
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from . import options
-from .checks import check_inputs_are_kept
-from .csv_text import check_safe_csv, write_csv
+from .csv_text import check_safe_csv, csv_text
 from .echo import echo
-from .loading import is_split, load, load_candidates
+from .loading import check_inputs_are_kept, is_split, load, load_candidates
 from .printing import counted, print_table, step, warnings_in_a_line
 
 if TYPE_CHECKING:
-    from ..core.types import Labels
+    from ..inputs.axes import Axis
 
 
 def recommend(
@@ -87,13 +86,13 @@ def recommend(
         if out.suffix == ".parquet":
             write_parquet(table, temporary, index=False)
         elif out.suffix == ".csv":
-            write_csv(table, temporary, safe_csv)
+            temporary.write_text(csv_text(table, safe_csv), encoding="utf-8", newline="")
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)
     echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
 
 
-def _ids(words: list[str], labels: Labels | None) -> list[Any]:
+def _ids(words: list[str], labels: Axis | None) -> list[Any]:
     """Return ids as the data have them: as numbers if all of those are whole numbers."""
     if labels is None or labels.dtype.kind not in "iu":
         return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,17 +11,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ..core.files import make_folder_of
-from .prometheus import write_prometheus
+from ..core.files import make_folder_of, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
     from ..core.types import JSONValue
+    from ..jobs.history import History, Night
     from ..results import Evaluation
-    from ..results.history import History
+
+    #: A sample: its labels, and its value.
+    Sample = tuple[dict[str, str], float]
 
 HistoryFile = Annotated[
     Path | None,
@@ -51,7 +54,7 @@ class Recording(NamedTuple):
     @classmethod
     def begin(cls, history: Path | None, prometheus: Path | None) -> Recording:
         """Read the history, and see that both files can be written, before hours of scoring."""
-        from ..results.history import History
+        from ..jobs.history import History
 
         opened = None if history is None else History(history)
         if opened is not None:
@@ -73,7 +76,7 @@ class Recording(NamedTuple):
         about: dict[str, JSONValue],
     ) -> None:
         """Leave what was found of some models, whose names are different, and which is best."""
-        from ..results.history import night_of
+        from ..jobs.history import night_of
 
         if self.prometheus is not None:
             nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
@@ -85,8 +88,8 @@ class Recording(NamedTuple):
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""
-        from ..models.sweep_folder import path_of, saved_evaluations
-        from ..models.sweep_table import text_of
+        from ..jobs.sweep_folder import path_of, saved_evaluations
+        from ..jobs.sweep_table import text_of
         from ..results import Evaluation
 
         saved = saved_evaluations(folder)
@@ -110,3 +113,62 @@ def folder_for_evaluations(out: Path | None, recording: Recording) -> Iterator[P
     else:
         with TemporaryDirectory(prefix="sparse_eval_") as folder:
             yield Path(folder)
+
+
+def write_prometheus(
+    path: Path, models: Mapping[str, Night], best: str | None, n_failed: int, seconds: float
+) -> None:
+    """Write gauges, moved to their place as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        The textfile collector reads files whose names end in ``.prom``.
+    models : mapping of str to Night
+        What was found of each model, by a name of its own.
+    best : str or None
+        The name of the best one, None if there is none.
+    n_failed : int
+        How many could not be scored.
+    seconds : float
+        How long the run took.
+    """
+    with replacing(path) as temporary:
+        families = _families(models, best, n_failed, seconds)
+        text = "".join(_family(*family) for family in families)
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _families(
+    models: Mapping[str, Night], best: str | None, n_failed: int, seconds: float
+) -> Iterator[tuple[str, str, list[Sample]]]:
+    """Yield the name, the meaning and the samples of each gauge."""
+    numbers = [
+        ({"metric": night.shown(metric), "model": model}, one)
+        for model, night in models.items()
+        for metric, one in night.metrics.items()
+    ]
+    yield "metric", "Mean of a metric.", [(labels, one.mean) for labels, one in numbers]
+    for name, end in (("ci_low", "Lower"), ("ci_high", "Upper")):
+        samples = [(labels, getattr(one, name)) for labels, one in numbers]
+        yield f"metric_{name}", f"{end} end of its 95 % confidence interval.", samples
+    users = [({"model": model}, float(night.n_users)) for model, night in models.items()]
+    yield "users", "Evaluated users.", users
+    marks = [({"model": model}, float(model == best)) for model in models]
+    yield "best", "1 for the best model, 0 for the others.", marks
+    yield "failed", "Models that could not be scored.", [({}, float(n_failed))]
+    yield "duration_seconds", "How long the last run took.", [({}, round(seconds, 3))]
+    yield "last_run_timestamp_seconds", "When the last run ended.", [({}, round(time.time(), 3))]
+
+
+def _family(name: str, meaning: str, samples: list[Sample]) -> str:
+    lines = [f"# HELP sparse_eval_{name} {meaning}", f"# TYPE sparse_eval_{name} gauge"]
+    for labels, value in samples:
+        pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
+        text = "NaN" if math.isnan(value) else repr(value)
+        lines.append(f"sparse_eval_{name}{f'{{{pairs}}}' if pairs else ''} {text}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -100,7 +100,7 @@ def score(
     paths = [Path(name) for name in checkpoint]
     several = len(paths) > 1 or paths[0].is_dir()
     if several:
-        from ..models.sweep import list_checkpoints
+        from ..jobs.sweep import list_checkpoints
 
         paths = list_checkpoints(paths)  # refuses an empty folder before data are read
     elif monitor is not None:
@@ -210,7 +210,8 @@ def evaluate(
                 f"{lists} holds {kind.value} and {other} {other_kind.value}, whose users and items "
                 "cannot be matched: only one of them has ids; give files of the same kind"
             )
-    rankings = opening.open_lists(lists, columns, None if ties is None else ties.value, rules.ties)
+    order: Any = ties and ties.value
+    rankings = opening.open_lists(lists, columns, order, rules.ties)
     tied = getattr(rankings, "last_positions", None) is not None
     averaged = tied and not rankings.relevant_last
     metric = _supported(metric, rules, averaged)
@@ -218,6 +219,10 @@ def evaluate(
     if out is not None:
         make_folder(out)
     recording = Recording.begin(history, prometheus)
+    counted_users: dict[str, Any] = {
+        "no_relevant": no_relevant and no_relevant.value,
+        "without_list": without_list and without_list.value,
+    }
     with warnings_in_a_line():
         ev = evaluate_lists(
             rankings,
@@ -225,13 +230,12 @@ def evaluate(
             Protocol(
                 metric,
                 convention=convention,
-                no_relevant=None if no_relevant is None else no_relevant.value,
-                without_list=None if without_list is None else without_list.value,
+                **counted_users,
                 filter_seen=not allow_seen,
                 judged_only=judged_only,
             ),
             train=None if train is None else opening.open_train(train, columns),
-            candidates=None if candidates is None else opening.open_train(candidates, columns),
+            candidates=candidates and opening.open_train(candidates, columns, values=False),
             items=ItemData(
                 groups=item_groups and opening.open_groups(item_groups, columns, kind),
                 vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
@@ -336,9 +340,9 @@ def _sweep(
     """Score several checkpoints, print their table and return it."""
     import pandas as pd
 
+    from ..jobs.sweep import sweep
+    from ..jobs.sweep_table import TABLE
     from ..models.inputs import training_part
-    from ..models.sweep import sweep
-    from ..models.sweep_table import TABLE
 
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     with folder_for_evaluations(out, recording) as folder:
@@ -358,7 +362,7 @@ def _sweep(
 
 def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
     """Report and return the number of checkpoints that failed; end the command if all did."""
-    from ..models.sweep_table import text_of
+    from ..jobs.sweep_table import text_of
 
     n_failed = int((table["status"] == "failed").sum())
     if n_failed:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
-from .options import Method, Splitting
+from .options import Method, Order, Splitting
 from .printing import step
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _split(
                 fraction=rest,
                 test=test,
                 fold_in=0.8 if splitting.fold_in is None else splitting.fold_in,
-                order="random" if splitting.order is None else splitting.order.value,
+                order="time" if splitting.order is Order.time else "random",
                 seed=seed,
             )
 

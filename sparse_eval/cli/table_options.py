@@ -8,30 +8,14 @@ import typer
 
 from ..errors import InvalidDataError
 
+#: How equal scores are ordered.
+EqualScores = StrEnum("EqualScores", ["item", "item_descending", "average", "pessimistic"])
 
-class EqualScores(StrEnum):
-    """How equal scores are ordered."""
+#: What users without relevant items count.
+NoRelevantUsers = StrEnum("NoRelevantUsers", ["exclude", "zero", "judged"])
 
-    item = "item"
-    item_descending = "item_descending"
-    average = "average"
-    pessimistic = "pessimistic"
-
-
-class NoRelevantUsers(StrEnum):
-    """What users without relevant items count."""
-
-    exclude = "exclude"
-    zero = "zero"
-    judged = "judged"
-
-
-class UsersWithoutList(StrEnum):
-    """What users with relevant items and no list count."""
-
-    exclude = "exclude"
-    zero = "zero"
-
+#: What users with relevant items and no list count.
+UsersWithoutList = StrEnum("UsersWithoutList", ["exclude", "zero"])
 
 TiesOption = Annotated[
     EqualScores | None,
@@ -85,21 +69,23 @@ class TableColumns(NamedTuple):
     """The columns of tables, where they are named."""
 
     user: Annotated[
-        str | None, typer.Option(help="Tables: column of users.", show_default="user")
+        str | None, typer.Option(help="Tables: column of users.", show_default="recognized")
     ] = None
     item: Annotated[
-        str | None, typer.Option(help="Tables: column of items.", show_default="item")
+        str | None, typer.Option(help="Tables: column of items.", show_default="recognized")
     ] = None
     rank: Annotated[
-        str | None, typer.Option(help="Tables of lists: column of ranks.", show_default="rank")
+        str | None,
+        typer.Option(help="Tables of lists: column of ranks.", show_default="recognized"),
     ] = None
     score: Annotated[
-        str | None, typer.Option(help="Or the column of scores.", show_default="score")
+        str | None, typer.Option(help="Or the column of scores.", show_default="recognized")
     ] = None
     gain: Annotated[
         str | None,
         typer.Option(
-            help="Tables of relevant items: column of gains.", show_default="gain, or 1 for each"
+            help='Tables of relevant items: column of gains; "" counts 1 for each row.',
+            show_default="recognized",
         ),
     ] = None
 

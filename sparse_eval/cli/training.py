@@ -11,9 +11,17 @@ from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
 from . import options
-from .checks import check_inputs_are_kept, files_of_split
 from .echo import echo
-from .loading import holdout_of, is_split, load, load_parts, refuse_filters, times_for
+from .loading import (
+    check_inputs_are_kept,
+    files_of_split,
+    holdout_of,
+    is_split,
+    load,
+    load_parts,
+    refuse_filters,
+    times_for,
+)
 from .model_options import Hyperparameters
 from .printing import print_evaluation, step, warnings_in_a_line
 from .scoring import check_metrics, score_model
@@ -22,7 +30,7 @@ from .splitting import describe, only_known, split_by
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, JSONValue
     from ..datasets.split import Holdout
-    from ..models.callback import EvaluationCallback
+    from ..jobs.callback import EvaluationCallback
 
 
 _EVALUATION = "Evaluation of each iteration"
@@ -238,7 +246,7 @@ def train(
     if not evaluating:
         _train(matrix, model, seed, progress, out)
         return
-    from ..models.callback import EvaluationCallback
+    from ..jobs.callback import EvaluationCallback
 
     keep: Literal["best", "all"] = "best" if keep_best else "all"
     callback = EvaluationCallback(holdout, metric, patience=patience, out=checkpoints, keep=keep)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..datasets import Interactions
     from ..datasets.split import Holdout
-    from ..results.tuning import Tuning
+    from ..jobs.tuning import Tuning
 
 
 def tune(
@@ -92,9 +92,9 @@ def tune(
     format: options.Printed = options.Format.table,
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
+    from ..jobs.tune import Search
     from ..metrics.protocol import Protocol
     from ..models.inputs import training_part
-    from ..models.tune import Search
 
     search = Search(
         Protocol(metric, filter_seen=not allow_seen, judged_only=judged_only),

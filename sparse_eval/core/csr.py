@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items, Labels, SparseInput
+    from .types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
@@ -34,12 +34,12 @@ MAX_ITEMS = int(np.iinfo(np.int32).max)
 _CHECKED_ROWS = 20_000
 
 
-def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatrix:
+def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.csr_matrix:
     """Return `matrix` as a checked CSR with sorted, distinct columns in each row.
 
     Parameters
     ----------
-    matrix : scipy sparse matrix or array
+    matrix : scipy sparse matrix or array, or LabelledMatrix
         In any format. It is not modified; the result shares its arrays where it can.
     name : str
         How error messages refer to the matrix.
@@ -59,7 +59,7 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatr
     if checked.format == "csr":
         csr = checked.tocsr()
     else:
-        convertible: Any = _checked_copy(checked, name)
+        convertible = _checked_copy(checked, name)
         if sum_duplicates:
             convertible = convertible.astype(np.float64)  # bool and int8 would overflow in the sum
         elif checked.format == "coo":
@@ -93,7 +93,7 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> CSRMatr
     return csr
 
 
-def training_csr(train: object, name: str = "the train matrix") -> CSRMatrix:
+def training_csr(train: object, name: str = "the train matrix") -> sparse.csr_matrix:
     """Return training data as `canonical_csr`; its values must be finite."""
     matrix = canonical_csr(train, name, sum_duplicates=True)
     finite = np.isfinite(matrix.data)
@@ -302,30 +302,34 @@ def row_numbers(values: ArrayLike, name: str, n: int, kind: str) -> Integers:
     return array.astype(np.int64, copy=False)
 
 
-def _check_matrix(matrix: object, name: str) -> SparseInput:
+def plain_matrix(given: Any) -> Any:
+    """Return the matrix of a `LabelledMatrix`, and anything else as it is."""
+    return given.csr if hasattr(type(given), "csr") else given
+
+
+def _check_matrix(matrix: object, name: str) -> Any:
     """Return a sparse matrix with two dimensions, in a dtype that SciPy and numba compute with."""
-    if not sparse.issparse(matrix):
+    checked = plain_matrix(matrix)
+    if not sparse.issparse(checked):
         raise mistaken(matrix, name, SPARSE)
-    checked: SparseInput = matrix  # type: ignore[assignment]  # scipy has no types
     if len(checked.shape) != 2:
         raise InvalidDataError(
             f"{name}: expected a matrix of users × items, found {len(checked.shape)}-D",
             argument=name,
         )
-    data = getattr(matrix, "data", None)
+    data = getattr(checked, "data", None)
     if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":  # others are refused later
         usual = data.dtype.newbyteorder("=")
         if usual.kind == "f" and usual.itemsize not in (4, 8):
             usual = np.dtype(np.float64)
         if usual != data.dtype:
             # Neither its copy nor `astype`: SciPy refuses the dtype, or sums duplicates.
-            converted: Any = copy(checked)
-            converted.data = data.astype(usual)
-            checked = converted
+            checked = copy(checked)
+            checked.data = data.astype(usual)
     return checked
 
 
-def _checked_copy(matrix: Any, name: str) -> SparseInput:
+def _checked_copy(matrix: Any, name: str) -> Any:
     """Return a matrix that can be converted safely: a copy where the check would modify it."""
     _check_real(matrix.dtype, name)
     try:
@@ -345,8 +349,7 @@ def _checked_copy(matrix: Any, name: str) -> SparseInput:
                     )
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
-    checked: SparseInput = matrix
-    return checked
+    return matrix
 
 
 def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
@@ -389,7 +392,7 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
     _check_real(csr.data.dtype, name)
 
 
-def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | None = None) -> None:
+def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
     """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
     order, _, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
     if len(starts) < len(order):
@@ -399,7 +402,7 @@ def check_no_duplicates(coo: Any, users: Labels | None = None, items: Labels | N
         row, column = coo.row[entry], coo.col[entry]
         raise_repeated_item(
             *(
-                number if labels is None else labels[[number]].tolist()[0]
+                number if labels is None else labels[int(number)]
                 for number, labels in ((row, users), (column, items))
             )
         )

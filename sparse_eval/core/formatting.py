@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -74,6 +76,25 @@ def text_table(
         disable_numparse=True,
         colalign=list(aligned) if rows else None,
     )
+
+
+def text_of_frame(frame: pd.DataFrame, style: str) -> str:
+    """Return a table of values as text, numbers that are not whole with five significant digits."""
+    # By number, as two columns may have the same name.
+    columns = [frame.iloc[:, column].tolist() for column in range(frame.shape[1])]
+    aligned = [
+        "decimal" if any(isinstance(cell, float) for cell in column) else "left"
+        for column in columns
+    ]
+    rows = [list(map(_text, row)) for row in zip(*columns, strict=True)]
+    return text_table(rows, list(map(str, frame.columns)), aligned, style)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return number(value)
+    missing = value is None or str(value) == "<NA>"
+    return "" if missing else printable(str(value)).replace("\n", "\\n")
 
 
 def as_html(heading: str, table: pd.DataFrame, where: str) -> str:

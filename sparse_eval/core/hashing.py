@@ -1,8 +1,11 @@
-"""Hashes of users, labels, relevant items and matrices, the same on every machine."""
+"""Hashes of users, labels, relevant items and matrices, and random numbers made of them.
+
+They are the same on every machine.
+"""
 
 from __future__ import annotations
 
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,41 +15,28 @@ from .threads import for_blocks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .types import AnyArray, Hashes, Labels
+    from .types import AnyArray, Floats, Hashes, Integers
 
 #: The number of entries that a thread hashes at once: few enough for its cache.
 _BLOCK = 2**15
 
 
-def fingerprints(
-    indptr: AnyArray, items: AnyArray, gains: AnyArray, labels: Labels | None
-) -> Hashes:
+def fingerprints(indptr: AnyArray, items: AnyArray, gains: AnyArray, keys: Hashes | None) -> Hashes:
     """Return a hash of the items and gains of each row, independent of their order.
 
     Parameters
     ----------
     indptr, items, gains : ndarray
         Arrays of a `Relevance`. Entries without gain count too, because some conventions use them.
-    labels : pandas.Index, optional
-        Labels of the items, which are hashed instead of their columns. Whole numbers have the
-        hashes of columns: tables in blocks have them in place of columns.
+    keys : ndarray of uint64, optional
+        A number for each column, which is hashed instead of the number of the column. Blocks of
+        tables have the ids in place of columns.
 
     Returns
     -------
     ndarray of uint64, shape (n_rows,)
         0 for an empty row.
     """
-    keys = None
-    if labels is not None and labels.dtype.kind in "iu":
-        keys = labels.to_numpy().astype(np.int64).view(np.uint64)
-    elif labels is not None:
-        keys = np.array(
-            [
-                int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")
-                for label in labels.tolist()
-            ],
-            np.uint64,
-        )
     hashes = np.empty(len(items), np.uint64)
 
     def hash_entries(first: int, last: int) -> None:
@@ -105,3 +95,29 @@ def splitmix64(numbers: Hashes) -> Hashes:
         numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return numbers ^ (numbers >> np.uint64(31))
+
+
+def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
+    """Draw numbers uniformly from [0, 1), of which each depends on nothing but its key and place.
+
+    A generator handed from user to user would give other numbers to a block of them.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_users,)
+        A hash of each user.
+    counts : ndarray of int64, shape (n_users,)
+        How many numbers each user gets.
+    seed : int
+
+    Returns
+    -------
+    ndarray of float64, shape (sum of counts,)
+        Those of each user in succession.
+    """
+    ends = np.cumsum(counts)
+    places = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+    streams = splitmix64(keys ^ splitmix64(np.array([seed], np.uint64)))
+    with np.errstate(over="ignore"):
+        numbers = splitmix64(np.repeat(streams, counts) + places.astype(np.uint64))
+    return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..errors import InvalidDataError
 
 #: Names of columns that a message lists, at most.
 _MOST_COLUMNS = 8
 
-#: Frames as those of pandas, by the library they are of; `to_pandas` in all others.
-_AS_PANDAS = {"pandas": "df", "dask": "df.compute()", "pyspark": "df.toPandas()"}
+#: What becomes of frames of libraries that are computed elsewhere.
+_AS_PANDAS = {"dask": "df.compute()", "pyspark": "df.toPandas()"}
 
 #: What makes an input of a frame, and the column that it names beside user and item. Inputs that
 #: are not listed are matrices of interactions.
@@ -25,13 +24,6 @@ _FROM_FRAME = {
     "the validation matrix": ("Relevance.from_frame", "gain"),
 }
 _INTERACTIONS = ("Interactions.from_frame", "value")
-
-#: What to do with blocks of rows.
-_BLOCKS = (
-    "scipy.sparse.vstack(blocks) makes one of blocks of rows; or evaluate each block, its users "
-    "named by se.Relevance.from_csr(block, users=…), and merge the evaluations, which gives the "
-    "same bits: ev.merge(*others)"
-)
 
 #: What is expected of matrices.
 SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
@@ -52,7 +44,7 @@ def describe(values: Any) -> str:
         names = _columns(values)
         more = ", …" if len(names) > _MOST_COLUMNS else ""
         return f"{kind} with the columns {', '.join(names[:_MOST_COLUMNS])}{more}"
-    return f"{kind} with shape {values.shape}" if sparse.issparse(values) else kind
+    return f"{kind} with shape {values.shape}" if hasattr(values, "tocsr") else kind
 
 
 def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
@@ -61,48 +53,24 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     maker, column = _FROM_FRAME.get(name, _INTERACTIONS)
     ending = ".matrix()" if maker.startswith("Interactions") else ""
     if is_frame(values):
-        df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df.to_pandas()")
+        df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df")
         if column == "score" and "rank" in _columns(values):
             column = "rank"
         hint = f"of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
     elif isinstance(values, Mapping) and values:
-        hint = f"{_of_mapping(values, maker, column)}{ending}"
+        hint = "evaluate() takes lists, or items and their numbers, by user"
+    elif name == "the validation matrix" and isinstance(values, list | tuple):
+        hint = "items by user are a mapping, {user: [item, …]}, on both sides"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
-    elif name == "ids" and sparse.issparse(values):
+    elif name == "ids" and hasattr(values, "tocsr"):
         hint = "Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
-    elif isinstance(values, Iterator) or (
-        isinstance(values, Sequence) and any(hasattr(value, "indptr") for value in values[:1])
-    ):
-        hint = _BLOCKS
     elif name == "the position matrix" and hasattr(values, "__len__"):
         hint = (
             "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
         )
     message = f"{name} is {describe(values)}; expected {expected}"
     return InvalidDataError(message, argument=name, hint=hint)
-
-
-def way_from_frame(values: Any, *, timestamp: bool = False) -> str:
-    """Return how a frame becomes interactions, for a message; nothing for anything else."""
-    if not is_frame(values):
-        return ""
-    times = ", timestamp=…" if timestamp else ""
-    return f"; se.Interactions.from_frame(df, user=…, item=…{times}) makes them of a frame"
-
-
-def _of_mapping(values: Mapping[Any, Any], maker: str, column: str) -> str:
-    """Return how a mapping by user, of items to numbers or of lists of items, becomes an input."""
-    row = "u, i, x", "i, x in row.items()"
-    if not isinstance(next(iter(values.values())), Mapping):
-        column = "rank" if column == "score" else ""
-        row = ("u, i, x", "x, i in enumerate(row, 1)") if column else ("u, i", "i in row")
-    columns = ["user", "item", column] if column else ["user", "item"]
-    named = f", {column}={column!r}" if column else ""
-    return (
-        f"with df = pandas.DataFrame([({row[0]}) for u, row in d.items() for {row[1]}], "
-        f"columns={columns}) give {maker}(df{named})"
-    )
 
 
 def _columns(frame: Any) -> list[str]:

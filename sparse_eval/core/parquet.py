@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
+from ..errors import InvalidDataError, InvalidFileError
 from .saved_arrays import most_unpacked
 
 if TYPE_CHECKING:
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import pyarrow as pa
-
-
-def need_pyarrow() -> None:
-    """Raise `MissingExtraError` if pyarrow is not installed."""
-    try:
-        import pyarrow as pa  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(
-            'Parquet needs pyarrow: pip install "sparse_eval[parquet]"; CSV needs nothing'
-        ) from None
 
 
 def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any:
@@ -41,14 +31,11 @@ def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any
     ------
     OSError, pyarrow.ArrowException
         If it is not one.
-    MissingExtraError
-        If pyarrow is not installed.
     """
-    need_pyarrow()
     from pyarrow import parquet, types
 
     # As a single file: a path like year=2024/x.parquet must not add a column.
-    file = parquet.ParquetFile(_place(source), page_checksum_verification=True)
+    file = parquet.ParquetFile(place(source), page_checksum_verification=True)
     counts = Counter(file.schema_arrow.names)
     texts = {
         field.name
@@ -60,14 +47,14 @@ def open_parquet(source: Path | BinaryIO, coded: Iterable[Hashable] = ()) -> Any
     if not coded:
         return file
     return parquet.ParquetFile(
-        _place(source),
+        place(source),
         metadata=file.metadata,
         read_dictionary=coded,
         page_checksum_verification=True,
     )
 
 
-def _place(source: Path | BinaryIO) -> Any:
+def place(source: Path | BinaryIO) -> Any:
     """Return what pyarrow opens a file by: it takes no path that is not UTF-8."""
     import pyarrow as pa
 
@@ -82,6 +69,19 @@ def _place(source: Path | BinaryIO) -> Any:
                 return pa.BufferReader(b"")
             return pa.BufferReader(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     return place
+
+
+def check_columns(rows: pa.Table | pa.RecordBatch, path: Path) -> None:
+    """Raise `InvalidFileError` if text is not UTF-8, or a code has no text."""
+    from pyarrow import ArrowException
+
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except ArrowException as error:
+            raise InvalidFileError(
+                f"column {name!r} is damaged, or its text is not UTF-8 ({error})", path, column=name
+            ) from None
 
 
 def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
@@ -99,15 +99,8 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     import pyarrow.compute as pc
     from pyarrow import types
 
+    check_columns(rows, path)
     for field, column in zip(schema, rows.columns, strict=True):
-        try:
-            column.validate(full=True)
-        except pa.ArrowException as error:
-            raise InvalidFileError(
-                f"column {field.name!r} is damaged, or its text is not UTF-8 ({error})",
-                path,
-                column=field.name,
-            ) from None
         if not types.is_dictionary(column.type) or types.is_dictionary(field.type):
             continue
         n_bytes = sum(
@@ -126,21 +119,21 @@ def uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     return rows.cast(schema)
 
 
-def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = None) -> pa.Table:
-    """Read a file, or some of its columns.
+def read_table(source: Path | BinaryIO) -> pa.Table:
+    """Read a file.
 
     Raises
     ------
     InvalidDataError
         If there are more or fewer rows than the file says.
-    InvalidFileError, OSError, pyarrow.ArrowException, MissingExtraError
+    InvalidFileError, OSError, pyarrow.ArrowException
         As `open_parquet` and `uncoded`.
     """
     import pyarrow as pa
 
     schema = open_parquet(source).schema_arrow
     file = open_parquet(source, schema.names)
-    rows = file.read(columns=None if columns is None else list(columns))
+    rows = file.read()
     if rows.num_rows != file.metadata.num_rows:
         raise InvalidDataError(
             f"has {rows.num_rows} rows, and says that there are {file.metadata.num_rows}; "
@@ -155,22 +148,11 @@ def read_table(source: Path | BinaryIO, columns: Iterable[Hashable] | None = Non
 
 
 def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:
-    """Read a file or folder as a frame, or raise OSError or ValueError.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    """
-    need_pyarrow()
-    from pyarrow import ArrowException, parquet
+    """Read a file as a frame, or raise OSError or ValueError."""
+    from pyarrow import ArrowException
 
     try:
-        if isinstance(source, Path) and source.is_dir():
-            table = parquet.read_table(source.absolute(), page_checksum_verification=True)
-            table.validate(full=True)
-        else:
-            table = read_table(source)
+        table = read_table(source)
     except ArrowException as error:  # not every one is a ValueError
         raise ValueError(str(error)) from None
     try:
@@ -185,12 +167,9 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
 
     Raises
     ------
-    MissingExtraError
-        If pyarrow is not installed.
     InvalidDataError
         If the users' labels have no common Parquet type.
     """
-    need_pyarrow()
     from pyarrow import ArrowException
 
     try:

@@ -17,8 +17,13 @@ NAMES = {
     "held_out_ranks": "se.ranks(model, held_out, k)",
 }
 
-#: The new spellings of removed arguments; {!r} stands for the value given.
+#: The new spellings of removed arguments, and those of arguments of other libraries; {!r} stands
+#: for the value given.
 ARGUMENTS = {
+    "K": "the cut-off with the metric, such as 'ndcg@{!r}'",
+    "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
+    "k": "the cut-off with the metric, such as 'ndcg@{!r}'",
+    "threshold": "se.Relevance.from_csr(matrix, threshold={!r}) or from_frame as validation",
     "corrected": "candidates=negatives.corrected({!r})",
     "item_groups": "items=se.ItemData(groups=…)",
     "item_vectors": "items=se.ItemData(vectors=…)",

@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from .types import AnyArray, SparseInput
+    from .types import AnyArray
 
 #: How a ``.npy`` file begins.
 NPY = b"\x93NUMPY"
-
-#: How an ``.npz`` file begins.
-_ZIP = b"PK\x03\x04"
 
 #: Bytes that say how long a header is, and NumPy's parser of it, by version.
 _HEADERS: dict[tuple[int, int], tuple[int, Callable[..., Any]]] = {
@@ -37,16 +34,11 @@ _HEADERS: dict[tuple[int, int], tuple[int, Callable[..., Any]]] = {
 #: Bytes of the longest header that NumPy parses; what claims to be longer is not read.
 _LONGEST_HEADER = 10_000
 
-#: Bytes that are read at once.
-_AT_ONCE = 1 << 24
-
 #: The constructors of SciPy's formats, and the parts that each is made of.
 _FORMATS: dict[str, Callable[[dict[str, AnyArray], tuple[int, ...]], Any]] = {
     "csr": lambda a, shape: sparse.csr_matrix((a["data"], a["indices"], a["indptr"]), shape),
     "csc": lambda a, shape: sparse.csc_matrix((a["data"], a["indices"], a["indptr"]), shape),
-    "bsr": lambda a, shape: sparse.bsr_matrix((a["data"], a["indices"], a["indptr"]), shape),
     "coo": lambda a, shape: sparse.coo_matrix((a["data"], (a["row"], a["col"])), shape),
-    "dia": lambda a, shape: sparse.dia_matrix((a["data"], a["offsets"]), shape),
 }
 
 
@@ -65,20 +57,8 @@ def map_array(path: Path) -> AnyArray:
         If it cannot be opened.
     """
     with path.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(0)
-        if stream.read(len(_ZIP)) == _ZIP:
-            raise UnreadableError("holds several arrays; expected one, from numpy.save")
-        stream.seek(0)
-        shape, fortran, dtype = _read_header(stream)
-        offset = stream.tell()
-    needed = _n_bytes(shape, dtype)
-    if needed != size - offset:
-        raise UnreadableError(f"has {size - offset} bytes of numbers instead of {needed}")
-    order: Any = "F" if fortran else "C"
-    if needed == 0:  # nothing can be mapped
-        return np.empty(shape, dtype, order)
-    array = np.memmap(path, dtype, "r", offset, shape, order)
+        _check_header(stream, path.stat().st_size)
+    array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
     _check_text(array)
     return array
 
@@ -126,7 +106,7 @@ def most_unpacked(size: int) -> int:
     return max(1 << 30, 200 * size)
 
 
-def read_sparse(stream: BinaryIO) -> SparseInput:
+def read_sparse(stream: BinaryIO) -> Any:
     """Return the matrix in a file of `scipy.sparse.save_npz`, its parts unchecked.
 
     Raises
@@ -143,9 +123,9 @@ def read_sparse(stream: BinaryIO) -> SparseInput:
             raise ValueError(f"its shape is {shape}")
         if len(shape) != 2:
             raise ValueError(f"expected users × items, found {len(shape)}-D")
-        matrix: SparseInput = _FORMATS[kind](arrays, shape)
+        matrix = _FORMATS[kind](arrays, shape)
     except KeyError as error:
-        raise UnreadableError(f"holds no sparse matrix: there is no {error}") from None
+        raise UnreadableError(f"holds no CSR, CSC or COO matrix: there is no {error}") from None
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         raise UnreadableError(f"holds no sparse matrix: {_reason(error)}") from None
     return matrix
@@ -155,15 +135,10 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> AnyArray:
     name = member.filename
     try:
         with archive.open(member) as stream:
-            shape, fortran, dtype = _read_header(stream)
-            needed, there = _n_bytes(shape, dtype), member.file_size - stream.tell()
-            if needed != there:
-                raise UnreadableError(f"has {there} bytes of numbers instead of {needed}")
-            content = np.empty(needed, np.uint8)
-            for start in range(0, needed, _AT_ONCE):
-                content[start : start + _AT_ONCE] = np.frombuffer(stream.read(_AT_ONCE), np.uint8)
+            _check_header(stream, member.file_size)
+        with archive.open(member) as stream:
+            array: AnyArray = np.lib.format.read_array(stream, allow_pickle=False)
             stream.read(1)  # compares the checksum
-        array = content.view(dtype).reshape(shape, order="F" if fortran else "C")
         _check_text(array)
     except UnreadableError as error:
         raise UnreadableError(f"{name} {error}") from None
@@ -174,25 +149,23 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> AnyArray:
     return array
 
 
-def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, the order and the dtype of an array, and stop where its numbers begin."""
+def _check_header(stream: Any, size: int) -> None:
+    """Raise unless a file of `size` bytes holds the array that its header describes."""
     try:
         version = np.lib.format.read_magic(stream)
         n_bytes, parse = _HEADERS[version]
         length = stream.read(n_bytes)
         header = stream.read(min(int.from_bytes(length, "little"), _LONGEST_HEADER))
-        shape, fortran, dtype = parse(io.BytesIO(length + header))
+        shape, _, dtype = parse(io.BytesIO(length + header))
     except Exception as error:  # noqa: BLE001 - see the module's docstring
-        raise UnreadableError(f"is not an array that numpy.save wrote ({_reason(error)})") from None
+        raise UnreadableError(f"has no readable header ({_reason(error)})") from None
     if dtype.hasobject:
         raise UnreadableError("holds objects that only pickle could read, which is unsafe")
     if dtype.itemsize == 0 or any(type(size) is not int or size < 0 for size in shape):
         raise UnreadableError(f"is no array: of {dtype} with shape {shape}")
-    return shape, bool(fortran), dtype
-
-
-def _n_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    return math.prod(shape) * dtype.itemsize
+    needed, there = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if needed != there:
+        raise UnreadableError(f"has {there} bytes of numbers instead of {needed}")
 
 
 def _reason(error: Exception) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from .threads import for_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .types import AnyArray, Booleans, Hashes, Integers
+    from .types import AnyArray, Booleans, Hashes, Integers, Items
 
 #: What fits into a positive int64.
 _BITS = 63
@@ -75,6 +76,19 @@ def sort_pairs(rows: AnyArray, columns: AnyArray, n_columns: int) -> SortedPairs
     new[:1] = True
     keys &= (1 << for_entry) - 1
     return SortedPairs(keys, sorted_columns, np.flatnonzero(new))
+
+
+def group_rows(rows: Items, n_rows: int) -> tuple[Integers, Items]:
+    """Return where the entries of each row start and end, and the order that groups them.
+
+    Entries of a row stay in their order.
+    """
+    entries = np.arange(len(rows), dtype=np.int32)
+    # A conversion to CSR counts the rows: a fifth of the time of a sort.
+    grouped = sparse.csr_matrix(
+        (np.ones(len(rows), bool), (rows, entries)), shape=(n_rows, len(rows))
+    )
+    return grouped.indptr.astype(np.int64), grouped.indices
 
 
 def order_within(bounds: Integers, keys: AnyArray) -> Integers:
@@ -155,7 +169,7 @@ def _order_ties(order: Integers, tied: Booleans, keys: Hashes) -> None:
     order[places] = entries[np.lexsort((keys[entries], np.cumsum(~before[places])))]
 
 
-def gather(array: NDArray[Any], order: Integers) -> NDArray[Any]:
+def gather(array: NDArray[Any], order: AnyArray) -> NDArray[Any]:
     """Return ``array[order]``, shared between threads; indices are in range."""
     result = np.empty(len(order), array.dtype)
 

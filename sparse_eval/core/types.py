@@ -1,4 +1,4 @@
-"""Type aliases and protocols that annotations share: arrays, sparse matrices, labels, paths."""
+"""Type aliases and protocols that annotations share: arrays, sparse matrices, paths."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    import pandas as pd
+    from scipy import sparse
 
 #: An array of any dtype.
 AnyArray: TypeAlias = NDArray[Any]
@@ -22,9 +20,6 @@ Items: TypeAlias = NDArray[np.int32]
 Booleans: TypeAlias = NDArray[np.bool_]
 Hashes: TypeAlias = NDArray[np.uint64]
 
-#: Labels of users or items, of any hashable type.
-Labels: TypeAlias = "pd.Index[Any]"
-
 PathLike: TypeAlias = str | Path
 
 #: Values that `json` reads and writes.
@@ -32,7 +27,7 @@ JSONValue: TypeAlias = "str | int | float | bool | list[JSONValue] | dict[str, J
 
 
 class SparseInput(Protocol):
-    """A SciPy sparse matrix or array of any format."""
+    """A SciPy sparse matrix or array of any format, or a `LabelledMatrix`."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -43,48 +38,31 @@ class SparseInput(Protocol):
         """The dtype of the stored values."""
 
     @property
-    def format(self) -> str:
-        """The name of the format, such as "csr"."""
-
-    @property
     def nnz(self) -> int:
         """The number of stored entries, explicit zeros included."""
 
-    def tocsr(self) -> CSRMatrix:
+    def tocsr(self) -> sparse.csr_matrix:
         """Convert to CSR, summing duplicates."""
 
-    def tocoo(self) -> Any:
+    def tocoo(self) -> sparse.coo_matrix:
         """Convert to coordinates."""
-
-    def copy(self) -> Self:
-        """Copy the matrix and its arrays."""
 
 
 class CSRMatrix(SparseInput, Protocol):
-    """A SciPy matrix or array in compressed sparse row format."""
-
-    data: AnyArray
-    indices: AnyArray
-    indptr: AnyArray
+    """A SciPy matrix or array in compressed sparse row format, or a `LabelledMatrix`: to read."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and columns."""
 
-    def astype(self, dtype: Any, copy: bool = ...) -> CSRMatrix:
-        """Convert the values to another dtype."""
+    @property
+    def data(self) -> AnyArray:
+        """The stored values, row by row."""
 
-    def max(self, axis: int | None = ...) -> Any:
-        """Return the largest value, of the matrix or along an axis."""
+    @property
+    def indices(self) -> AnyArray:
+        """The column of each stored value."""
 
-    def sort_indices(self) -> None:
-        """Sort the columns of each row, in place."""
-
-    def eliminate_zeros(self) -> None:
-        """Remove explicit zeros, in place."""
-
-    def sum_duplicates(self) -> None:
-        """Sum entries of the same row and column, in place."""
-
-    def __getitem__(self, rows: Any) -> CSRMatrix:
-        """Return a selection of the rows."""
+    @property
+    def indptr(self) -> AnyArray:
+        """Where each row starts and ends in `data` and `indices`."""

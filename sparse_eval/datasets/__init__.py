@@ -1,16 +1,16 @@
 """Interactions of users with items: loaded from files, split, or synthetic."""
 
+from ..inputs.cells import UNDATED
+from ..inputs.columns import GuessWarning
+from ..inputs.lines import SkippedLinesWarning
 from .adjacency import load_adjacency
-from .delimited import load_csv
 from .interactions import Interactions
-from .lines import GuessWarning, SkippedLinesWarning
 from .load import FORMATS, guess_format, load, load_parts
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
 from .synthetic import synthetic
-from .tables import load_frame, load_parquet
-from .times import UNDATED
+from .tables import load_csv, load_frame, load_parquet
 
 __all__ = [
     "FORMATS",

@@ -11,9 +11,10 @@ import numpy as np
 from ..core.files import as_input
 from ..core.warning import warn
 from ..errors import InvalidFileError
+from ..inputs.columns import GuessWarning
+from ..inputs.lines import BadLines, numbered_lines, read_text
+from ..inputs.rows import encode_texts, vocabulary
 from .interactions import Interactions
-from .labels import sort_labels, text_labels, vocabulary
-from .lines import BadLines, GuessWarning, numbered_lines, read_text
 
 if TYPE_CHECKING:
     from ..core.types import Integers, PathLike
@@ -134,12 +135,12 @@ def load_adjacency(
         _read(text, counted, user_numbers, item_numbers, BadLines(Path(path), on_bad_lines))
         for path, text in zip(paths, texts, strict=True)
     ]
-    users, user_codes = sort_labels(text_labels(list(user_numbers)))
-    items, item_codes = sort_labels(text_labels(list(item_numbers)))
+    user_codes, users = encode_texts(list(user_numbers), numbers=True)
+    item_codes, items = encode_texts(list(item_numbers), numbers=True)
     result = tuple(
         Interactions(
-            user_codes=user_codes[rows].astype(np.int32),
-            item_codes=item_codes[columns].astype(np.int32),
+            user_codes=user_codes[rows],
+            item_codes=item_codes[columns],
             values=np.ones(len(columns)),
             timestamps=None,
             users=users,

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_choice, check_number
 from ..core.csr import summed_csr
-from ..core.frames import USUAL, as_pandas
-from ..core.labelled import LabelledMatrix
 from ..errors import InvalidDataError
-from .columns import (
-    choose_columns,
-    column_of,
-    events_kept,
-    recognized,
-    times_of,
-    values_of,
-    warn_of_zeros,
-    way_out,
-)
+from ..inputs.axes import Axis
+from ..inputs.cells import UNDATED
+from ..inputs.columns import USUAL, describe_columns
+from ..inputs.labelled import LabelledMatrix
+from ..inputs.rows import read_rows
+from ..inputs.tables import open_table
 from .filters import Selection
-from .labels import check_labels, encode
-from .times import UNDATED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ..core.frames import Frame
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Labels
-    from .labels import Column
+    from ..core.types import Booleans, CSRMatrix, Floats, Integers
+    from ..inputs.tables import Frame, Table
     from .times import TimeUnit
-
-Checked = TypeVar("Checked")
 
 #: What to do with events whose time is missing.
 MissingTimes = Literal["error", "undated"]
@@ -62,8 +53,8 @@ class Interactions:
         Time of each event, in the unit of the source (seconds in MovieLens and MIND); dates are
         nanoseconds since 1970 (UTC). `datasets.UNDATED`, the smallest int64, says that an event
         has no date and was before all that have one, as MIND's history.
-    users, items : pandas.Index
-        The labels; a `pandas.RangeIndex` if the source has none.
+    users, items : Axis
+        The labels, from any sequence of labels; the numbers from 0 on if the source has none.
     n_skipped : int
         Number of malformed lines that the loader skipped.
     time_unit : {"s", "ms", "us", "ns"} or None
@@ -73,6 +64,8 @@ class Interactions:
         What was taken for a role though nobody named it: columns with a usual name, such as
         ``{"user": "userId", "value": "rating"}``, or the ``"line number"`` as user. Columns that
         were named in the call, or are called like their role, are not there.
+    ignored : tuple of hashable
+        The columns of the table that are not used.
     dropped : mapping of str to int
         How many events `filter`, or ``keep=`` of a loader, left out, by the option.
 
@@ -94,7 +87,7 @@ class Interactions:
     >>> interactions = Interactions.from_frame(frame)
     >>> interactions
     Interactions(2 users × 2 items, 3 events)
-    >>> interactions.matrix().toarray()
+    >>> interactions.matrix().csr.toarray()
     array([[1., 0.],
            [0., 2.]])
     """
@@ -103,14 +96,17 @@ class Interactions:
     item_codes: NDArray[np.int32]
     values: Floats
     timestamps: Integers | None
-    users: Labels
-    items: Labels
+    users: Axis
+    items: Axis
     n_skipped: int = 0
     time_unit: TimeUnit | None = None
     recognized: Mapping[str, Hashable] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    ignored: Sequence[Hashable] = ()
 
     def __post_init__(self) -> None:
+        for role in ("users", "items"):
+            object.__setattr__(self, role, Axis.of(getattr(self, role), role))
         arrays = {"user_codes": self.user_codes, "item_codes": self.item_codes}
         for name, array in [*arrays.items(), ("timestamps", self.timestamps)]:
             if array is not None and array.shape != (len(self.values),):
@@ -156,10 +152,10 @@ class Interactions:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, and taken for a role without being named, as `repr` says it."""
+        """What was left out, recognized by its name, or ignored, as `repr` shows it."""
         notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
         notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
-        return notes + [f"{column!r} as {role}" for role, column in self.recognized.items()]
+        return notes + describe_columns(self.recognized, self.ignored)
 
     def matrix(self) -> LabelledMatrix:
         """Return the values as a matrix of users × items.
@@ -167,8 +163,8 @@ class Interactions:
         Returns
         -------
         LabelledMatrix of float64, shape (n_users, n_items)
-            A csr_matrix that knows `users` and `items`. Canonical: indices are sorted and the
-            events of a pair are summed (the sum does not depend on the order of the rows).
+            With `users` and `items`; `.csr` is a plain csr_matrix. Canonical: indices are sorted
+            and the events of a pair are summed (the sum does not depend on the order of the rows).
             Explicit zeros are kept.
 
         Raises
@@ -208,8 +204,8 @@ class Interactions:
     def filter(
         self,
         *,
-        users: Labels | Sequence[Hashable] | None = None,
-        items: Labels | Sequence[Hashable] | None = None,
+        users: Axis | Sequence[Hashable] | None = None,
+        items: Axis | Sequence[Hashable] | None = None,
         min_value: float | None = None,
         min_user_interactions: int | None = None,
         min_item_interactions: int | None = None,
@@ -259,7 +255,7 @@ class Interactions:
             ("item", items, self.items, self.item_codes),
         ):
             if labels is not None:
-                selection.keep(f"{name}s", index.isin(check_labels(labels, name))[codes])
+                selection.keep(f"{name}s", index.isin(Axis.of(labels, f"{name}s"))[codes])
         if min_value is not None:
             least = check_number("min_value", min_value, 0)
             selection.keep("min_value", self.values >= least)
@@ -269,16 +265,15 @@ class Interactions:
     def _take(self, kept: Booleans, dropped: Mapping[str, int] | None = None) -> Interactions:
         """Return the marked events, with the same users and items."""
         times = self.timestamps
-        counts = dict(self.dropped)
-        for option, count in (dropped or {}).items():
-            counts[option] = counts.get(option, 0) + count
+        counts = Counter(self.dropped)
+        counts.update(dropped or {})
         return replace(
             self,
             user_codes=self.user_codes[kept],
             item_codes=self.item_codes[kept],
             values=self.values[kept],
             timestamps=None if times is None else times[kept],
-            dropped=counts,
+            dropped=dict(counts),
         )
 
     def _without_unused_labels(self, *, users: bool = True, items: bool = True) -> Interactions:
@@ -299,8 +294,8 @@ class Interactions:
         """
         frame = pd.DataFrame(
             {
-                "user": self.users.take(self.user_codes),
-                "item": self.items.take(self.item_codes),
+                "user": self.users.repeat(self.user_codes),
+                "item": self.items.repeat(self.item_codes),
                 "value": self.values.copy(),
             }
         )
@@ -320,8 +315,8 @@ class Interactions:
         missing_times: MissingTimes = "error",
         event: Hashable = None,
         keep: Sequence[object] | None = None,
-        users: Labels | Sequence[Hashable] | None = None,
-        items: Labels | Sequence[Hashable] | None = None,
+        users: Axis | Sequence[Hashable] | None = None,
+        items: Axis | Sequence[Hashable] | None = None,
     ) -> Interactions:
         """Encode a frame with one row per event.
 
@@ -366,8 +361,6 @@ class Interactions:
             not named, or a row has a missing id, an id that is not in `users` or `items`, or an
             invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If there
             is no event of a type in `keep`, or one of `event` and `keep` is given alone.
-        MissingExtraError
-            If pyarrow is needed to read the frame and not installed.
 
         Warns
         -----
@@ -388,79 +381,82 @@ class Interactions:
         Interactions(1 users × 2 items, 2 events, 'userId' as user, 'movieId' as item,
         'rating' as value)
         """
-        df = as_pandas(df)
-        check_events(event, keep)
         check_choice("missing_times", missing_times, get_args(MissingTimes))
-        if not len(df):
-            raise InvalidDataError("there are no interactions: the frame has no rows")
-        given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
-        names = choose_columns(df.columns, given)
-        columns = {role: column_of(df, name) for role, name in names.items()}
-        mask = None if keep is None else events_kept(column_of(df, event), keep)
-        user_index = None if users is None else check_labels(users, "user")
-        item_index = None if items is None else check_labels(items, "item")
-        user_codes, user_index = encode(columns["user"], "user", user_index)
-        item_codes, item_index = encode(columns["item"], "item", item_index)
-        values = _checked(values_of, columns, "value", given)
-        if values is not None:
-            warn_of_zeros(values, names["value"], named=value is not USUAL)
-        timed = _checked(
-            lambda column: times_of(column, undated=missing_times == "undated"),
-            columns,
-            "timestamp",
-            given,
+        return read_interactions(
+            open_table(df),
+            {"user": user, "item": item, "value": value, "timestamp": timestamp},
+            event=event,
+            keep=keep,
+            users=users,
+            items=items,
+            undated=missing_times == "undated",
         )
-        times, unit = timed or (None, None)
-        result = cls(
-            user_codes=user_codes,
-            item_codes=item_codes,
-            values=np.ones(len(df)) if values is None else values,
-            timestamps=times,
-            users=user_index,
-            items=item_index,
-            time_unit=unit,
-            recognized=recognized(names, given),
-        )
-        if mask is None:
-            return result
-        return keep_events(result, mask, users=users is None, items=items is None)
 
 
-def keep_events(
-    interactions: Interactions, kept: Booleans, *, users: bool, items: bool
+def read_interactions(
+    table: Table,
+    given: Mapping[str, Hashable],
+    *,
+    event: Hashable = None,
+    keep: Sequence[object] | None = None,
+    users: Axis | Sequence[Hashable] | None = None,
+    items: Axis | Sequence[Hashable] | None = None,
+    undated: bool = False,
 ) -> Interactions:
-    """Return the events to keep and, if so, only the users and the items of these."""
-    taken = interactions._take(kept, {"keep": len(kept) - int(np.count_nonzero(kept))})
-    return taken._without_unused_labels(users=users, items=items)
+    """Read a table with one row per event; `given` has the column of each role."""
+    wanted = _check_events(event, keep)
+    columns = table.choose(given, event)
+    axes = {
+        role: None if labels is None else Axis.of(labels, f"{role}s")
+        for role, labels in (("user", users), ("item", items))
+    }
+    rows = read_rows(
+        table, columns, users=axes["user"], items=axes["item"], undated=undated, keep=wanted
+    )
+    n_rows = len(rows.user_codes)
+    if rows.numbers is not None:
+        where = "" if table.where is None else f"{table.where}: "
+        n_zeros = n_rows - int(np.count_nonzero(rows.numbers))
+        columns.warn_of_zeros("value", n_zeros, n_rows, where)
+    result = Interactions(
+        user_codes=rows.user_codes,
+        item_codes=rows.item_codes,
+        values=np.ones(n_rows) if rows.numbers is None else rows.numbers,
+        timestamps=rows.times,
+        users=rows.users,
+        items=rows.items,
+        n_skipped=table.n_skipped,
+        time_unit=rows.unit,
+        recognized=columns.recognized,
+        ignored=columns.ignored,
+    )
+    if rows.kept is None:
+        return result
+    dropped = {"keep": n_rows - int(np.count_nonzero(rows.kept))}
+    taken = result._take(rows.kept, dropped)
+    return taken._without_unused_labels(users=users is None, items=items is None)
 
 
-def check_events(event: Hashable, keep: Sequence[object] | None) -> None:
-    """Raise if only one of the options about types of events is given."""
+def _check_events(event: Hashable, keep: Any) -> list[str] | None:
+    """Return the types of events to keep as text, or raise if only one option is given."""
     if (event is None) != (keep is None):
         raise InvalidDataError(
             "give event= (a column) and keep= (the types of events to keep) together, or none of "
             "them"
         )
-
-
-def _checked(
-    check: Callable[[Column], Checked],
-    columns: Mapping[str, Column],
-    role: str,
-    given: Mapping[str, Hashable],
-) -> Checked | None:
-    """Return an optional column, checked; errors about one that nobody named say how to do so."""
-    if role not in columns:
+    if keep is None:
         return None
-    try:
-        return check(columns[role])
-    except InvalidDataError as error:
-        if given[role] is not USUAL:
-            raise
-        raise InvalidDataError(f"{error}{way_out(role, columns[role].name)}") from None
+    wanted = (
+        list(map(str, keep)) if isinstance(keep, Iterable) and not isinstance(keep, str) else []
+    )
+    if not wanted:
+        raise InvalidDataError(
+            f"keep: expected a list of types of events, found {keep!r}", argument="keep"
+        )
+    return wanted
 
 
-def _used(codes: NDArray[np.int32], labels: Labels) -> tuple[NDArray[np.int32], Labels]:
+def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:
     """Return codes of the labels that occur, and these labels."""
     used = np.bincount(codes, minlength=len(labels)) > 0
     return (np.cumsum(used) - 1)[codes].astype(np.int32), labels[used]

@@ -1,167 +1,19 @@
-"""Encoding user and item ids as 0..n-1, independently of the order of the rows."""
+"""Labels as arrays that can be saved."""
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ..core.types import AnyArray, Labels
-
-#: A column of a frame; pandas has no narrower type for a series of any values.
-Column: TypeAlias = "pd.Series[Any]"
-
-# Leading zeros and plus signs would be lost in an int64: '007' and '7' are different ids.
-_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,18})", re.ASCII)
+    from ..core.types import AnyArray
+    from ..inputs.axes import Axis
 
 
-def vocabulary() -> defaultdict[str, int]:
-    """Return a dict that numbers its keys 0, 1, … in the order in which they are looked up."""
-    return defaultdict(count().__next__)
-
-
-def text_labels(labels: Sequence[str]) -> Labels:
-    """Return ids that were read as text: an int64 index if all are integers, otherwise text."""
-    if all(map(_INTEGER.fullmatch, labels)):
-        numbers = list(map(int, labels))
-        if not numbers or (min(numbers) >= -(2**63) and max(numbers) < 2**63):
-            return pd.Index(np.array(numbers, dtype=np.int64))
-    return pd.Index(list(labels))
-
-
-def sort_labels(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
-    """Return distinct labels in order, and the position of each given label in that order.
-
-    Numbers are sorted by value, text lexicographically, and others by type and text.
-    """
-    if pd.api.types.is_integer_dtype(labels.dtype):
-        numbers = labels.to_numpy(dtype=np.uint64 if labels.max() > 2**63 - 1 else np.int64)
-        order = np.argsort(numbers)
-        result = pd.Index(numbers[order])
-    else:
-        values = labels.tolist()
-        types = {type(value) for value in values}
-        keys = values
-        if not (types <= {int, float} or types == {str}):
-            keys = [(type(value).__name__, str(value)) for value in values]
-        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
-        result = labels.take(order)
-    positions = np.empty(len(order), dtype=np.intp)
-    positions[order] = np.arange(len(order))
-    return result, positions
-
-
-def at(column: Column, row: int) -> object:
-    """Return one value of a column as a Python object: 1.5, not np.float64(1.5)."""
-    return column.iloc[[row]].tolist()[0]
-
-
-def check_labels(labels: Labels | Sequence[Hashable], role: str) -> Labels:
-    """Return given labels as an index, or raise if one is missing or repeated."""
-    index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels))
-    if index.hasnans:
-        raise InvalidDataError(f"{role}s: label {int(np.argmax(index.isna()))} is missing")
-    if not index.is_unique:
-        repeated = index[index.duplicated()][0]
-        raise InvalidDataError(f"{role}s: the label {repeated!r} is there twice; give each once")
-    return index
-
-
-def encode(
-    column: Column, role: str, index: Labels | None = None
-) -> tuple[NDArray[np.int32], Labels]:
-    """Return the codes of a column of ids and their labels: code i stands for label i.
-
-    The labels are those of `index`, by default the sorted distinct ids. The categories of a
-    categorical column are used as they are, except unused ones. Raise `InvalidDataError` if an id
-    is missing, not in `index`, or equal to an id of another type.
-    """
-    missing = column.isna().to_numpy()
-    if missing.any():
-        raise _missing_id(column, int(np.argmax(missing)), role)
-    codes, labels = _factorize(column, role)
-    blank = [
-        code
-        for code, label in enumerate(labels.tolist())
-        if isinstance(label, str) and not label.strip()
-    ]
-    if blank:
-        raise _missing_id(column, int(np.argmax(np.isin(codes, blank))), role)
-    if index is None:
-        index, positions = sort_labels(labels)
-    else:
-        positions = index.get_indexer(labels)
-        unknown = positions[codes] < 0
-        if unknown.any():
-            row = int(np.argmax(unknown))
-            raise InvalidDataError(
-                f"row {row}, column {column.name!r}: {at(column, row)!r} is not one of the "
-                f"{len(index):,} given {role}s ({index.dtype} labels); leave the row out or add "
-                "the label"
-            )
-    return positions[codes].astype(np.int32), index
-
-
-def _missing_id(column: Column, row: int, role: str) -> InvalidDataError:
-    return InvalidDataError(
-        f"row {row}, column {column.name!r}: the {role} id is missing ({at(column, row)!r}); "
-        "every interaction needs one"
-    )
-
-
-def _factorize(column: Column, role: str) -> tuple[NDArray[np.intp], Labels]:
-    """Return codes and the distinct ids, in any order."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes = column.cat.codes.to_numpy()
-        used = np.bincount(codes, minlength=len(column.cat.categories)) > 0
-        return (np.cumsum(used) - 1)[codes], column.cat.categories[used]
-    if column.dtype == object and pd.api.types.infer_dtype(column) not in ("string", "integer"):
-        return _factorize_objects(column, role)
-    codes, labels = pd.factorize(column)
-    if pd.api.types.is_float_dtype(labels.dtype):
-        labels = labels + 0.0  # -0.0 and 0.0 are one id, whichever comes first
-    return codes.astype(np.intp), pd.Index(labels.tolist() if column.dtype == object else labels)
-
-
-def _factorize_objects(column: Column, role: str) -> tuple[NDArray[np.intp], Labels]:
-    """Factorize ids of several types, among which pandas would not tell 1, 1.0 and True apart."""
-    numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
-    codes = np.empty(len(column), dtype=np.intp)
-    for row, value in enumerate(column.tolist()):
-        label = value.item() if isinstance(value, np.generic) else value
-        try:
-            codes[row] = numbers[type(label), label]
-        except TypeError:
-            raise InvalidDataError(
-                f"row {row}, column {column.name!r}: {label!r} cannot be an id, because it is not "
-                "hashable; expected text or a number",
-                row=row,
-            ) from None
-    distinct: dict[Hashable, Hashable] = {}
-    for _, label in numbers:
-        if label in distinct:
-            raise InvalidDataError(
-                f"column {column.name!r}: the {role} ids {distinct[label]!r} and {label!r} are "
-                "equal but of different types; convert the column to one type"
-            )
-        distinct[label] = label
-    labels = np.empty(len(distinct), dtype=object)
-    labels[:] = list(distinct)
-    return codes, pd.Index(labels, dtype=object)
-
-
-def label_array(name: str, labels: Labels) -> AnyArray:
+def label_array(name: str, labels: Axis) -> AnyArray:
     """Return labels as an array that NumPy stores without pickle.
 
     Raises
@@ -169,8 +21,8 @@ def label_array(name: str, labels: Labels) -> AnyArray:
     InvalidDataError
         If they are neither all text nor all int64.
     """
-    if pd.api.types.is_integer_dtype(labels.dtype) and labels.dtype != np.uint64:
-        return labels.to_numpy(dtype=np.int64)
+    if labels.dtype == np.int64:
+        return labels.to_numpy()
     texts = labels.tolist()
     if all(isinstance(text, str) for text in texts):
         array = np.array(texts, dtype=np.str_)

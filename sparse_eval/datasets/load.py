@@ -2,58 +2,64 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_input
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.columns import role_of
+from ..inputs.lines import numbered_lines, read_text
+from ..inputs.rows import union_of
+from ..inputs.tables import files_of, format_of_name, is_pattern, matching
+from ..inputs.text import SEPARATORS
 from . import mind, movielens
 from .adjacency import load_adjacency
-from .delimited import load_csv, names_columns
-from .labels import sort_labels
-from .lines import numbered_lines, read_text
+from .interactions import Interactions
 from .mind import load_mind
 from .movielens import load_movielens
 from .npz import load_npz
-from .tables import load_parquet
+from .tables import load_csv, load_frame, load_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from ..core.types import Labels, PathLike
-    from .interactions import Interactions
+    from ..core.types import PathLike
+    from ..inputs.tables import Frame
 
 #: The loader of each format, by the format's name.
 FORMATS: dict[str, Callable[..., Interactions]] = {
     "adjacency": load_adjacency,
+    "arrow": load_parquet,
     "csv": load_csv,
+    "json": load_parquet,
     "mind": load_mind,
     "movielens": load_movielens,
     "npz": load_npz,
     "parquet": load_parquet,
 }
 
-_BY_SUFFIX = {".csv": "csv", ".npz": "npz", ".parquet": "parquet", ".tsv": "csv"}
 _N_LINES = 1000
 
 
-def load(path: PathLike, *, format: str | None = None, **options: object) -> Interactions:  # noqa: A002
-    """Read interactions from a file or folder in any of the `FORMATS`.
+def load(
+    path: PathLike | Frame,
+    *,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> Interactions:
+    """Read interactions from a file, a folder or a frame.
 
     Parameters
     ----------
-    path : str or Path
-        The file, or the folder of a MIND or MovieLens edition.
+    path : str, Path or frame
+        The file; the folder of a MIND or MovieLens edition; a folder of tables, or a pattern such
+        as ``"logs/*.csv"``; or a frame or list of dicts, as in `Interactions.from_frame`.
     format : str, optional
-        A name in `FORMATS`; default: the result of `guess_format`.
+        A name in `FORMATS`; default: the result of `guess_format`. A frame has none.
     **options
         Passed to the loader of the format.
 
@@ -81,6 +87,8 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
     Interactions(11,719 users × 12,025 items, 22,457 events, timestamps,
     2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
+    if not isinstance(path, str | os.PathLike):
+        return load_frame(path, **options)
     name = guess_format(path) if format is None else format
     if name not in FORMATS:
         raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")
@@ -94,7 +102,7 @@ def load(path: PathLike, *, format: str | None = None, **options: object) -> Int
 
 
 def load_parts(
-    *paths: PathLike,
+    *paths: PathLike | Frame | Interactions,
     format: str | None = None,  # noqa: A002
     **options: object,
 ) -> tuple[Interactions, ...]:
@@ -102,7 +110,7 @@ def load_parts(
 
     Parameters
     ----------
-    *paths : str or Path
+    *paths : str, Path, frame or Interactions
         For example a training and a validation file.
     format : str, optional
         A name in `FORMATS`; default: the result of `guess_format` for each file.
@@ -136,23 +144,33 @@ def load_parts(
     ...     load_parts(train, test)
     (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
     """
-    parts = [load(path, format=format, **options) for path in paths]
+    parts = [
+        path if isinstance(path, Interactions) else load(path, format=format, **options)
+        for path in paths
+    ]
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
             "lines begin with the number of their items in one of the files, and with a user in "
             "another; say what they begin with (counts=True or counts=False)"
         )
-    users = _union([part.users for part in parts])
-    items = _union([part.items for part in parts])
+    for role in ("users", "items"):
+        kinds = {getattr(part, role).is_text for part in parts}
+        if len(kinds) > 1 and not all(isinstance(path, str | os.PathLike) for path in paths):
+            raise InvalidDataError(
+                f"{role} have text as ids in one part and numbers in another; give all parts ids "
+                "of one type"
+            )
+    user_codes, users = union_of([part.users for part in parts])
+    item_codes, items = union_of([part.items for part in parts])
     return tuple(
         replace(
             part,
-            user_codes=_positions(part.users, users)[part.user_codes],
-            item_codes=_positions(part.items, items)[part.item_codes],
+            user_codes=rows[part.user_codes],
+            item_codes=columns[part.item_codes],
             users=users,
             items=items,
         )
-        for part in parts
+        for part, rows, columns in zip(parts, user_codes, item_codes, strict=True)
     )
 
 
@@ -187,55 +205,33 @@ def guess_format(path: PathLike) -> str:
     >>> guess_format("train.npz")
     'npz'
     """
+    if is_pattern(path):
+        return guess_format(matching(Path(path))[0])
     path = as_input(path)
     if path.is_dir():
         if (path / mind.FILE_NAME).is_file():
             return "mind"
         if any((path / name).is_file() for name in movielens.FILE_NAMES):
             return "movielens"
-        raise _unknown_format(path, "a folder without files of MIND or MovieLens")
+        return guess_format(files_of(path)[0])
     name = path.name.lower().removesuffix(".gz")
     if name == mind.FILE_NAME:
         return "mind"
     if name in ("u.data", "ratings.dat"):
         return "movielens"
-    by_suffix = _BY_SUFFIX.get(Path(name).suffix)
+    by_suffix = "npz" if name.endswith(".npz") else format_of_name(path)
     if by_suffix is not None:
         return by_suffix
     # Any encoding will do here: what decides are separators and numbers.
     lines = [line for _, line in islice(numbered_lines(read_text(path, "latin-1")), _N_LINES)]
-    if names_columns(lines[0]):
+    fields = [[field.strip('"') for field in lines[0].split(sep)] for sep in SEPARATORS]
+    if any({"user", "item"} <= set(map(role_of, names)) for names in fields):
         return "csv"
     separated = any(sep in line for line in lines for sep in (",", ";", "|", "::"))
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
-    raise _unknown_format(path, "this file from its name or lines")
-
-
-def _unknown_format(path: Path, what: str) -> InvalidFileError:
-    return InvalidFileError(
-        f"cannot guess the format of {what}; give format=, one of {', '.join(FORMATS)}", path
+    raise InvalidFileError(
+        "cannot guess the format of this file from its name or lines; give format=, one of "
+        f"{', '.join(FORMATS)}",
+        path,
     )
-
-
-def _union(indexes: Sequence[Labels]) -> Labels:
-    """Return the sorted labels of all indexes, as text if some are integers and others are not."""
-    if all(isinstance(index, pd.RangeIndex) for index in indexes):
-        return max(indexes, key=len)
-    if len({pd.api.types.is_integer_dtype(index.dtype) for index in indexes}) > 1:
-        indexes = [_as_text(index) for index in indexes]
-    labels = indexes[0]
-    for index in indexes[1:]:
-        labels = labels.append(index[~index.isin(labels)])
-    return sort_labels(labels)[0]
-
-
-def _positions(labels: Labels, union: Labels) -> NDArray[np.int32]:
-    """Return the position of each label in the union."""
-    if pd.api.types.is_integer_dtype(labels.dtype) != pd.api.types.is_integer_dtype(union.dtype):
-        labels = _as_text(labels)
-    return union.get_indexer(labels).astype(np.int32)
-
-
-def _as_text(labels: Labels) -> Labels:
-    return pd.Index([str(label) for label in labels])

@@ -13,10 +13,17 @@ import pandas as pd
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from ..inputs.cells import UNDATED
+from ..inputs.lines import (
+    BadLines,
+    MalformedLineError,
+    find_file,
+    numbered_lines,
+    read_text,
+    shorten,
+)
+from ..inputs.rows import vocabulary
 from .interactions import Interactions
-from .labels import vocabulary
-from .lines import BadLines, MalformedLineError, find_file, numbered_lines, read_text, shorten
-from .times import UNDATED
 
 if TYPE_CHECKING:
     from ..core.types import PathLike

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
-from .delimited import TextTable
-from .lines import find_file, shorten
-from .text_blocks import TextFile
+from ..inputs.lines import TextFile, find_file, read_text, shorten
+from ..inputs.tables import DelimitedTable
+from .interactions import read_interactions
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -66,16 +66,17 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     0     1  1193    5.0  978300760
     """
     path = find_file(as_input(path), FILE_NAMES)
-    file = TextFile(path)
-    number, first = file.first
-    if first == _HEADER:
-        columns = dict(zip(_COLUMNS, _HEADER.split(","), strict=True))
-        return replace(TextTable(file, ",", True, on_bad_lines).load(columns), time_unit="s")
-    for sep in ("\t", "::"):
-        if first.count(sep) == len(_COLUMNS) - 1:
-            table = TextTable(file, sep, False, on_bad_lines)
-            return replace(table.load(_COLUMNS), time_unit="s")
-    file.check()
+    number, first = TextFile(path).first_line()
+    has_header = first == _HEADER
+    for sep in ("\t", "::", ","):
+        if has_header if sep == "," else first.count(sep) == len(_COLUMNS) - 1:
+            table = DelimitedTable(
+                path, sep=sep, header=has_header, on_bad_lines=on_bad_lines, guess=False
+            )
+            names = first.split(sep) if has_header else _COLUMNS.values()
+            given = dict(zip(_COLUMNS, names, strict=True))
+            return replace(read_interactions(table, given), time_unit="s")
+    read_text(path)  # raises an error if it is no text
     raise InvalidFileError(
         "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or '::', "
         f"or the header {_HEADER}; found {shorten(first)}",

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from ..core import saved_arrays
 from ..core.csr import coordinates
 from ..core.files import as_input
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError
+from ..inputs.axes import Axis
+from ..inputs.npy import read_sparse
+from ..inputs.tables import naming
 from .interactions import Interactions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ..core.types import PathLike, SparseInput
+    from ..core.types import PathLike
 
 
 def load_npz(path: PathLike) -> Interactions:
@@ -55,40 +51,15 @@ def load_npz(path: PathLike) -> Interactions:
     Interactions(2 users × 2 items, 2 events)
     """
     path = as_input(path)
-    try:
+    with naming(path):
         rows, columns, values, shape = coordinates(read_sparse(path))
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error
-    if not len(values):
-        raise InvalidFileError("there are no interactions: the matrix is empty", path)
+        if not len(values):
+            raise InvalidDataError("there are no interactions: the matrix is empty")
     return Interactions(
         user_codes=rows,
         item_codes=columns,
         values=values,
         timestamps=None,
-        users=pd.RangeIndex(shape[0]),
-        items=pd.RangeIndex(shape[1]),
+        users=Axis.numbers(shape[0]),
+        items=Axis.numbers(shape[1]),
     )
-
-
-def read_sparse(path: Path) -> SparseInput:
-    """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
-    with (
-        reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
-        path.open("rb") as file,
-    ):
-        matrix = saved_arrays.read_sparse(file)
-    if matrix.format not in ("csr", "csc", "coo"):
-        raise InvalidFileError(f"expected CSR, CSC or COO, found {matrix.format}", path)
-    return matrix
-
-
-@contextmanager
-def reading_npz(path: Path, expected: str) -> Iterator[None]:
-    """Turn any error from reading an npz file into `InvalidFileError`."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise InvalidFileError("there is no such file", path) from None
-    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidFileError(f"expected {expected} ({error})", path) from error

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ..core.arguments import check_whole
+from ..inputs.axes import Axis
 from .interactions import Interactions
 
 if TYPE_CHECKING:
-    from ..core.types import Floats, Integers, Labels
+    from ..core.types import Floats, Integers
 
 _PER_USER = 30
 _FAVOURITES = 3
@@ -53,7 +53,7 @@ def synthetic(
     -------
     Interactions
         Distinct pairs with value 1, in the order of their timestamps (unix seconds, over four
-        weeks from 2019-11-09). Labels are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including
+        weeks from 2019-11-09). Axis are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including
         items without clicks.
 
     Raises
@@ -136,8 +136,8 @@ def _draw(rng: np.random.Generator, sums: Floats, size: int) -> Integers:
     return np.asarray(np.minimum(indices, len(sums) - 1))
 
 
-def _labels(prefix: str, size: int) -> Labels:
-    return pd.Index(sorted(f"{prefix}{number}" for number in range(1, size + 1)))
+def _labels(prefix: str, size: int) -> Axis:
+    return Axis.unchecked(sorted(f"{prefix}{number}" for number in range(1, size + 1)))
 
 
 def _activity(rng: np.random.Generator, n_users: int, n_items: int, total: int) -> Integers:

@@ -1,28 +1,131 @@
-"""Loading tables whose columns have types: frames and Parquet files."""
+"""Loading tables: frames, text, Parquet, Arrow IPC and JSON lines."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.files import as_input
-from ..core.frames import USUAL, Usual
-from ..core.parquet import need_pyarrow, open_parquet, read_table
-from ..errors import InvalidDataError, InvalidFileError
-from .blocks import UnusualError
-from .columns import choose_columns, missing_column, recognized, warn_of_zeros
-from .interactions import Interactions, check_events
-from .parquet_blocks import column_of, read_batches
+from ..errors import InvalidFileError
+from ..inputs.columns import USUAL, Usual
+from ..inputs.tables import DelimitedTable, is_pattern, open_table
+from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
-    from ..core.types import Labels, PathLike
+    from ..core.types import PathLike
+    from ..inputs.axes import Axis
+    from ..inputs.tables import Table
 
 
-#: The loader of frames, beside those of files.
+#: The loader of frames, next to the loaders of files.
 load_frame = Interactions.from_frame
+
+
+def load_csv(
+    path: PathLike,
+    *,
+    user: str | int | Usual = USUAL,
+    item: str | int | Usual = USUAL,
+    value: str | int | Usual | None = USUAL,
+    timestamp: str | int | Usual | None = USUAL,
+    event: str | int | None = None,
+    keep: Sequence[object] | None = None,
+    users: Axis | Sequence[Hashable] | None = None,
+    items: Axis | Sequence[Hashable] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    on_bad_lines: str = "error",
+) -> Interactions:
+    r"""Read a text file of values separated by commas, tabs or anything else.
+
+    If all ids are integers (without leading zeros), labels are int64, otherwise text, read
+    verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
+    lines. Blank lines are ignored.
+
+    Files are read block by block; only lines that Arrow would read in another way are read one by
+    one.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain, ``.gz``, ``.bz2`` or ``.zst``; or a folder or a pattern (``"logs/*.csv"``)
+        of files with the same columns, to which folders such as ``year=2024`` add one.
+    user, item : str or int, optional
+        Columns with the ids: names, or with ``header=False`` numbers counted from 0 (0 and 1 by
+        default). Columns that are not named are recognized as in `Interactions.from_frame`, and
+        said in `Interactions.recognized`.
+    value : str, int or None, optional
+        Column with the values, finite and >= 0. None, or no column with a usual name: every line
+        counts 1.
+    timestamp : str, int or None, optional
+        Column with the times: integers in any unit, or ISO 8601 dates, which become nanoseconds
+        since 1970 (UTC is assumed for dates without a time zone). The first line decides which.
+        None, or no column with a usual name: no times.
+    event, keep, users, items : optional
+        As in `Interactions.from_frame`. With `users` or `items` that are not integers, ids are
+        text even if all of those in the file are integers.
+    sep : str, optional
+        The separator, taken literally; default: a tab in ``.tsv`` and ``.txt`` files, otherwise
+        the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
+    encoding : str, optional
+        The encoding, by any name that Python knows; default: UTF-8, or Latin-1, which can read
+        everything, where that fails.
+    header : bool
+        Whether the first line holds the names of the columns.
+    on_bad_lines : {"error", "skip"}
+        Whether a malformed line (wrong number of fields, empty id, invalid value or time) raises
+        an error, or is skipped. Skipped lines are counted in `Interactions.n_skipped` and
+        reported in one `SkippedLinesWarning`. A quoted field that its line does not end is an error
+        in either case: nothing tells where its row ends.
+
+    Returns
+    -------
+    Interactions
+        In the order of the lines.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, a column does not exist or cannot be told, or a line is
+        malformed.
+    InvalidDataError
+        If an option is invalid.
+
+    Warns
+    -----
+    GuessWarning
+        If the file is no UTF-8 and `encoding` is not given; or if ratings are 0, as in
+        `Interactions.from_frame`.
+
+    See Also
+    --------
+    load : Read a file of any format.
+    load_parquet : Read a Parquet file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "clicks.csv"
+    ...     _ = path.write_text("user,item,clicks\nanna,7,3\nbob,5,1\n")
+    ...     load_csv(path, value="clicks").to_frame()
+       user  item  value
+    0  anna     7    3.0
+    1   bob     5    1.0
+    """
+    given: dict[str, Hashable] = {
+        "user": user, "item": item, "value": value, "timestamp": timestamp
+    }  # fmt: skip
+    if not header:
+        numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
+        given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
+    is_file = not (Path(path).is_dir() or is_pattern(path))
+    open_text: Callable[..., Table] = DelimitedTable if is_file else open_table
+    table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
+    return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 
 
 def load_parquet(
@@ -34,15 +137,16 @@ def load_parquet(
     timestamp: str | Usual | None = USUAL,
     event: str | None = None,
     keep: Sequence[object] | None = None,
-    users: Labels | Sequence[Hashable] | None = None,
-    items: Labels | Sequence[Hashable] | None = None,
+    users: Axis | Sequence[Hashable] | None = None,
+    items: Axis | Sequence[Hashable] | None = None,
 ) -> Interactions:
-    """Read the needed columns of a Parquet file; requires the extra ``parquet``.
+    """Read the needed columns of Parquet, Arrow IPC (Feather) or JSON lines.
 
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file; or a folder or a pattern (``"logs/*.parquet"``) of files with the same columns,
+        to which folders such as ``year=2024`` add one.
     user, item, value, timestamp, event : str or None, optional
         Names of the columns, as in `Interactions.from_frame`, which recognizes those that are not
         named.
@@ -56,8 +160,6 @@ def load_parquet(
 
     Raises
     ------
-    MissingExtraError
-        If pyarrow is not installed.
     InvalidFileError
         If the file cannot be read, a column does not exist or cannot be told, or a row is invalid.
     InvalidDataError
@@ -78,43 +180,8 @@ def load_parquet(
     >>> load_parquet("clicks.parquet", value="clicks")  # doctest: +SKIP
     Interactions(50,000 users × 51,277 items, 1,500,000 events)
     """
-    need_pyarrow()
-    from pyarrow import ArrowException
-
-    path = as_input(path)
     given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
-    check_events(event, keep)
-    try:
-        names = open_parquet(path).schema_arrow.names
-        columns = choose_columns(names, given)
-        needed = columns if event is None else {**columns, "event": event}
-        for name in needed.values():
-            if name not in names:
-                raise InvalidDataError(missing_column(name, names))
-        # What is at fault, and in which row, is told by the whole table.
-        # IndexError: damaged rows may be of texts behind the last one.
-        with suppress(ArrowException, InvalidDataError, OSError, UnusualError, IndexError):
-            interactions, values = read_batches(path, needed).interactions(
-                lambda role, ids: column_of(needed[role], ids), users, items, keep
-            )
-            if "value" in columns:
-                warn_of_zeros(values, columns["value"], named=value is not USUAL)
-            return replace(interactions, recognized=recognized(columns, given))
-        return Interactions.from_frame(
-            read_table(path, dict.fromkeys(needed.values())),
-            user=user,
-            item=item,
-            value=value,
-            timestamp=timestamp,
-            event=event,
-            keep=keep,
-            users=users,
-            items=items,
-        )
-    except InvalidFileError:
-        raise
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error
-    except (OSError, ArrowException, KeyError, TypeError, ValueError) as error:
-        # What pyarrow and pandas raise on damaged files.
-        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from error
+    table = open_table(path)
+    if table.is_text:
+        raise InvalidFileError("expected Parquet, Arrow IPC or JSON lines, found text", path)
+    return read_interactions(table, given, event=event, keep=keep, users=users, items=items)

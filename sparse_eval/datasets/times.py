@@ -12,14 +12,12 @@ import pandas as pd
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
+from ..inputs.cells import UNDATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..core.types import Integers
-
-#: The timestamp of an event that has no date. It is before all dates, and pandas' NaT.
-UNDATED = int(np.iinfo(np.int64).min)
 
 #: Units in which timestamps count from 1970 (UTC).
 TimeUnit = Literal["s", "ms", "us", "ns"]

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
+from ..core.csr import raise_repeated_item, summed_csr
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
-from ..inputs.list_rows import last_positions, order_rows, repeated_item
+from ..inputs.axes import Axis, encode
+from ..inputs.cells import gains_of, is_text, orders_of
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
+from ..inputs.rows import Rows
+from ..inputs.scores import order_by_score
 from ..inputs.side_data import SideData
 from .sources import Block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
-    from ..core.types import AnyArray, Floats, Integers, Items
+    from ..core.types import AnyArray, Integers, Items
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import Table
 
 #: What ids are.
 IdKind: TypeAlias = Literal["integer", "text"]
-
-_MAX_RANK = np.iinfo(np.int32).max
 
 RECS, TRUTH = "the recommendations", "the relevant items"
 
@@ -56,12 +60,20 @@ class Columns(NamedTuple):
         cls,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        recs: Iterable[str],
-        truth: Iterable[str],
+        recs: Table,
+        truth: Table,
     ) -> Columns:
-        """Choose from the columns that both tables have, or raise `InvalidDataError`."""
-        names, ranked = rankings.columns(list(recs))
-        return cls(tuple(names), ranked, tuple(relevance.columns(list(truth))))
+        """Choose from the columns of both tables.
+
+        Raises
+        ------
+        InvalidDataError
+            As `choose_columns`.
+        """
+        lists, gains = rankings.choose(recs).names, relevance.choose(truth).names
+        return cls(
+            tuple(map(str, lists.values())), "rank" in lists, tuple(map(str, gains.values()))
+        )
 
 
 @dataclass(frozen=True)
@@ -87,14 +99,15 @@ class RowsLoader:
     @cached_property
     def digest(self) -> str | None:
         """A digest of the catalogue."""
-        return None if self._items is None else digest_labels(self._items)
+        return None if self._items is None else digest_labels(self._items.to_numpy())
 
     @cached_property
-    def _items(self) -> AnyArray | None:
+    def _items(self) -> Axis | None:
         """The catalogue with all items that have a propensity, as in memory."""
-        if self.catalogue is None or self.propensity is None:
-            return self.catalogue
-        return self.propensity.union(self.catalogue)
+        items = self.catalogue
+        if items is not None and self.propensity is not None:
+            items = self.propensity.union(items)
+        return None if items is None else Axis.unchecked(items)
 
     def __call__(self, tables: tuple[pa.Table, pa.Table]) -> Block:
         """Return the block of all users who have rows in either table, in any order.
@@ -104,52 +117,63 @@ class RowsLoader:
         InvalidDataError
             If a row cannot be used: user and item are named.
         """
-        import pandas as pd
-
         recs, truth = tables
         columns = self.columns
-        users, items = check_id_kinds(recs.schema, truth.schema, columns)
-        user_ids, list_users, relevant_users = _encode(recs, truth, columns, 0, users)
-        item_ids, list_items, relevant_items = _encode(
-            recs,
-            truth,
-            columns,
-            1,
-            items,
-            self._items,
-            largest=max(1 << 20, 4 * (len(recs) + len(truth))),
-        )
-        labels, list_rows, relevant_rows = _number_users(list_users, relevant_users)
-        names = _Names(labels if user_ids is None else user_ids[labels], item_ids)
-        n_items = 1 + max(int(list_items.max(initial=-1)), int(relevant_items.max(initial=-1)))
-        if self._items is not None:
-            n_items = len(self._items)
-        shape = (len(labels), n_items)
-        rankings = _rankings(recs, columns, shape, list_rows, list_items, names)
-        relevance = _relevance(truth, columns, shape, relevant_rows, relevant_items, names)
-        if items == "text":  # a user's fingerprint is made of labels, as that of a frame is
-            relevance = replace(relevance, items_index=pd.Index(item_ids, dtype=object))
+        (list_users, relevant_users), users = _encode(tables, columns, 0)
+        (list_items, relevant_items), items = _encode(tables, columns, 1, self._items)
+        shape = (len(users), len(items))
+        with _naming_row(recs, columns.recs, RECS):
+            name = columns.recs[2]
+            values = orders_of(whole_column(recs, name), name, 0, ranks=columns.ranked)
+            if columns.ranked:
+                rows = Rows(users, items, list_users, list_items)
+                rankings = Rankings._of_ranks(rows, values.astype(np.int32))
+            else:
+                coordinates = (list_users, list_items, values)
+                indptr, listed, twice = order_by_score(*coordinates, shape, "item")
+                if twice is not None:
+                    raise_repeated_item(users[twice[0]], items[twice[1]])
+                lengths = np.diff(indptr)
+                rankings = Rankings(shape, indptr, listed, None, lengths, None, users, items)
+        gains = np.ones(len(truth))
+        with _naming_row(truth, columns.truth, TRUTH):
+            for name in columns.truth[2:]:
+                gains = gains_of(whole_column(truth, name), name, 0)
+        matrix = summed_csr(relevant_users, relevant_items, gains, shape)
+        relevance = Relevance.from_csr(matrix, users=users, items=items)
         largest = self.largest_gain
         if largest is not None and relevance.gains.max(initial=0.0) > largest:
             entry = int(relevance.gains.argmax())
+            row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
             raise InvalidDataError(
-                f"{names.pair(relevance.indptr, relevance.items, entry)} is in several rows of "
-                f"{TRUTH}, with a sum of {relevance.gains[entry]:g}, and one of the metrics "
+                f"user {users[row]!r}, item {items[relevance.items[entry]]!r} is in several rows "
+                f"of {TRUTH}, with a sum of {relevance.gains[entry]:g}, and one of the metrics "
                 f"depends on the largest gain, which is {largest:g} in a single row; add up the "
                 "rows of each user and item first"
             )
-        side_data = SideData(n_items, largest_gain=largest)
+        side_data = SideData(len(items), largest_gain=largest)
         if self.propensity is not None:
-            used = np.zeros(n_items, bool)
+            used = np.zeros(len(items), bool)
             used[list_items] = used[relevant_items] = True
-            ids = np.arange(n_items) if item_ids is None else item_ids
             side_data = replace(
                 side_data,
-                propensity=self.propensity.of_items(ids, used),
+                propensity=self.propensity.of_items(items.to_numpy(), used),
                 propensity_digest=self.propensity.digest,
             )
-        digest = self.digest
-        return Block(0, rankings, relevance, side_data, item_ids=item_ids, items_digest=digest)
+        return Block(0, rankings, relevance, side_data, items_digest=self.digest)
+
+
+@contextmanager
+def _naming_row(table: pa.Table, names: tuple[str, ...], content: str) -> Iterator[None]:
+    """Name the user and item in errors about a row, whose number means nothing to the caller."""
+    try:
+        yield
+    except InvalidDataError as error:
+        text = re.sub(r"^rows [0-9]+ and [0-9]+", "two rows", str(error))
+        if error.row is not None:
+            user, item = (table.column(name)[error.row].as_py() for name in names[:2])
+            text = f"user {user!r}, item {item!r}{text.removeprefix(f'row {error.row}')}"
+        raise InvalidDataError(f"{content}: {text}", column=error.column) from None
 
 
 def id_kind(dtype: Any, name: str, where: str) -> IdKind:
@@ -160,9 +184,7 @@ def id_kind(dtype: Any, name: str, where: str) -> IdKind:
         dtype = dtype.value_type
     if pa.types.is_integer(dtype):
         return "integer"
-    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
-        return "text"
-    if hasattr(pa.types, "is_string_view") and pa.types.is_string_view(dtype):
+    if is_text(dtype):
         return "text"
     raise InvalidDataError(
         f"{where}: column {name!r} holds {dtype}; expected ids that are whole numbers or text, so "
@@ -188,64 +210,38 @@ def check_id_kinds(recs: pa.Schema, truth: pa.Schema, columns: Columns) -> tuple
     return kinds[0], kinds[1]
 
 
-class _Names(NamedTuple):
-    """What rows and columns are called in the tables."""
-
-    users: AnyArray
-    items: AnyArray | None
-
-    def pair(self, indptr: Integers, items: Items, entry: int) -> str:
-        """Return the user and item of an entry of a CSR."""
-        row = int(np.searchsorted(indptr, entry, side="right")) - 1
-        return f"user {np.asarray(self.users[row]).item()!r}, {self.item(items[entry])}"
-
-    def item(self, column: int) -> str:
-        """Return the item of a column."""
-        label = column if self.items is None else self.items[column]
-        return f"item {np.asarray(label).item()!r}"
-
-
 def _encode(
-    recs: pa.Table,
-    truth: pa.Table,
-    columns: Columns,
-    number: int,
-    kind: IdKind,
-    catalogue: AnyArray | None = None,
-    largest: int | None = None,
-) -> tuple[AnyArray | None, Integers, Integers]:
-    """Return the ids that codes stand for, None if for themselves, and the codes of both tables.
-
-    Codes are from 0 to `largest`, if that is given.
-    """
+    tables: tuple[pa.Table, pa.Table], columns: Columns, number: int, given: Axis | None = None
+) -> tuple[list[Items], Axis]:
+    """Return the codes of the users or items of both tables, and their labels."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    name = columns.recs[number]
-    sides = [
-        whole_column(table, names[number])
-        for table, names in ((recs, columns.recs), (truth, columns.truth))
-    ]
-    if kind == "text":
-        sides = [side.cast(pa.large_string()) for side in sides]
-        both = pa.concat_arrays(sides).dictionary_encode()
-        distinct = to_texts(both.dictionary)
-        if any(not text or text.isspace() for text in distinct.tolist()):
-            raise InvalidDataError(
-                f"column {name!r} holds an id that is empty or blank; every row needs one",
-                column=name,
-            )
-        ids = distinct[np.argsort(distinct)] if catalogue is None else catalogue
-        codes = np.searchsorted(ids, distinct)[both.indices.to_numpy()]
+    sides = []
+    for table, names in zip(tables, (columns.recs, columns.truth), strict=True):
+        side = whole_column(table, names[number])
+        is_whole = pa.types.is_integer(side.type)
+        sides.append(pa.array(to_integers(side, names[number])) if is_whole else side)
+    if number == 0:  # the rows of a user are mostly next to each other
+        runs = [pc.run_end_encode(side) for side in sides]
+        codes, axis = encode([side.values for side in runs])
+        ends = [side.run_ends.to_numpy() for side in runs]
+        pairs = zip(codes, ends, strict=True)
+        codes = [np.repeat(side, np.diff(end, prepend=0)) for side, end in pairs]
     else:
-        codes = np.concatenate([to_integers(side, name) for side in sides])
-        ids = None
-        if catalogue is not None:
-            ids, codes = catalogue, np.searchsorted(catalogue, codes)
-        elif (
-            largest is not None and len(codes) and not (codes.min() >= 0 and codes.max() <= largest)
-        ):
-            ids, codes = np.unique(codes, return_inverse=True)
-    return ids, codes[: len(sides[0])], codes[len(sides[0]) :]
+        codes, axis = encode(sides, given)
+    name = columns.recs[number]
+    if any(side.min(initial=0) < 0 for side in codes):
+        raise InvalidDataError(
+            f"column {name!r} holds an id that it did not hold when it was read before; evaluate "
+            "tables that do not change",
+            column=name,
+        )
+    if axis.is_text and axis.blank.any():
+        raise InvalidDataError(
+            f"column {name!r} holds an id that is empty or blank; every row needs one", column=name
+        )
+    return codes, axis
 
 
 def whole_column(table: Any, name: str) -> Any:
@@ -292,135 +288,3 @@ def union_of_items(batches: Iterable[tuple[Any, str]], kind: IdKind) -> AnyArray
         else:
             numbers = np.union1d(numbers, to_integers(distinct, name))
     return np.array(sorted(texts), object) if kind == "text" else numbers
-
-
-def _number_users(listed: Integers, relevant: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the users on either side, sorted, and the position of each row's user among them."""
-    sides = []
-    for ids in (listed, relevant):  # the rows of a user are mostly beside each other
-        starts = np.flatnonzero(np.append(np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1]))
-        sides.append((ids[starts], np.diff(np.append(starts, len(ids)))))
-    users = np.union1d(sides[0][0], sides[1][0])
-    rows = [np.repeat(np.searchsorted(users, ids), lengths) for ids, lengths in sides]
-    return users, rows[0], rows[1]
-
-
-def _by_user(rows: Integers, n_users: int) -> tuple[Integers, Integers | slice]:
-    """Return the bounds of each user's rows, and an order that brings them together."""
-    indptr = np.zeros(n_users + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_users), out=indptr[1:])
-    if (rows[1:] >= rows[:-1]).all():
-        return indptr, slice(None)
-    return indptr, np.argsort(rows, kind="stable")
-
-
-def _rankings(
-    recs: pa.Table,
-    columns: Columns,
-    shape: tuple[int, int],
-    rows: Integers,
-    items: Integers,
-    names: _Names,
-) -> Rankings:
-    name = columns.recs[2]
-    values = _numbers(recs, name, exact=not columns.ranked)
-    indptr, order = _by_user(rows, shape[0])
-    listed, values = items[order].astype(np.int32), values[order]
-    if columns.ranked:
-        bad = ~((values >= 1) & (values <= _MAX_RANK) & (values == np.floor(values)))
-        expected = "a whole number of at least 1"
-    else:
-        bad = ~np.isfinite(values)
-        expected = "a finite number"
-    if bad.any():
-        entry = int(bad.argmax())
-        raise InvalidDataError(
-            f"column {name!r} of {RECS} ({names.pair(indptr, listed, entry)}): expected "
-            f"{expected}, found {values[entry]:g}",
-            column=name,
-        )
-    positions = None
-    if columns.ranked:
-        listed, positions, fault = order_rows(indptr, listed, values.astype(np.int32))
-        if fault is not None:
-            entry = fault[1]
-            raise InvalidDataError(
-                f"rank {positions[entry]} is given twice ({names.pair(indptr, listed, entry)}, and "
-                f"{names.item(listed[entry - 1])}); a rank can be taken once"
-            )
-    else:
-        users = np.repeat(np.arange(shape[0]), np.diff(indptr))
-        listed = listed[np.lexsort((listed, -values, users))]
-    repeated = repeated_item(indptr, listed)
-    if repeated is not None:
-        raise InvalidDataError(
-            f"{names.pair(indptr, listed, repeated[1])} is twice in {RECS}; remove the "
-            "repetition, because a repeated hit would be counted twice"
-        )
-    lengths = np.diff(indptr)
-    if positions is not None:
-        lengths = last_positions(indptr, positions)
-        if (lengths == np.diff(indptr)).all():  # distinct, and as many as the last one
-            positions = None
-    return Rankings(shape, indptr, listed, positions, lengths)
-
-
-def _relevance(
-    truth: pa.Table,
-    columns: Columns,
-    shape: tuple[int, int],
-    rows: Integers,
-    items: Integers,
-    names: _Names,
-) -> Relevance:
-    import pandas as pd
-
-    name = columns.truth[2] if len(columns.truth) > 2 else None
-    indptr, order = _by_user(rows, shape[0])
-    relevant = items[order].astype(np.int32)
-    gains = np.ones(len(items)) if name is None else _numbers(truth, name)[order]
-    bad = ~(np.isfinite(gains) & (gains >= 0))
-    if bad.any():
-        entry = int(bad.argmax())
-        raise InvalidDataError(
-            f"column {name!r} of {TRUTH} ({names.pair(indptr, relevant, entry)}): expected a "
-            f"finite number of at least 0, found {gains[entry]:g}",
-            column=name,
-        )
-    if repeated_item(indptr, relevant) is not None:
-        # In ascending order of the gains, so that the order of the rows does not show.
-        users = np.repeat(np.arange(shape[0]), np.diff(indptr))
-        order = np.lexsort((gains, relevant, users))
-        users, relevant, gains = users[order], relevant[order], gains[order]
-        is_new = np.ones(len(relevant), bool)
-        is_new[1:] = (relevant[1:] != relevant[:-1]) | (users[1:] != users[:-1])
-        starts = np.flatnonzero(is_new)
-        with np.errstate(over="ignore"):
-            gains = np.add.reduceat(gains, starts)
-        indptr, relevant = np.searchsorted(starts, indptr), relevant[starts]
-        if not np.isfinite(gains).all():
-            entry = int(np.isinf(gains).argmax())
-            raise InvalidDataError(
-                f"the sum of the gains of {names.pair(indptr, relevant, entry)} is beyond float64; "
-                f"scale column {name!r} down",
-                column=name,
-            )
-    matrix = sparse.csr_matrix((gains, relevant, indptr), shape=shape)
-    return Relevance.from_csr(matrix, users=pd.Index(names.users))
-
-
-def _numbers(table: pa.Table, name: str, *, exact: bool = False) -> Floats:
-    """Return a column of ranks, scores or gains; if `exact`, raise if float64 rounds one."""
-    column = whole_column(table, name)
-    values = column.to_numpy(zero_copy_only=False)
-    if values.dtype.kind not in "biuf":
-        raise InvalidDataError(f"column {name!r} holds {column.type}; expected numbers")
-    if exact and values.dtype.kind in "iu" and values.dtype.itemsize == 8 and len(values):
-        for value in (int(values.min()), int(values.max())):
-            if abs(value) > 2**53:
-                raise InvalidDataError(
-                    f"column {name!r} holds {value}, a whole number beyond 2^53, which float64 "
-                    "cannot tell from its neighbours; give ranks, or scores as floats",
-                    column=name,
-                )
-    return np.asarray(values, np.float64)

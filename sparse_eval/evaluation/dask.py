@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
+from ..inputs.tables import PandasTable
 from .arrow import Columns, RowsLoader, check_id_kinds, union_of_items
 from .runners import TASKS_PER_THREAD
 
@@ -191,29 +192,20 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
         return
     if not isinstance(client, str):
         raise InvalidDataError(f"client is a {type(client).__name__}; expected {expected}")
-    # A client that cannot reach its scheduler would go on trying at exit.
-    scheme, _, rest = client.rpartition("://")
-    host, _, port = rest.rpartition(":")
-    if not host or not port.isdecimal():
-        raise WorkerError(_unreachable(client, "it is not an address"))
-    if scheme in ("", "tcp", "tls"):
-        try:
-            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
-        except (OSError, OverflowError) as error:
-            raise WorkerError(_unreachable(client, error)) from None
+    scheme, _, place = client.rpartition("://")
+    host, _, port = place.rpartition(":")
     try:
+        if scheme in ("", "tcp", "tls"):
+            # A client that cannot reach its scheduler would go on trying at exit.
+            create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
         connected = Client(client, timeout=PATIENCE, set_as_default=False)
-    except (OSError, TypeError, ValueError) as error:  # a TimeoutError is an OSError
-        raise WorkerError(_unreachable(client, error)) from None
+    except (OSError, OverflowError, TypeError, ValueError) as error:
+        raise WorkerError(
+            f"no scheduler answers at {client!r} ({error}); expected the address of one, such as "
+            "tcp://10.0.0.1:8786"
+        ) from None
     with connected:
         yield DaskRunner(connected)
-
-
-def _unreachable(address: str, why: object) -> str:
-    return (
-        f"no scheduler answers at {address!r} ({why}); expected the address of one, such as "
-        "tcp://10.0.0.1:8786"
-    )
 
 
 @dataclass(frozen=True)
@@ -260,11 +252,11 @@ class DaskSource:
             else scan.table
             for scan in (rankings, relevance)
         ]
-        columns = Columns.of(rankings, relevance, *(list(frame.columns) for frame in frames))
+        columns = Columns.of(rankings, relevance, *(PandasTable(frame._meta) for frame in frames))
         names = list(columns.recs), list(columns.truth)
-        schemas = (_schema(frames[0][names[0]]._meta), _schema(frames[1][names[1]]._meta))
-        _, kind = check_id_kinds(schemas[0], schemas[1], columns)
         frames = [_with_equal_hashes(frame[own]) for frame, own in zip(frames, names, strict=True)]
+        schemas = _schema(frames[0]._meta), _schema(frames[1]._meta)
+        _, kind = check_id_kinds(schemas[0], schemas[1], columns)
         with self.client.as_current():  # a shuffle asks for the current client
             catalogue = largest = None
             if request.needs_catalogue:
@@ -359,8 +351,6 @@ def _schema(meta: Any) -> pa.Schema:
     fields = []
     for number, name in enumerate(meta.columns):
         dtype = meta[name].dtype
-        if isinstance(dtype, pd.CategoricalDtype):
-            dtype = dtype.categories.dtype
         if number > 1:
             arrow = pa.float64()
         elif pd.api.types.is_unsigned_integer_dtype(dtype) and dtype.itemsize == 8:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
-from ..core.labelled import labels_of
-from ..core.removed import removed
-from ..errors import InvalidDataError, InvalidFileError
-from ..inputs.alignment import align, check_numbering
+from ..core.removed import ARGUMENTS, removed
+from ..inputs.alignment import align, match
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
-from ..inputs.labels import check_part
+from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.side_data import SideData
+from ..inputs.tables import naming, open_table
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .budget import check_memory, users_within
@@ -31,9 +30,10 @@ from .run import check_keep, evaluate_source, evaluate_whole
 from .sources import USERS_PER_BLOCK, Block, MatrixSource, checked, largest_gain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..core.types import PathLike, SparseInput
+    from ..inputs.candidates import Candidates
     from ..inputs.item_data import ItemData
     from ..inputs.scores import Ties
     from ..metrics.protocol import MetricsLike
@@ -52,10 +52,7 @@ RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | P
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
 
-@removed(
-    "corrected", "item_groups", "item_vectors", "judged_only", "no_relevant", "per_user",
-    "propensity", "seen", "without_list",
-)  # fmt: skip
+@removed(*(name for name in ARGUMENTS if name not in ("user_rows", "via")))
 def evaluate(
     predictions: RankingsLike,
     validation: RelevanceLike,
@@ -175,7 +172,7 @@ def evaluate(
     six fields in a line is a TREC run, with four fields qrels.
 
     Tables in Parquet on both sides are read one range of users after the other, whatever the
-    order of their rows, and need not fit into memory. Parquet takes the extra ``parquet``.
+    order of their rows, and need not fit into memory.
 
     Examples
     --------
@@ -204,7 +201,7 @@ def evaluate(
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
     if candidates is not None:
-        inputs["candidates"] = as_candidates(open_side(open_truth(candidates)))
+        inputs["candidates"] = open_candidates(candidates)
     options: dict[str, Any] = {
         "per_user": keep != "totals",
         "memory": memory,
@@ -233,8 +230,9 @@ def _evaluate(
         evaluation = evaluate_tables(request, rankings, relevance, inputs, options)
         if evaluation is not None:
             return evaluation
-    rankings = _labelled(open_side(rankings), Rankings.from_positions)
     relevance = _labelled(open_side(relevance), Relevance.from_csr)
+    known = relevance if isinstance(relevance, Relevance) else None
+    rankings = _labelled(open_side(rankings, relevance=known), Rankings.from_positions)
     if options["memory"] is None and options["client"] is None:
         make_block = partial(_block_of_all, rankings, relevance, inputs)
         how = {name: options[name] for name in ("per_user", "num_threads")}
@@ -246,40 +244,43 @@ def _evaluate(
 
 def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
     """Return a matrix that knows its users and items in the form that keeps them in slices."""
-    is_plain = all(labels is None for labels in labels_of(side))
-    return side if is_plain or not issparse(side) else make(side)
+    is_plain = not isinstance(side, LabelledMatrix) or labels_of(side) == (None, None)
+    return side if is_plain else make(side)
 
 
 def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:
     """Check a matrix that was read whole from a path, so that errors name its file."""
     if not isinstance(path, str | Path) or not issparse(opened) or Path(path).is_dir():
         return opened  # a folder of arrays stays on disk
-    with _naming(path):
+    with naming(Path(path)):
         return check(opened)
 
 
-@contextmanager
-def _naming(path: Any) -> Iterator[None]:
-    """Name the file in errors about what it holds, if it is one."""
-    try:
-        yield
-    except InvalidDataError as error:
-        if not isinstance(path, str | Path):
-            raise
-        raise InvalidFileError(str(error), path) from None
+def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:
+    """Read a table into memory, ordered as `ties` says; return anything else as it is.
 
-
-def open_side(side: Any, ties: Ties = "item") -> Any:
-    """Read a table into memory, ordered as `ties` says; return anything else as it is."""
+    Lists are numbered as the relevance, if it is given.
+    """
     if not isinstance(side, RankingsScan | RelevanceScan):
         return side
-    with _naming(side.table):
-        frame = side.to_pandas()
-        if isinstance(side, RelevanceScan):
-            return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
-        if "rank" in frame:
-            return Rankings.from_frame(frame, rank="rank")
-        return Rankings.from_frame(frame, score="score", ties=ties)
+    table = open_table(side.table)
+    columns = side.choose(table)
+    if isinstance(side, RelevanceScan):
+        return Relevance.of_table(table, columns)
+    return Rankings.of_table(table, columns, ties, relevance)
+
+
+def open_candidates(candidates: Any) -> Candidates:
+    """Return candidates, numbered and labelled as they are given.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `as_candidates`.
+    """
+    if isinstance(candidates, Mapping):  # whose users may have none
+        return as_candidates(candidates)
+    return as_candidates(open_side(open_truth(candidates, gain=None)))
 
 
 def _block_of_all(
@@ -290,7 +291,7 @@ def _block_of_all(
 ) -> Block:
     """Check and align both sides."""
     rankings, relevance = align(checked(Rankings, predictions), checked(Relevance, validation))
-    side_data = SideData.beside(rankings, relevance, **inputs)
+    side_data = SideData.of(*match(rankings, relevance), **inputs)
     return Block(0, rankings, relevance, side_data)
 
 
@@ -313,30 +314,20 @@ def _matrices(
     ]
     if isinstance(sides[0], Rankings) and isinstance(sides[1], Relevance):
         sides = list(align(*sides))
-    else:
-        check_numbering(*sides)
-    users, items = (
-        next(
-            (getattr(side, name, None) for side in sides if getattr(side, name, None) is not None),
-            None,
-        )
-        for name in ("users", "items_index")
-    )
-    shape = (max(side.shape[0] for side in sides), max(side.shape[1] for side in sides))
-    encoded = any(getattr(side, "encoded", False) for side in sides)
-    side_data = SideData.of(shape, users, items, **inputs, encoded=encoded)
+    users, items = match(*sides)
+    side_data = SideData.of(users, items, **inputs)
     n_rows = USERS_PER_BLOCK
     if options["memory"] is not None:
         n_entries = sum(int(side.indptr[-1]) for side in sides)
         n_rows = users_within(
             options["memory"],
             n_entries,
-            shape[0],
+            users.size,
             len(request.metrics),
             per_user=options["per_user"],
         )
     if options["client"] is not None:
-        n_rows = min(n_rows, users_per_task(shape[0]))
+        n_rows = min(n_rows, users_per_task(users.size))
     side_data = replace(side_data, largest_gain=largest_gain(request, sides[1], n_rows))
     return MatrixSource(sides[0], sides[1], side_data, n_rows)
 

@@ -8,13 +8,10 @@ own, by a hash of the user.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from bisect import bisect_left
-from collections import deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -22,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.files import as_input
 from ..core.hashing import hash_labels
 from ..core.parquet import open_parquet, uncoded
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..inputs.cells import numbers_of
+from ..inputs.tables import ArrowTable, naming, open_table, read_parquet_rows
 from .arrow import (
     Columns,
     RowsLoader,
@@ -39,7 +37,7 @@ from .arrow import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -102,49 +100,38 @@ class UserRange(NamedTuple):
 
 
 class ParquetTable:
-    """A Parquet file, or all those in a folder and below."""
+    """A Parquet file, or those of a folder or pattern."""
 
     def __init__(self, path: PathLike) -> None:
-        self.path = as_input(path).absolute()
-        self.files = [self.path]
-        if self.path.is_dir():
-            self.files = sorted(
-                file
-                for file in self.path.rglob("*.parquet")
-                if file.is_file()
-                and not any(part[0] in "._" for part in file.relative_to(self.path).parts)
-            )
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """The columns, which are those of each file."""
-        return _open(self.files[0]).schema_arrow
-
-    @cached_property
-    def n_rows(self) -> int:
-        """The number of rows in all files."""
-        return sum(_open(file).metadata.num_rows for file in self.files)
+        self.path = Path(path).absolute()
+        table: Any = open_table(self.path)
+        self.tables = {one.where: one for one in getattr(table, "tables", [table])}
+        for file, one in self.tables.items():
+            if not hasattr(one, "metadata"):
+                raise InvalidFileError("is no Parquet file, and others beside it are", file)
+        self.schema: pa.Schema = next(iter(self.tables.values())).schema
+        self.n_rows = sum(one.metadata.num_rows for one in self.tables.values())
 
     def check_files(self, names: Iterable[str]) -> None:
         """Raise `InvalidFileError` if a file lacks a column, or has it with another type."""
-        for file in self.files[1:]:
-            schema = _open(file).schema_arrow
+        for file, table in self.tables.items():
             for name in names:
-                if schema.names.count(name) > 1:
+                if table.names.count(name) > 1:
                     raise InvalidFileError(f"there are several columns {name!r}", file)
-                dtype = schema.field(name).type if name in schema.names else None
+                dtype = table.schema.field(name).type if name in table.names else None
                 if dtype != self.schema.field(name).type:
                     raise InvalidFileError(
-                        f"column {name!r} is {dtype or 'missing'}, and in {self.files[0].name} "
-                        f"{self.schema.field(name).type}; write all files alike",
+                        f"column {name!r} is {dtype or 'missing'}, and in "
+                        f"{next(iter(self.tables)).name} {self.schema.field(name).type}; write all "
+                        "files alike",
                         file,
                     )
 
     def row_groups(self, user: str) -> list[RowGroup]:
         """Return all row groups that have rows."""
         groups = []
-        for file in self.files:
-            meta = _open(file).metadata
+        for file, table in self.tables.items():
+            meta = table.metadata
             number_of_user = next(
                 number
                 for number in range(meta.num_columns)
@@ -162,10 +149,10 @@ class ParquetTable:
         import pyarrow as pa
 
         schema = pa.schema(fields)
-        for file in self.files:
-            batches = _open(file, schema.names).iter_batches(n_rows, columns=schema.names)
-            while (batch := _readable(partial(next, batches, None), file)) is not None:
-                yield _uncoded(pa.Table.from_batches([batch]), schema, file)
+        for file in self.tables:
+            with naming(file):
+                for batch in read_parquet_rows(file, schema.names, n_rows):
+                    yield _uncoded(pa.Table.from_batches([batch]), schema, file)
 
 
 def _bounds(statistics: Any) -> tuple[Any, Any]:
@@ -178,23 +165,9 @@ def _bounds(statistics: Any) -> tuple[Any, Any]:
     return None, None
 
 
-def _readable(read: Callable[[], Any], path: Path) -> Any:
-    """Return what `read` reads from a file, or raise `InvalidFileError`."""
-    from pyarrow import ArrowException
-
-    try:
-        return read()
-    except (OSError, ArrowException, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"not a readable Parquet file ({error})", path) from None
-
-
-def _open(path: Path, coded: Sequence[str] = ()) -> Any:
-    return _readable(lambda: open_parquet(path, coded), path)
-
-
 def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
-    rows = rows.select(schema.names)  # they are in the order of the file
-    return _readable(lambda: uncoded(rows, schema, path), path)
+    with naming(path):
+        return uncoded(rows.select(schema.names), schema, path)  # in the order of the file
 
 
 def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:
@@ -232,8 +205,13 @@ def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[
     n_read += size(first, None)
     if len(ranges) > 1 and n_read > MAX_READS * n_all:
         return None
-    sides = zip(_within(recs, ranges), _within(truth, ranges), strict=True)
-    return [UserRange(*groups, *bounds) for groups, bounds in zip(sides, ranges, strict=True)]
+
+    def within(side: list[RowGroup], first: Any, end: Any) -> tuple[RowGroup, ...]:
+        """Return the groups that may have users of a range."""
+        found = (group for group in side if group.largest >= first)
+        return tuple(group for group in found if end is None or group.least < end)
+
+    return [UserRange(within(recs, *bounds), within(truth, *bounds), *bounds) for bounds in ranges]
 
 
 class _RowsBelow:
@@ -246,19 +224,6 @@ class _RowsBelow:
 
     def __call__(self, user: Any) -> int:
         return self.sums[bisect_left(self.bounds, user)]
-
-
-def _within(
-    groups: list[RowGroup], ranges: list[tuple[Any, Any]]
-) -> Iterator[tuple[RowGroup, ...]]:
-    """Yield the groups that may have users of each range; ranges ascend."""
-    waiting = deque(sorted(groups, key=attrgetter("least")))
-    begun: list[RowGroup] = []
-    for first, end in ranges:
-        while waiting and (end is None or waiting[0].least < end):
-            begun.append(waiting.popleft())
-        begun = [group for group in begun if group.largest >= first]
-        yield tuple(begun)
 
 
 @contextmanager
@@ -307,8 +272,8 @@ def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schem
     names, dtype = schema.names, schema.field(0).type
     tables = [schema.empty_table()]
     for group in groups:
-        file = _open(group.path, names)
-        table = _readable(partial(file.read_row_group, group.number, names), group.path)
+        with naming(group.path):
+            table = open_parquet(group.path, names).read_row_group(group.number, names)
         table = _uncoded(table, schema, group.path)
         whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
         least, largest = pc.min_max(table.column(names[0])).as_py().values()
@@ -381,7 +346,7 @@ class ParquetSource:
         schemas = self.tables[0].schema, self.tables[1].schema
         self.paths = self.tables[0].path, self.tables[1].path
         with _naming(*self.paths):
-            self.columns = Columns.of(rankings, relevance, schemas[0].names, schemas[1].names)
+            self.columns = Columns.of(rankings, relevance, *map(ArrowTable, schemas))
             kinds = check_id_kinds(*schemas, self.columns)
         self.tables[0].check_files(self.columns.recs)
         self.tables[1].check_files(self.columns.truth)
@@ -409,7 +374,7 @@ class ParquetSource:
     def repeatable(self) -> bool:
         """Whether all items are known, and the files are still there."""
         known = self.load.rows.catalogue is not None
-        return known and all(file.exists() for table in self.tables for file in table.files)
+        return known and all(file.exists() for table in self.tables for file in table.tables)
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
         """Return ranges of users, or files that their rows were dealt out to."""
@@ -429,11 +394,12 @@ class ParquetSource:
     def _largest_gain(self) -> float:
         if len(self.columns.truth) < 3:
             return 1.0
-        gains = (
-            batch.column(0).to_numpy(zero_copy_only=False)
-            for batch in self.tables[1].batches([self.schemas[1].field(2)])
-        )
-        return float(max((values.max() for values in gains if len(values)), default=0.0))
+        name = self.columns.truth[2]
+        with _naming(*self.paths):
+            return max(
+                float(numbers_of(whole_column(batch, name), name, "numbers").max(initial=0.0))
+                for batch in self.tables[1].batches([self.schemas[1].field(2)])
+            )
 
     def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
         """Write the rows of both tables to pairs of files, those of a user into one pair."""
@@ -445,14 +411,6 @@ class ParquetSource:
                 f"{self.total:,} rows in no order of the users would be dealt out to {n_files:,} "
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
-            )
-        n_bytes = sum(file.stat().st_size for table in self.tables for file in table.files)
-        free = shutil.disk_usage(folder).free
-        if free < 4 * n_bytes:
-            raise OutputError(
-                f"{folder.parent}: {free:,} bytes are free, and dealing out rows that are in no "
-                f"order of the users may take {4 * n_bytes:,}; sort the tables by "
-                f"{self.columns.recs[0]!r}, or name another folder for temporary files in TMPDIR"
             )
         counts = np.zeros(n_files, np.int64)
         paths = []

@@ -5,6 +5,7 @@ A new kind of input is a class with the methods of `Source`, in a module of its 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -23,7 +24,7 @@ from ..results.explain import row_of_user
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from ..core.types import AnyArray, CSRMatrix
+    from ..core.types import CSRMatrix
     from ..inputs.side_data import SideData
     from ..metrics.request import Request
     from ..results.totals import Retrieval
@@ -45,8 +46,6 @@ class Block(NamedTuple):
         Of these users, and of all items.
     retrieval : Retrieval or None
         How the rankings were made, if by a model.
-    item_ids : ndarray or None
-        What the columns stand for, where every block numbers items in its own way.
     items_digest : str or None
         A digest of the catalogue, where a block does not hold all of its items.
     knows_judged : bool
@@ -59,7 +58,6 @@ class Block(NamedTuple):
     relevance: Relevance
     side_data: SideData
     retrieval: Retrieval | None = None
-    item_ids: AnyArray | None = None
     items_digest: str | None = None
     knows_judged: bool = False
 
@@ -123,11 +121,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
             item = int(relevance.items[entry])
             users, items = relevance.users, relevance.items_index
-            user = block.first_row + row if users is None else users.tolist()[row]
+            user = block.first_row + row if users is None else users[row]
             if items is not None:
-                item = items.tolist()[item]
-            elif block.item_ids is not None:
-                item = block.item_ids.tolist()[item]
+                item = items[item]
             raise InvalidDataError(
                 f"validation stores a zero for user {user!r} and item {item!r}, and "
                 f"{request.convention.library} counts every stored pair as relevant; drop such "
@@ -141,7 +137,6 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
         result,
         first_row=block.first_row,
         retrieval=block.retrieval,
-        item_ids=block.item_ids,
         items_digest=block.items_digest,
     )
 
@@ -206,13 +201,20 @@ def checked(kind: type[Rankings] | type[Relevance], side: Any, first_row: int = 
     """Return lists or relevance, made of rows of a matrix: errors count them from the first row."""
     if isinstance(side, kind):
         return side
-    try:
+    with in_block(first_row):
         return Rankings.from_positions(side) if kind is Rankings else Relevance.from_csr(side)
+
+
+@contextmanager
+def in_block(first: int) -> Iterator[None]:
+    """Name the block whose rows an `InvalidDataError` counts."""
+    try:
+        yield
     except InvalidDataError as error:
-        if first_row == 0:
+        if first == 0:
             raise
         raise InvalidDataError(
-            f"in the block that begins at row {first_row}, which is its row 0: {error}"
+            f"in the block that begins at row {first}, which is its row 0: {error}"
         ) from None
 
 

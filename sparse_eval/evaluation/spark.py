@@ -21,9 +21,11 @@ import numpy as np
 
 from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
+from ..inputs.cells import is_number
+from ..inputs.tables import ArrowTable
 from ..results.serialize import pack, unpack
 from ..results.totals import merge_parts
-from .arrow import RECS, TRUTH, Columns, RowsLoader, union_of_items, whole_column
+from .arrow import Columns, RowsLoader, check_id_kinds, union_of_items, whole_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -81,8 +83,13 @@ class SparkSource:
         propensity: KeyedPropensity | None = None,
     ) -> None:
         tables = _open(rankings.table, relevance.table, session=session)
-        columns = Columns.of(rankings, relevance, *(table.columns for table in tables))
-        kinds = _check_schemas(tables, columns)
+        schemas = [_schema(table) for table in tables]
+        columns = Columns.of(rankings, relevance, *map(ArrowTable, schemas))
+        kinds = check_id_kinds(schemas[0], schemas[1], columns)
+        for schema, names in zip(schemas, (columns.recs, columns.truth), strict=True):
+            for name in names[2:]:
+                if not is_number(dtype := schema.field(name).type):
+                    raise InvalidDataError(f"column {name!r} holds {dtype}; expected numbers")
         self.sides = [
             _select(table, names, kinds)
             for table, names in zip(tables, (columns.recs, columns.truth), strict=True)
@@ -155,63 +162,39 @@ class BatchLoader:
 
 def _open(*tables: Any, session: SparkSession | None) -> list[DataFrame]:
     """Return both tables as DataFrames."""
-    from pyspark.errors import PySparkException
-
     frames = (table for table in tables if not isinstance(table, str | Path))
     session = session or next(frame.sparkSession for frame in frames)
-    caught: tuple[type[Exception], ...] = (PySparkException,)
-    with suppress(ImportError):  # which a client of Spark Connect alone lacks
-        from py4j.protocol import Py4JJavaError
-
-        caught = PySparkException, Py4JJavaError  # what Java raises is not all translated
     opened = []
     for table in tables:
-        if not isinstance(table, str | Path):
-            opened.append(table)
-            continue
-        try:
-            frame = session.read.parquet(str(table))
-            frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
-        except caught as error:
-            lines = str(error).strip().splitlines()
-            reason = next(line for line in lines if "An error occurred while" not in line)
-            reason = reason.lstrip(": ")
-            raise InvalidFileError(f"Spark cannot read it as Parquet ({reason})", table) from None
+        frame = table
+        if isinstance(table, str | Path):
+            try:
+                frame = session.read.parquet(str(table))
+                frame.schema  # noqa: B018 - with Spark Connect, nothing is read before
+            except Exception as error:  # noqa: BLE001 - what Java raises is not all translated
+                lines = str(error).strip().splitlines()
+                reason = next((line for line in lines if "An error occurred while" not in line), "")
+                raise InvalidFileError(
+                    f"Spark cannot read it as Parquet ({reason.lstrip(': ')})", table
+                ) from None
         opened.append(frame)
     return opened
 
 
-def _check_schemas(tables: list[DataFrame], columns: Columns) -> tuple[IdKind, IdKind]:
-    """Return what users and items are, or raise before any job runs."""
-    from pyspark.sql.types import BooleanType, IntegralType, NumericType, StringType
+def _schema(table: DataFrame) -> pa.Schema:
+    """Return the columns of a table with their types in Arrow, null if there is no such type."""
+    import pyarrow as pa
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import TimestampType
 
-    kinds: list[IdKind] = []
-    for number in (0, 1):
-        names = columns.recs[number], columns.truth[number]
-        types = [table.schema[name].dataType for table, name in zip(tables, names, strict=True)]
-        found: list[IdKind] = []
-        for dtype, name, where in zip(types, names, (RECS, TRUTH), strict=True):
-            if not isinstance(dtype, IntegralType | StringType):
-                raise InvalidDataError(
-                    f"{where}: column {name!r} holds {dtype.simpleString()}; expected ids that are "
-                    "whole numbers or text, so cast it"
-                )
-            found.append("integer" if isinstance(dtype, IntegralType) else "text")
-        if found[0] != found[1]:
-            raise InvalidDataError(
-                f"column {names[0]!r} holds {types[0].simpleString()} in {RECS} and column "
-                f"{names[1]!r} {types[1].simpleString()} in {TRUTH}, so that none would be found "
-                "in the other; cast one of them"
-            )
-        kinds.append(found[0])
-    for table, values in zip(tables, (columns.recs[2:], columns.truth[2:]), strict=True):
-        for name in values:
-            dtype = table.schema[name].dataType
-            if not isinstance(dtype, NumericType | BooleanType):
-                raise InvalidDataError(
-                    f"column {name!r} holds {dtype.simpleString()}; expected numbers"
-                )
-    return kinds[0], kinds[1]
+    fields = []
+    for field in table.schema:
+        dtype = pa.timestamp("us") if isinstance(field.dataType, TimestampType) else pa.null()
+        with suppress(PySparkException, AssertionError):  # the second by times without a zone
+            dtype = to_arrow_type(field.dataType)
+        fields.append((field.name, dtype))
+    return pa.schema(fields)
 
 
 def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]) -> DataFrame:

@@ -1,23 +1,150 @@
-"""Align both sides of an evaluation: the same users in the rows, the same items in the columns."""
+"""Align sides: the same users in the rows, the same items in the columns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
+from .labelled import labels_of
 from .training import take_rows
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Integers, Labels
+    from typing import Any
+
+    from ..core.types import Integers
+    from .axes import Axis
     from .rankings import Rankings
     from .relevance import Relevance
 
+_SIDES = ("validation", "the predictions")
 
-Side = TypeVar("Side", "Rankings", "Relevance")
+#: How what has no ids gets them.
+_REMEDIES = {
+    "the model": "from se.train_als, or saved by se.save_model(model, path, users=…, items=…)",
+    "candidates": "such as a mapping, a frame or pandas.Index(ids)",
+}
+
+
+class Place(NamedTuple):
+    """Where the rows or columns of a side go among those of another.
+
+    Attributes
+    ----------
+    places : ndarray of int64 or None
+        The place of each; None if they stay.
+    labels : Axis or None
+        The labels of all, first those of the other side.
+    size : int
+        The number of all.
+    """
+
+    places: Integers | None
+    labels: Axis | None
+    size: int
+
+
+def place(
+    role: str,
+    known: Axis | None,
+    given: Axis | None,
+    sizes: tuple[int, int],
+    names: tuple[str, str],
+) -> Place:
+    """Match the rows or columns of a side with those of another: by id, or else by number.
+
+    Those that the other side lacks come behind its own.
+
+    Parameters
+    ----------
+    role : {"users", "items"}
+    known, given : Axis or None
+        The labels of the other side, and those to be matched with them.
+    sizes : tuple of int
+        The numbers of rows or columns of the two. If there are fewer labels than `sizes` has, there
+        are none for what comes behind.
+    names : tuple of str
+        What messages call the two.
+
+    Raises
+    ------
+    InvalidDataError
+        If one was numbered from ids here and the other has none; or if ids are text on one side and
+        something else on the other, so that none can match.
+    """
+    if known is None or given is None:
+        labels, numbered, labelled = (given, *names) if known is None else (known, *names[::-1])
+        if labels is not None and labels.by_id and min(sizes):
+            remedy = _REMEDIES.get(
+                numbered, "such as a frame, Interactions, or users=… and items=…"
+            )
+            raise InvalidDataError(
+                f"there are ids of {role} in {labelled} ({labels[0]!r}, …), and only numbers in "
+                f"{numbered}, so nothing says which is which; give {numbered} with ids, {remedy}; "
+                "or give both as matrices with the same rows and columns"
+            )
+        return Place(None, labels, max(sizes))
+    if given is known or given.equals(known):
+        return Place(None, known, max(sizes))
+    size = max(sizes[0], len(known))
+    places, union = known.union(given)
+    unknown = places >= len(known)
+    if unknown.all() and len(known) and len(given) and known.is_text != given.is_text:
+        raise InvalidDataError(
+            f"no id of {names[1]} ({given[0]!r}, …) can be among the {role} of {names[0]} "
+            f"({known[0]!r}, …): one has text and the other has not; give both ids of one type"
+        )
+    places[unknown] += size - len(known)
+    labels = union if size == len(known) else known
+    return Place(places, labels, size + int(np.count_nonzero(unknown)))
+
+
+def moved(matrix: Any, rows: Place, columns: Place) -> Any:
+    """Return a CSR with its rows and columns at their places, as it is if they stay."""
+    if rows.places is None and columns.places is None:
+        return matrix
+    coo = matrix.tocoo()
+    row, column = (
+        entries if axis.places is None else axis.places[entries]
+        for axis, entries in ((rows, coo.row), (columns, coo.col))
+    )
+    shape = [
+        size if axis.places is None else axis.size
+        for axis, size in zip((rows, columns), matrix.shape, strict=True)
+    ]
+    return sparse.csr_matrix((coo.data, (row, column)), tuple(shape))
+
+
+def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
+    """Return the places of the users and items of lists among those of relevance, or of matrices.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `place`, or if the sides look transposed.
+    """
+    users, items = (
+        place(role, known, given, sizes, _SIDES)
+        for role, known, given, sizes in zip(
+            ("users", "items"),
+            labels_of(relevance),
+            labels_of(rankings),
+            zip(relevance.shape, rankings.shape, strict=True),
+            strict=True,
+        )
+    )
+    n_users, n_items = rankings.shape
+    unlabelled = users.labels is None and items.labels is None
+    if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
+        raise InvalidDataError(
+            f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
+            "one of them is transposed; give both as users × items"
+        )
+    return users, items
 
 
 def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
@@ -26,149 +153,51 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
     Raises
     ------
     InvalidDataError
-        If one side has ids, and the other is numbered by row and column, so that nothing says which
-        row is whose; if the sides look transposed; or if ids are numbers on one side and text on
-        the other.
+        As from `match`; or if only one side has labels of users, and they are too few.
     """
-    check_numbering(rankings, relevance)
-    if rankings.users is not None and relevance.users is not None:
-        rankings, relevance = _match_users(rankings, relevance)
-    if rankings.items_index is not None and relevance.items_index is not None:
-        if rankings.items_index is not relevance.items_index:
-            # Items that the relevance lacks come after those that it numbers.
-            columns, union = locate(relevance.items_index, rankings.items_index, "item", _SIDES)
-            rankings = replace(
-                rankings,
-                shape=(rankings.shape[0], len(union)),
-                items=columns[rankings.items].astype(np.int32),
-                items_index=union,
-            )
-    else:  # columns of one number are the same item
-        rankings, relevance = (
-            _share_items(rankings, relevance.items_index),
-            _share_items(relevance, rankings.items_index),
+    users, items = match(rankings, relevance)
+    if users.labels is not None and len(users.labels) != users.size:
+        raise InvalidDataError(
+            f"one side has {users.size} users, the other side labels {len(users.labels)}; label "
+            "both sides, or give the rows of validation that the lists are for, as in "
+            "Rankings.from_topk(ids, user_rows=…)"
         )
-    missing = len(relevance.indptr) - len(rankings.indptr)
-    if missing > 0:
+    n_lists, n_listed = rankings.shape
+    if users.places is not None or n_lists < users.size:
+        source = np.full(users.size, n_lists)  # the empty row at the end
+        source[slice(n_lists) if users.places is None else users.places] = np.arange(n_lists)
+        padded = np.append(rankings.indptr, rankings.indptr[-1])
+        indptr, taken = take_rows(padded, source, np.arange(len(rankings.items)))
+        gapped, last = rankings.gapped_positions, rankings.last_positions
         rankings = replace(
             rankings,
-            indptr=_pad_rows(rankings.indptr, missing),
-            lengths=np.concatenate((rankings.lengths, np.zeros(missing, np.int64))),
+            indptr=indptr,
+            items=rankings.items[taken],
+            gapped_positions=None if gapped is None else gapped[taken],
+            lengths=np.append(rankings.lengths, 0)[source],
+            last_positions=None if last is None else last[taken],
         )
-    elif missing < 0:
-        relevance = replace(relevance, indptr=_pad_rows(relevance.indptr, -missing))
-    n_users = len(relevance.indptr) - 1
-    labels = rankings.users if relevance.users is None else relevance.users
-    if labels is not None and len(labels) != n_users:
-        raise InvalidDataError(
-            f"one side has {n_users} users, the other side labels {len(labels)}; label both sides, "
-            "or none"
-        )
+    if items.places is not None:
+        n_listed = items.size
+        rankings = replace(rankings, items=items.places[rankings.items].astype(np.int32))
+    labels = [
+        items.labels if items.labels is not None and n <= len(items.labels) else None
+        for n in (n_listed, relevance.shape[1])
+    ]
+    rankings = replace(
+        rankings, shape=(users.size, n_listed), users=users.labels, items_index=labels[0]
+    )
+    indptr, n_missing = relevance.indptr, users.size - relevance.shape[0]
+    relevance = replace(
+        relevance,
+        shape=(users.size, relevance.shape[1]),
+        indptr=np.append(indptr, np.full(n_missing, indptr[-1])) if n_missing else indptr,
+        users=users.labels,
+        items_index=labels[1],
+    )
     if rankings.relevant_last:
         rankings = _put_relevant_last(rankings, relevance)
-    return (
-        replace(rankings, shape=(n_users, rankings.shape[1]), users=labels),
-        replace(relevance, shape=(n_users, relevance.shape[1]), users=labels),
-    )
-
-
-def check_numbering(rankings: Rankings | CSRMatrix, relevance: Relevance | CSRMatrix) -> None:
-    """Raise if rows or columns of the sides cannot be those of the same users or items."""
-    sides = tuple(zip(_SIDES, (rankings, relevance), strict=True))
-    unlabelled = True
-    for axis in ("users", "items_index"):
-        labels = [getattr(side, axis, None) for _, side in sides]
-        unlabelled = unlabelled and all(one is None for one in labels)
-        if (labels[0] is None) == (labels[1] is None):
-            continue
-        (numbered, _), (labelled, side) = sides if labels[0] is None else sides[::-1]
-        if getattr(side, "encoded", False):
-            name = axis.removesuffix("_index")
-            example = next(iter(getattr(side, axis).tolist()), None)
-            raise InvalidDataError(
-                f"{labelled} name {name} by id ({example!r}, …), and {numbered} number them, so "
-                f"nothing says which is which; give {numbered} the ids too, such as "
-                f"Rankings.from_topk(ids, users=…, items=…) or Relevance.from_csr(matrix, users=…, "
-                "items=…), or give both as frames, or both as matrices"
-            )
-    n_users, n_items = rankings.shape
-    if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
-        raise InvalidDataError(
-            f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
-            "one of them is transposed; give both as users × items"
-        )
-
-
-def check_types(labels: Labels, others: Labels, role: str, sides: tuple[str, str]) -> None:
-    """Raise if ids are text on one side and something else on the other, so that none can match."""
-    kinds = [{isinstance(label, str) for label in side.tolist()} for side in (labels, others)]
-    if all(kinds) and not kinds[0] & kinds[1]:
-        raise InvalidDataError(
-            f"no {role} of {sides[0]} ({labels.tolist()[0]!r}, …) can be among those of {sides[1]} "
-            f"({others.tolist()[0]!r}, …): one has text and the other has not; give both ids of "
-            "one type"
-        )
-
-
-def locate(
-    known: Labels, given: Labels, role: str, sides: tuple[str, str], n: int = 0
-) -> tuple[Integers, Labels]:
-    """Return the positions of given labels among those known, and the union of both.
-
-    Labels that are not known come behind the known ones, and behind `n` positions: only if these
-    all have labels are there labels for what comes behind. Raises as `check_types` does, which
-    takes the labels of `sides` in the order given, known.
-    """
-    positions = known.get_indexer(given).astype(np.int64)
-    unknown = positions < 0
-    if unknown.all():
-        check_types(given, known, role, sides)
-    positions[unknown] = max(len(known), n) + np.arange(unknown.sum())
-    return positions, known.append(given[unknown]) if n <= len(known) else known
-
-
-_SIDES = ("the predictions", "validation")
-
-
-def _share_items(side: Side, labels: Labels | None) -> Side:
-    """Label the items of a side that only numbers them, as far as the labels go."""
-    if labels is None or side.shape[1] > len(labels):
-        return side
-    return replace(side, items_index=labels)
-
-
-def _pad_rows(indptr: Integers, missing: int) -> Integers:
-    return np.concatenate((indptr, np.full(missing, indptr[-1])))
-
-
-def _match_users(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
-    """Order the lists as the users of the relevance; users that it lacks come after them."""
-    assert rankings.users is not None and relevance.users is not None  # noqa: S101, PT018
-    if rankings.users is relevance.users and len(rankings.indptr) == len(relevance.indptr):
-        return rankings, relevance
-    labels: Labels = relevance.users.append(rankings.users[~rankings.users.isin(relevance.users)])
-    source = rankings.users.get_indexer(labels)  # -1, of no list, is the empty row at the end
-    if (source[: len(relevance.users)] < 0).all():
-        check_types(rankings.users, relevance.users, "user", _SIDES)
-    padded = _pad_rows(rankings.indptr, 1)
-    indptr, taken = take_rows(padded, source, np.arange(len(rankings.items)))
-    gapped, last = rankings.gapped_positions, rankings.last_positions
-    matched = replace(
-        rankings,
-        shape=(len(labels), rankings.shape[1]),
-        indptr=indptr,
-        items=rankings.items[taken],
-        gapped_positions=None if gapped is None else gapped[taken],
-        lengths=np.append(rankings.lengths, 0)[source],
-        last_positions=None if last is None else last[taken],
-        users=labels,
-        encoded=False,
-    )
-    return matched, replace(
-        relevance,
-        indptr=_pad_rows(relevance.indptr, len(labels) - len(relevance.users)),
-        users=labels,
-    )
+    return rankings, relevance
 
 
 def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:

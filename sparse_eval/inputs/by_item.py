@@ -9,16 +9,20 @@ import numpy as np
 
 from ..core.arrays import as_array, is_array
 from ..errors import InvalidDataError
+from .axes import Axis
+from .columns import role_of
+from .frames import to_pandas
+from .tables import exports_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import AnyArray, Labels
+    from ..core.types import AnyArray
 
 
 def by_item(
-    values: Any, name: str, n_items: int, labels: Labels | None
-) -> tuple[AnyArray, Labels | None]:
+    values: Any, name: str, n_items: int, labels: Axis | None
+) -> tuple[AnyArray, Axis | None]:
     """Return the entries in the order of the items, and the labels of all items."""
     import pandas as pd
 
@@ -51,6 +55,33 @@ def by_item(
     return column, labels
 
 
+def weights_of_groups(groups: Any) -> Any:
+    """Return groups of items in a table, or several groups for an item, as weights by item.
+
+    Anything else is kept as it is.
+    """
+    import pandas as pd
+
+    lists = (list, tuple, set, frozenset, np.ndarray)
+    if isinstance(groups, Mapping) and any(isinstance(row, lists) for row in groups.values()):
+        groups = as_series(groups)
+    if exports_rows(groups) and not isinstance(groups, pd.Series):
+        frame = to_pandas(groups)
+        items = [name for name in frame if role_of(name) == "item"]
+        is_pairs = len(items) == 1 and len(frame.columns) == 2
+        if not is_pairs or not isinstance(frame.index, pd.RangeIndex):  # weights, by item
+            return groups
+        pairs = frame.set_index(items[0]).iloc[:, 0]
+    elif isinstance(groups, pd.Series) and any(isinstance(row, lists) for row in groups):
+        pairs = groups.map(list).explode()
+    else:
+        return groups
+    if pairs.index.is_unique:
+        return pairs
+    table = pd.crosstab(pairs.index, pairs).clip(upper=1)
+    return table.reindex(pairs.index.unique(), fill_value=0)
+
+
 def as_series(values: Mapping[Any, Any]) -> pd.Series:
     """Return what a mapping has, indexed by its keys."""
     import pandas as pd
@@ -58,35 +89,38 @@ def as_series(values: Mapping[Any, Any]) -> pd.Series:
     return pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
 
 
-def is_keyed(values: Any) -> bool:
-    """Return whether entries are keyed by item, rather than in the order of the items."""
-    return isinstance(values, Mapping) or hasattr(values, "reindex")
+def check_keyed(values: Any, name: str) -> None:
+    """Raise if entries are in the order of the items, rather than keyed by item."""
+    if not (isinstance(values, Mapping) or hasattr(values, "reindex")):
+        raise InvalidDataError(
+            f"{written(name)} has an entry for each item number, and the items of the lists have "
+            "ids; key it by item: a mapping, or a Series or DataFrame indexed by item",
+            argument=name,
+        )
 
 
-def _in_order(
-    values: Any, name: str, n_items: int, labels: Labels | None
-) -> tuple[Any, Labels | None]:
+def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
     """Return the rows of a Series or frame that is indexed by item in the order of the items."""
-    import pandas as pd
-
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()].tolist()[0]
         raise InvalidDataError(
             f"{written(name)} names item {twice!r} twice; give each item one entry", argument=name
         )
+    given = Axis.unchecked(values.index)
     if labels is None:
-        order: Labels = pd.RangeIndex(max(n_items, len(values)))
+        order = Axis.numbers(max(n_items, len(values)))
     else:  # items that nobody was shown belong to the catalogue too
-        order = labels.append(values.index[~values.index.isin(labels)])
-    missing = ~order.isin(values.index)
+        _, order = labels.union(given)
+    places = given.locate(order)
+    missing = places < 0
     if missing.any():
         raise InvalidDataError(
-            f"{written(name)} has no entry for item {order[missing].tolist()[0]!r} "
+            f"{written(name)} has no entry for item {order[int(missing.argmax())]!r} "
             f"({int(missing.sum())} of {len(order)} items lack one); give every item of the "
             "catalogue one",
             argument=name,
         )
-    return values.reindex(order), None if labels is None else order
+    return values.iloc[places], None if labels is None else order
 
 
 def written(name: str) -> str:
@@ -94,6 +128,6 @@ def written(name: str) -> str:
     return f"items=se.ItemData({name}=…)"
 
 
-def item_name(item: int, labels: Labels | None) -> Any:
+def item_name(item: int, labels: Axis | None) -> Any:
     """Return what messages call an item."""
-    return repr(labels.tolist()[item]) if labels is not None and item < len(labels) else item
+    return repr(labels[item]) if labels is not None and item < len(labels) else item

@@ -13,28 +13,25 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array, is_array, read_only
-from ..core.csr import as_int32, canonical_csr, integer_array
+from ..core.csr import as_int32, canonical_csr, integer_array, plain_matrix
 from ..core.hashing import fingerprints
-from ..core.labelled import labels_of
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
-from .alignment import check_types, locate
+from .alignment import place
+from .axes import Axis
+from .labelled import labels_of
+from .nested import rows_by_user
 from .relevance import Relevance
 from .training import take_rows
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items, Labels
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
+    from .alignment import Place
 
 _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
     "users to items, or one flat array of items for all users"
-)
-
-#: What to give where users have candidates of their own.
-_BY_USER = (
-    "for the items of each user give a scipy.sparse.csr_matrix with an entry for each user and "
-    "candidate or, by id, a mapping {user: items} or a frame with columns user and item"
 )
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
@@ -68,10 +65,7 @@ class Candidates:
         item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
         `read_negatives` made them.
     users, items_index : pandas.Index or None
-        Labels of rows and columns, where they are known.
-    encoded : bool
-        Whether rows and columns were numbered from ids, so that their numbers mean nothing
-        elsewhere.
+        Axis of rows and columns, where they are known.
     estimator : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated, see `corrected`.
     """
@@ -80,10 +74,17 @@ class Candidates:
     indptr: Integers | None
     items: Items
     kind: str = GIVEN
-    users: Labels | None = None
-    items_index: Labels | None = None
-    encoded: bool = False
+    users: Axis | None = None
+    items_index: Axis | None = None
     estimator: Estimator | None = None
+
+    @classmethod
+    def of_csr(
+        cls, matrix: Any, kind: str = GIVEN, users: Axis | None = None, items: Axis | None = None
+    ) -> Candidates:
+        """Return the stored entries of a canonical matrix as candidates."""
+        arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
+        return cls(matrix.shape, *arrays, kind, users, items)
 
     @property
     def for_all(self) -> bool:
@@ -150,12 +151,6 @@ class Candidates:
         """Return the candidates of the users from `first` to `last`."""
         if self.indptr is None:
             return self
-        if last > self.shape[0]:
-            raise InvalidDataError(
-                f"candidates has {self.shape[0]} rows, and there are {last} users or more; give a "
-                "row for each user",
-                argument="candidates",
-            )
         indptr = self.indptr[first : last + 1]
         items = self.items[indptr[0] : indptr[-1]]
         users = None if self.users is None else self.users[first:last]
@@ -216,10 +211,11 @@ class Candidates:
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
         return replace(self, indptr=before[self.indptr], items=self.items[kept])
 
-    def fingerprints(self, n_users: int, labels: Labels | None) -> Hashes:
+    def fingerprints(self, n_users: int, labels: Axis | None) -> Hashes:
         """Return a hash of each user's candidates; `labels` are those of the columns."""
         indptr = np.array([0, len(self.items)]) if self.indptr is None else self.indptr
-        hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), labels)
+        keys = None if labels is None else labels.item_keys
+        hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), keys)
         return np.broadcast_to(hashes, n_users) if self.indptr is None else hashes[:n_users]
 
     def to_csr(self) -> Any:
@@ -252,146 +248,78 @@ def as_candidates(given: Any) -> Candidates:
     if isinstance(given, Candidates):
         return given
     if isinstance(given, Relevance):
-        labels = (given.users, given.items_index)
-        return Candidates(given.shape, given.indptr, given.items, GIVEN, *labels, given.encoded)
-    if sparse.issparse(given):
+        given = given.to_csr()
+    if sparse.issparse(plain_matrix(given)):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
-        arrays = matrix.indptr.astype(np.int64, copy=False), as_int32(matrix.indices)
-        return Candidates(matrix.shape, *arrays, GIVEN, *labels_of(given))
+        return Candidates.of_csr(matrix, GIVEN, *labels_of(given))
     if isinstance(given, Mapping):
-        return _of_mapping(given)
+        frame = rows_by_user(given, "candidates", "gain")
+        return as_candidates(Relevance.from_frame(frame, gain=None))
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
-        return _ids_for_all(given)
-    if isinstance(given, list | tuple) and any(isinstance(row, _LISTS) for row in given):
-        raise InvalidDataError(f"candidates is {describe(given)} of lists; {_BY_USER}")
+        return _ids_for_all(given if isinstance(given, Axis) else given.unique())
     if is_array(given):
-        array = as_array(given, "candidates", _EXPECTED)
-        if array.ndim != 1:
-            raise InvalidDataError(f"candidates is {describe(array)}; {_BY_USER}")
-        given = array.tolist() if array.dtype.kind in "OUT" else array
-    elif not isinstance(given, list | tuple | range):
+        given = as_array(given, "candidates", _EXPECTED)
+        is_flat = given.ndim == 1
+    else:
+        is_flat = isinstance(given, list | tuple | range)
+        is_flat = is_flat and not any(isinstance(row, _LISTS) for row in given)
+    if not is_flat:
         raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
     if len(given) and isinstance(given[0], str):
-        import pandas as pd
-
-        return _ids_for_all(pd.Index(list(given)))
+        return _ids_for_all(list(dict.fromkeys(given)))
     rows = np.unique(integer_array(given, "candidates", 1))
     if len(rows) and rows[0] < 0:
         raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
 
 
-def _of_mapping(given: Mapping[Any, Any]) -> Candidates:
-    """Return candidates of a list of items for each user by id."""
-    import pandas as pd
-
-    from .labels import axis_labels
-
-    rows = []
-    for user, row in given.items():
-        if isinstance(row, str | bytes | Mapping) or not hasattr(row, "__iter__"):
-            raise InvalidDataError(
-                f"candidates of user {user!r} is {describe(row)}; expected a list of items",
-                user=user,
-            )
-        rows.append(list(row))
-    users = axis_labels(list(given), len(rows), "users")
-    flat = [item for row in rows for item in row]
-    codes, unique = pd.factorize(pd.Series(flat, dtype=object))
-    if (codes < 0).any():
-        raise InvalidDataError("candidates hold a missing item; leave it out")
-    items = axis_labels(list(unique), len(unique), "items")
-    owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    shape = (len(users), len(items))
-    coo = sparse.coo_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
-    matrix = canonical_csr(coo, "candidates", sum_duplicates=True)
-    return Candidates(
-        shape, matrix.indptr.astype(np.int64), as_int32(matrix.indices), GIVEN, users, items,
-        encoded=True,
-    )  # fmt: skip
-
-
-def _ids_for_all(ids: Labels) -> Candidates:
-    from .labels import axis_labels
-
-    ids = ids.unique()
-    labels = axis_labels(ids, len(ids), "items")
+def _ids_for_all(ids: Any) -> Candidates:
+    labels = Axis.of(ids, "items").marked(True)
     items = np.arange(len(labels), dtype=np.int32)
-    return Candidates((0, len(labels)), None, items, items_index=labels, encoded=True)
+    return Candidates((0, len(labels)), None, items, items_index=labels)
 
 
 def align_candidates(
-    candidates: Candidates,
-    shape: tuple[int, int],
-    users: Labels | None,
-    items: Labels | None,
-    *,
-    encoded: bool = False,
-    others: str = "the lists",
-) -> tuple[Candidates, Labels | None]:
-    """Return candidates with the rows and columns of others, and the labels of all items.
+    candidates: Candidates, users: Place, items: Place, others: str = "the lists"
+) -> tuple[Candidates, Place]:
+    """Return candidates with the rows and columns of others, and the places of all items.
 
-    Items that the others lack come behind theirs; users whom they lack are left out.
-
-    Parameters
-    ----------
-    candidates : Candidates
-    shape : tuple of int
-        Of the others.
-    users, items : pandas.Index or None
-        The labels of the others.
-    encoded : bool
-        Whether the others were numbered from ids, so that only ids say which are meant.
-    others : str
-        What messages call them.
+    Items that the others lack come behind theirs; users whom they lack are left out. Messages call
+    the others `others`.
 
     Raises
     ------
     InvalidDataError
-        If one has ids and the other numbers, there are fewer rows than users, or an item is named
-        that does not exist.
+        As from `place`; if there are fewer rows than users; or if it is not clear whether items are
+        numbers or ids.
     """
-    own = (candidates.users, candidates.items_index)
-    for axis, labels, aligned in zip(("users", "items"), own, (users, items), strict=True):
-        if axis == "users" and candidates.for_all:
-            continue
-        is_encoded = candidates.encoded if aligned is None else encoded
-        if (labels is None) != (aligned is None) and is_encoded:
-            raise InvalidDataError(
-                f"{'candidates' if aligned is None else others} name {axis} by id, and "
-                f"{others if aligned is None else 'candidates'} by number, so nothing says which "
-                "is which; give both with ids, or both by number: candidates as a scipy.sparse."
-                "csr_matrix of users × items, or as one flat array of items for all users"
-            )
-    is_number = candidates.for_all and own[1] is None
-    if is_number and items is not None and items.inferred_type == "integer":
+    names, (n_users, n_items) = (others, "candidates"), candidates.shape
+    rows = place("users", users.labels, candidates.users, (users.size, n_users), names)
+    columns = place("items", items.labels, candidates.items_index, (items.size, n_items), names)
+    is_number = candidates.for_all and candidates.items_index is None
+    if is_number and items.labels is not None and items.labels.is_integer:
         raise InvalidDataError(
             "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
             "are meant; give ids as pandas.Index(ids)"
         )
-    n_items = max(shape[1], candidates.shape[1])
-    if own[1] is not None and items is not None and own[1] is not items:
-        places, union = locate(items, own[1], "item", ("candidates", others), shape[1])
-        n_items = int(places.max(initial=max(len(items), shape[1]) - 1)) + 1
-        candidates, items = _renumbered(candidates, places), union
-    candidates = replace(candidates, shape=(candidates.shape[0], n_items), items_index=items)
+    if columns.places is not None:
+        candidates = _renumbered(candidates, columns.places)
+    if items.labels is None:
+        columns = columns._replace(labels=None)
+    candidates = replace(candidates, shape=(n_users, columns.size), items_index=columns.labels)
     if candidates.for_all:
-        return candidates, items
-    n_users = shape[0]
-    if candidates.users is not None and users is not None:
-        if not candidates.users.equals(users):
-            rows = candidates.users.get_indexer(users)
-            if n_users and len(candidates.users) and (rows < 0).all():
-                check_types(candidates.users, users, "user", ("candidates", others))
-            padded = candidates.padded(candidates.shape[0] + 1)  # its last row is empty
-            candidates = padded.take(np.where(rows < 0, candidates.shape[0], rows))
-    elif candidates.shape[0] < n_users:
+        return candidates, columns
+    if rows.places is not None:
+        source = np.full(rows.size, n_users)  # the empty row at the end
+        source[rows.places] = np.arange(n_users)
+        candidates = candidates.padded(n_users + 1).take(source[: users.size])
+    elif n_users < users.size:
         raise InvalidDataError(
-            f"candidates has {candidates.shape[0]} rows, and there are {n_users} users; give a row "
-            "for each user, or ids by which they are matched",
+            f"candidates has {n_users} rows, and there are {users.size} users; give a row for each "
+            "user, or ids by which they are matched",
             argument="candidates",
         )
-    return replace(candidates, users=users, encoded=False), items
+    return replace(candidates, users=users.labels), columns
 
 
 def _renumbered(candidates: Candidates, columns: Integers) -> Candidates:

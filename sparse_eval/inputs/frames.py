@@ -1,101 +1,78 @@
-"""Columns of frames of pandas: ranks, scores and the gains of events, checked."""
+"""Whole tables as frames of pandas, with all of their columns."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.arguments import check_number
-from ..core.csr import MAX_ITEMS
-from ..core.mistaken import describe
-from ..core.sorting import sort_pairs
-from ..errors import InvalidDataError
-from .scores import check_exact
+from ..core.parquet import read_parquet
+from ..errors import InvalidDataError, InvalidFileError
+from .cells import numbers_of
+from .rows import as_numbers
+from .tables import PandasTable, ParquetTable, naming, open_table
+from .text import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
-    from ..core.types import AnyArray, Floats, Labels
-    from ..datasets import Interactions
+
+def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
+    """Return a table as a frame of pandas.
+
+    Parameters
+    ----------
+    source
+        As of `open_table`.
+    text : bool
+        Whether the cells of text files stay text, even if a column has only numbers.
+
+    Raises
+    ------
+    InvalidDataError, InvalidFileError
+        As from `open_table`; or if a row cannot be read, or two columns have the same name.
+    """
+    table = open_table(source)
+    if isinstance(table, PandasTable):
+        return table.frame
+    import pandas as pd
+    import pyarrow as pa
+
+    with naming(table.where):
+        if isinstance(table, ParquetTable) and table.where is not None:
+            try:
+                return read_parquet(table.where)  # with the index that pandas has stored
+            except ValueError as error:
+                raise InvalidFileError(f"cannot be read ({error})", table.where) from None
+        names = list(table.names)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidDataError(f"there are several columns {twice!r}; rename one", column=twice)
+        fields = [Field(f"{number}", name, "text") for number, name in enumerate(names)]
+        tables = [
+            pa.table({field.role: batch[field.role] for field in fields})
+            for part in table.parts()
+            for batch in part.batches(fields)
+        ]
+        if not tables:
+            return pd.DataFrame(columns=names)
+        whole = pa.concat_tables(tables)
+        columns = [_decoded(column, typed=table.is_text and not text) for column in whole.columns]
+        frame: pd.DataFrame = pa.table(columns, whole.column_names).to_pandas(ignore_metadata=True)
+        return frame.set_axis(names, axis=1)
 
 
-def order_values(df: pd.DataFrame, user: str, item: str, column: Any, *, whole: bool) -> Floats:
-    """Return a column of ranks (`whole`) or scores, or raise; the first bad row is named."""
-    from ..datasets.columns import column_of
+def _decoded(column: Any, *, typed: bool) -> Any:
+    """Return a column of codes as its values: if `typed`, as numbers if all are."""
+    import pyarrow as pa
 
-    given = column_of(df, column)
-    if given.dtype.kind not in "biuf":
-        raise InvalidDataError(f"column {column!r} holds {given.dtype}; expected numbers")
-    if not whole and given.dtype.kind in "iu":
-        kind = np.uint64 if given.dtype.kind == "u" else np.int64
-        check_exact(given.dropna().to_numpy(kind))
-    values: Floats = given.to_numpy(np.float64, na_value=np.nan)
-    valid = np.isfinite(values)
-    if whole:
-        valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
-    if not valid.all():
-        row = int(np.flatnonzero(~valid)[0])
-        expected = "a whole number of at least 1" if whole else "a finite number"
-        raise InvalidDataError(
-            f"row {row} of the frame, column {column!r} (user {df[user].iloc[row]!r}, item "
-            f"{df[item].iloc[row]!r}): expected {expected}, found {values[row]:g}",
-            row=row,
-        )
-    return values
-
-
-def check_ranks_once(rows: AnyArray, ranks: Floats, users: Labels) -> None:
-    """Raise if a user has a rank twice."""
-    order = np.lexsort((ranks, rows))
-    twice = (np.diff(rows[order]) == 0) & (np.diff(ranks[order]) == 0)
-    if twice.any():
-        first, second = order[int(twice.argmax())], order[int(twice.argmax()) + 1]
-        raise InvalidDataError(
-            f"rows {min(first, second)} and {max(first, second)} of the frame give user "
-            f"{users[rows[first]]!r} the rank {ranks[first]:g} twice; a rank can be taken once",
-            user=users[rows[first]],
-        )
-
-
-def event_gains(df: pd.DataFrame, user: str, event: Any, gains: Mapping[Any, float]) -> Floats:
-    """Return the gain of each row's event."""
-    from ..datasets.columns import column_of
-    from ..datasets.labels import at, encode
-
-    if not hasattr(gains, "items"):
-        raise InvalidDataError(
-            f"gains is {describe(gains)}; expected a mapping of events to gains, such as "
-            "{'view': 1, 'purchase': 3}",
-            argument="gains",
-        )
-    worth = {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}
-    column = column_of(df, event)
-
-    codes, index = encode(column, "event")
-    names = index.tolist()
-    unknown = [code for code, name in enumerate(names) if name not in worth]
-    if unknown:
-        row = int(np.isin(codes, unknown).argmax())
-        raise InvalidDataError(
-            f"row {row} of the frame, column {event!r} (user {at(df[user], row)!r}): the event "
-            f"{names[codes[row]]!r} has no gain; add it to gains, with 0 if it is worth nothing, "
-            "or leave such rows out",
-            row=row,
-        )
-    return np.array([worth[name] for name in names], np.float64)[codes]
-
-
-def largest_of_pairs(pairs: Interactions) -> Interactions:
-    """Return each (user, item) once, with the largest of its values."""
-    order, _, starts = sort_pairs(pairs.user_codes, pairs.item_codes, pairs.n_items)
-    once = order[starts]
-    return replace(
-        pairs,
-        user_codes=pairs.user_codes[once],
-        item_codes=pairs.item_codes[once],
-        values=np.maximum.reduceat(pairs.values[order], starts),
-    )
+    if not pa.types.is_dictionary(column.type):
+        return column
+    chunks = as_numbers(column.chunks) if typed else column.chunks
+    column = pa.chunked_array(chunks)
+    column = column.cast(column.type.value_type)
+    if typed and not pa.types.is_integer(column.type):
+        numbers = numbers_of(column, "", "")
+        if not np.isnan(numbers).any():
+            return pa.array(numbers)
+    return column

@@ -15,8 +15,9 @@ class ItemData:
 
     Parameters
     ----------
-    groups : sequence, mapping, Series, or matrix of shape (n_items, n_groups), optional
-        The group of each item, or its weights in several.
+    groups : sequence, mapping, Series, table, or matrix of shape (n_items, n_groups), optional
+        The group of each item, or its weights in several. Of several groups in a list by item, or
+        in the rows of a table with the columns item and group, each has the same weight.
     vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
     propensity : sequence, mapping or Series by item, optional

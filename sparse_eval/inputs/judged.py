@@ -11,7 +11,6 @@ from ..errors import InvalidDataError
 from .candidates import JUDGED, Candidates, mark_seen
 
 if TYPE_CHECKING:
-    from ..core.types import Booleans
     from .rankings import Rankings
     from .relevance import Relevance
 
@@ -28,7 +27,7 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     ----------
     T. Sakai, "Alternatives to Bpref", SIGIR 2007. doi:10.1145/1277741.1277756
     """
-    kept = _are_judged(rankings, relevance)
+    kept = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
     before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
     indptr = before[rankings.indptr]
     condensed = replace(
@@ -71,7 +70,7 @@ def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
     gapped = counts < rankings.lengths
     if rankings.last_positions is not None or not gapped.any():
         return
-    listed = _are_judged(rankings, relevance)
+    listed = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
     rows = np.repeat(np.arange(len(counts)), counts)
     missing = np.diff(relevance.indptr) - np.bincount(rows[listed], minlength=len(counts))
     unknown = np.flatnonzero(gapped & (missing > 0))
@@ -88,7 +87,3 @@ def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
 def judged_candidates(relevance: Relevance) -> Candidates:
     """Return the judged items of each user, as what it can be recommended."""
     return Candidates(relevance.shape, relevance.indptr, relevance.items, JUDGED)
-
-
-def _are_judged(rankings: Rankings, relevance: Relevance) -> Booleans:
-    return mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
+import math
 import zipfile
-import zlib
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
+from .lines import parse_number
+from .tables import files_of, format_of, is_pattern, matching, read_head
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 
 _EXPECTED = (
-    "Parquet, CSV, .npz, a folder of .npy files, a TREC run (six fields in a line) or qrels (four "
-    "fields)"
+    "Parquet, CSV, JSON lines, Arrow, .npz, a folder of .npy files, a TREC run (six fields in a "
+    "line) or qrels (four fields)"
 )
 
 
@@ -29,6 +31,8 @@ class Kind(Enum):
 
     PARQUET = "Parquet"
     CSV = "CSV"
+    ARROW = "Arrow IPC"
+    JSON = "JSON lines"
     CSR_FOLDER = "a CSR matrix in .npy files"
     MATRIX = "a sparse matrix"
     FACTORS_FOLDER = "factors in .npy files"
@@ -39,7 +43,7 @@ class Kind(Enum):
     @property
     def is_table(self) -> bool:
         """Whether it has named columns."""
-        return self in (Kind.PARQUET, Kind.CSV)
+        return self in (Kind.PARQUET, Kind.CSV, Kind.ARROW, Kind.JSON)
 
 
 def kind_of(path: PathLike) -> Kind:
@@ -50,7 +54,8 @@ def kind_of(path: PathLike) -> Kind:
     ===========================================  =========================================
     a folder with ``indptr.npy``                 a CSR matrix that stays on disk
     a folder with ``user_factors.npy``           the factors of a model, staying on disk
-    a folder with ``.parquet`` files; Parquet    a table
+    Parquet, Arrow IPC, JSON lines               a table
+    a folder, or a pattern, of tables            a table
     ``.npz`` of `scipy.sparse.save_npz`          a matrix
     ``.npz`` with factors or similarities        a model that implicit saved
     lines of six fields, ``user Q0 item …``      a TREC run; the last may be several words
@@ -63,9 +68,21 @@ def kind_of(path: PathLike) -> Kind:
     InvalidFileError
         If the path does not exist, cannot be read or holds something else.
     """
+    if is_pattern(path):
+        return kind_of(matching(Path(path))[0])
     path = as_input(path)
     if path.is_dir():
-        return _kind_of_folder(path)
+        if (path / "indptr.npy").exists():
+            return Kind.CSR_FOLDER
+        if any((path / f"{side}_factors.npy").exists() for side in ("user", "item")):
+            return Kind.FACTORS_FOLDER
+        with suppress(InvalidFileError):
+            return kind_of(files_of(path)[0])
+        raise InvalidFileError(
+            "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
+            "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
+            path,
+        )
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -76,35 +93,19 @@ def kind_of(path: PathLike) -> Kind:
                 raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
             # Similarities of neighbour models are saved by SciPy's parts, without its format.
             return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
-        if head.startswith(b"\x1f\x8b"):
-            with gzip.open(path) as file:
-                head = file.read(_HEAD)
     except FileNotFoundError:
         raise InvalidFileError(f"does not exist; expected {_EXPECTED}", path) from None
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidFileError(f"cannot be read: {reason}; expected {_EXPECTED}", path) from None
-    if head.startswith(b"PAR1"):
-        return Kind.PARQUET
+    head = read_head(path)
+    if (found := format_of(head)) is not None:
+        return Kind[found.upper()]
     if head.startswith(b"\x93NUMPY"):
         raise InvalidFileError(
             "is a single array; give the folder of the .npy files that belong together", path
         )
     return _kind_of_text(head, path)
-
-
-def _kind_of_folder(folder: Path) -> Kind:
-    if (folder / "indptr.npy").exists():
-        return Kind.CSR_FOLDER
-    if (folder / "user_factors.npy").exists() or (folder / "item_factors.npy").exists():
-        return Kind.FACTORS_FOLDER
-    if any(file.is_file() for file in folder.rglob("*.parquet")):
-        return Kind.PARQUET
-    raise InvalidFileError(
-        "has no .parquet file in it, and neither the .npy files of a CSR matrix (indptr.npy, …) "
-        "nor of factors (user_factors.npy, item_factors.npy)",
-        folder,
-    )
 
 
 def _kind_of_text(head: bytes, path: Path) -> Kind:
@@ -119,21 +120,11 @@ def _kind_of_text(head: bytes, path: Path) -> Kind:
         return Kind.RUN
     if len(fields) == 4 and _is_number(fields[3]) and "," not in "".join(fields):
         return Kind.QRELS
-    if "\0" not in text and separator_of(line) is not None:
+    if "\0" not in text and any(separator in line for separator in ",;\t|"):
         return Kind.CSV
     found = "holds something else" if line else "is empty"
     raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
 
 
-def separator_of(header: str) -> str | None:
-    """Return what separates the columns in the first line of a table, None if nothing does."""
-    separator = max(",;\t|", key=header.count)
-    return separator if separator in header else None
-
-
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return not math.isnan(parse_number(text))

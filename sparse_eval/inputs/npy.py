@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import mmap
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, check_csr_arrays
+from ..core import saved_arrays
+from ..core.csr import canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
-from ..core.saved_arrays import UnreadableError, map_array
+from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance
+from .tables import naming
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, PathLike
 
 Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 
 
 def open_array(path: Path) -> AnyArray:
     """Return the memory-mapped array of a ``.npy`` file, or raise `InvalidFileError`."""
-    try:
+    with reading_npz(path, "an array saved by numpy.save"):
         return map_array(path)
-    except FileNotFoundError:
-        raise InvalidFileError(
-            "does not exist; expected an array that numpy.save wrote", path
-        ) from None
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except UnreadableError as error:
-        raise InvalidFileError(str(error), path) from None
 
 
 def open_csr(folder: PathLike) -> CSRMatrix:
@@ -66,25 +62,24 @@ def open_csr(folder: PathLike) -> CSRMatrix:
             f"holds {n_bounds} bounds of rows, but shape.npy says that there are {shape[0]} rows",
             folder / "indptr.npy",
         )
-    matrix: CSRMatrix = sparse.csr_matrix(tuple(shape.tolist()))
+    matrix = sparse.csr_matrix(tuple(shape.tolist()))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)
-    try:
+    with naming(folder):
         return sliceable_csr(matrix, "the matrix")
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), folder) from None
 
 
-def sliceable_csr(matrix: SparseInput, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
+def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> CSRMatrix:
     """Return a CSR whose rows can be sliced, without reading its entries.
 
     Other formats are converted; entries stored twice are then summed, or refused.
     """
-    if not sparse.issparse(matrix):
+    plain = plain_matrix(matrix)
+    if not sparse.issparse(plain):
         raise mistaken(matrix, name, SPARSE)
-    if matrix.format != "csr":
-        return canonical_csr(matrix, name, sum_duplicates=sum_duplicates)
-    csr: CSRMatrix = matrix  # type: ignore[assignment]
+    csr: CSRMatrix = plain
+    if plain.format != "csr":
+        csr = canonical_csr(plain, name, sum_duplicates=sum_duplicates)
     check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
@@ -139,8 +134,8 @@ def release(*sides: object) -> None:
     Mapped pages count as the process's own until another process needs the memory: without this,
     a budget would look exceeded by all that was read.
     """
-    for side in sides:
-        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)  # type: ignore[attr-defined]
+    for side in map(plain_matrix, sides):
+        arrays = (side.data, side.indices, side.indptr) if sparse.issparse(side) else (side,)
         for array in arrays:
             while array is not None:  # or what it is a view of
                 base = getattr(array, "base", None)
@@ -149,3 +144,23 @@ def release(*sides: object) -> None:
                 if base is not None and is_mapped and hasattr(base, "madvise"):
                     base.madvise(mmap.MADV_DONTNEED)  # it is read again where it is needed again
                 array = base
+
+
+def read_sparse(path: Path) -> Any:
+    """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
+    with (
+        reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
+        path.open("rb") as file,
+    ):
+        return saved_arrays.read_sparse(file)
+
+
+@contextmanager
+def reading_npz(path: Path, expected: str) -> Iterator[None]:
+    """Turn any error from reading an npz file into `InvalidFileError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InvalidFileError("there is no such file", path) from None
+    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InvalidFileError(f"expected {expected} ({error})", path) from error

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidDataError, InvalidFileError
+from scipy.sparse import issparse
+
+from ..errors import InvalidFileError
+from .columns import USUAL, Usual
 from .kinds import Kind, kind_of
-from .npy import open_csr, sliceable_csr
+from .nested import rows_by_user, rows_of_columns
+from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
 from .scan import engine_of
+from .tables import naming
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
@@ -19,22 +25,36 @@ if TYPE_CHECKING:
 
 
 def open_lists(side: Any) -> Any:
-    """Return recommendations: a path is opened, a frame becomes a table; anything else is kept."""
-    if isinstance(side, str | Path):
-        return open_rankings(side)
-    return side if engine_of(side) is None else Rankings.scan(side)
+    """Return recommendations.
 
-
-def open_truth(side: Any) -> Any:
-    """Return relevant items or training data.
-
-    A path is opened, a frame becomes a table, `Interactions` become their matrix; anything else is
-    kept as it is.
+    A path is opened, a frame becomes a table, mappings and lists of lists become `Rankings`;
+    anything else is kept as it is.
     """
     if isinstance(side, str | Path):
-        return open_relevance(side)
+        return open_rankings(side)
     if engine_of(side) is not None:
-        return Relevance.scan(side)
+        rows = rows_of_columns(side)
+        return Rankings.scan(side if rows is None else rows)
+    if isinstance(side, Mapping) and not issparse(side):  # a dok_matrix is a mapping
+        return Rankings.from_frame(rows_by_user(side, "predictions", "score"))
+    if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
+        return Rankings.from_topk(side)
+    return side
+
+
+def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
+    """Return relevant items, training data or candidates.
+
+    A path is opened, a frame becomes a table, `Interactions` become their matrix, and a mapping of
+    users to items becomes `Relevance`; anything else is kept as it is.
+    """
+    if isinstance(side, str | Path):
+        return open_relevance(side, gain)
+    if isinstance(side, Mapping) and not issparse(side):
+        frame = rows_by_user(side, "the relevant items", "gain")
+        return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
+    if engine_of(side) is not None:
+        return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas where there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
 
@@ -58,8 +78,10 @@ def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsSca
     return _open_matrix(path, kind, expected, sum_duplicates=False)
 
 
-def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
-    """Open the relevant items, or the training data, at a path.
+def open_relevance(
+    path: PathLike, gain: str | Usual | None = USUAL
+) -> Relevance | RelevanceScan | CSRMatrix:
+    """Open the relevant items, or the training data, at a path; `gain` is a column of a table.
 
     Raises
     ------
@@ -72,19 +94,15 @@ def open_relevance(path: PathLike) -> Relevance | RelevanceScan | CSRMatrix:
     if kind is Kind.QRELS:
         return read_qrels(path)
     if kind.is_table:
-        return Relevance.scan(path)
+        return Relevance.scan(path, gain=gain)
     expected = "gains: values of users × items, qrels or a table"
     return _open_matrix(path, kind, expected, sum_duplicates=True)
 
 
 def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:
-    from ..datasets.npz import read_sparse  # it loads pandas
-
     if kind is Kind.CSR_FOLDER:
         return open_csr(path)
     if kind is not Kind.MATRIX:
         raise InvalidFileError(f"holds {kind.value}; expected {expected}", path)
-    try:
+    with naming(Path(path)):
         return sliceable_csr(read_sparse(Path(path)), "the matrix", sum_duplicates=sum_duplicates)
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from None

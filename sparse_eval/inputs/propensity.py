@@ -11,17 +11,16 @@ import numpy as np
 
 from ..core.hashing import fingerprints
 from ..errors import InvalidDataError
-from .by_item import as_series, by_item, is_keyed, item_name
+from .axes import Axis
+from .by_item import as_series, by_item, check_keyed, item_name
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from ..core.types import AnyArray, Booleans, Floats, Labels
+    from ..core.types import AnyArray, Booleans, Floats
 
 
-def as_propensity(
-    propensity: Any, n_items: int, labels: Labels | None
-) -> tuple[Floats, Labels | None]:
+def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     """Return propensities in the order of the items, and the labels of all items.
 
     Raises
@@ -50,7 +49,7 @@ def as_propensity(
     return chances, labels
 
 
-def digest_by_item(values: AnyArray, labels: Labels | None) -> str:
+def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
     """Return 16 hexadecimal digits that identify numbers by item, whatever their order.
 
     Items with a 0 do not count: some evaluations know more of them than others.
@@ -58,7 +57,12 @@ def digest_by_item(values: AnyArray, labels: Labels | None) -> str:
     items = np.flatnonzero(values)
     if labels is not None and len(labels) < len(values):
         labels = None
-    (digest,) = fingerprints(np.array([0, len(items)]), items, values[items], labels)
+    (digest,) = fingerprints(
+        np.array([0, len(items)]),
+        items,
+        values[items],
+        None if labels is None else labels.item_keys,
+    )
     return f"{int(digest):016x}"
 
 
@@ -74,7 +78,7 @@ class KeyedPropensity:
         As from `digest_by_item`.
     """
 
-    labels: Labels
+    labels: Axis
     values: Floats
     digest: str
 
@@ -87,24 +91,19 @@ class KeyedPropensity:
         InvalidDataError
             As from `as_propensity`, or if they are not keyed by item.
         """
-        if not is_keyed(propensity):
-            raise InvalidDataError(
-                "propensity has an entry for each item number, and the items of the lists have "
-                "ids; key it by item: a mapping, or a Series indexed by item",
-                argument="propensity",
-            )
+        check_keyed(propensity, "propensity")
         if isinstance(propensity, Mapping):
             propensity = as_series(propensity)
-        values, labels = as_propensity(propensity, 0, propensity.index)
+        values, labels = as_propensity(propensity, 0, Axis.unchecked(propensity.index))
         assert labels is not None  # noqa: S101 - they are keyed
         return cls(labels, values, digest_by_item(values, labels))
 
     def union(self, items: AnyArray) -> AnyArray:
         """Return these items and all that have a propensity, sorted."""
         labels = self.labels.to_numpy()
-        if items.dtype != object and self.labels.inferred_type == "integer":
+        if items.dtype != object and self.labels.is_integer:
             labels = labels.astype(items.dtype)
-        elif items.dtype != object or self.labels.inferred_type != "string":
+        elif items.dtype != object or not self.labels.is_text:
             return items  # ids of another type, which `of_items` refuses
         union: AnyArray = np.union1d(items, labels.astype(items.dtype))
         return union
@@ -117,9 +116,7 @@ class KeyedPropensity:
         InvalidDataError
             If an item that is used has none.
         """
-        import pandas as pd
-
-        places = self.labels.get_indexer(pd.Index(ids))
+        places = self.labels.locate(ids)
         missing = np.flatnonzero(used & (places < 0))
         if len(missing):
             raise InvalidDataError(

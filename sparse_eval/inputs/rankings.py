@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +16,34 @@ from ..core.csr import (
     check_no_duplicates,
     indptr_from_counts,
     integer_array,
+    raise_repeated_item,
+    row_numbers,
     training_csr,
 )
-from ..core.frames import as_pandas
-from ..core.labelled import labels_of
 from ..core.removed import removed
+from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from . import list_rows
-from .frames import check_ranks_once, order_values
-from .labels import matrix_labels
-from .scan import RankingsScan
-from .scores import ScoreRows, check_ties, rank_rows
+from .labelled import labels_of, matrix_labels
+from .nested import pad_lists, rows_by_user, rows_of_columns
+from .rows import read_rows
+from .scan import RankingsScan, order_of, usual
+from .scores import ScoreRows, check_ties, order_by_score, rank_rows
+from .tables import naming, open_table
 from .training import popular_lists
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.frames import ArrowStream, Frame
-    from ..core.types import Integers, Items, Labels, PathLike
+    from ..core.types import Integers, Items, PathLike
+    from .axes import Axis
+    from .columns import Columns
+    from .relevance import Relevance
+    from .rows import Rows
     from .scan import FrameLike
     from .scores import Ties
+    from .tables import ArrowStream, Frame, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -66,11 +74,8 @@ class Rankings:
         position is certain.
     relevant_last : bool
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
-    users, items_index : pandas.Index or None
+    users, items_index : Axis or None
         Labels of rows and columns, where they are known.
-    encoded : bool
-        Whether rows and columns were numbered from the ids of a table or file, so that their
-        numbers mean nothing elsewhere.
     """
 
     shape: tuple[int, int]
@@ -79,27 +84,29 @@ class Rankings:
     gapped_positions: Items | None
     lengths: Integers
     last_positions: Items | None = None
-    users: Labels | None = None
-    items_index: Labels | None = None
-    encoded: bool = False
+    users: Axis | None = None
+    items_index: Axis | None = None
     relevant_last: bool = False
 
     @classmethod
     def from_topk(
         cls,
-        ids: ArrayLike,
+        ids: Any,
         *,
         users: Any = None,
         items: Any = None,
         user_rows: ArrayLike | None = None,
         shape: tuple[int, int] | None = None,
     ) -> Rankings:
-        """Make lists from an array of item ids, best first.
+        """Make lists from item ids, best first.
 
         Parameters
         ----------
-        ids : array_like of int, shape (n_lists, k)
-            Row by row the ids of a list; -1 is padding, and an id after it keeps its position.
+        ids : array_like of int, shape (n_lists, k), list of lists, or mapping
+            Row by row the numbers of the items; -1 is padding, and an item after it keeps its
+            position. Lists of lists may be of different lengths, and hold ids such as text in
+            place of numbers. A mapping has the ids of each user's items in a list, or their scores
+            by id.
         users : sequence of hashable, shape (n_lists,), optional
             The label of each list's user.
         items : sequence of hashable, optional
@@ -139,6 +146,15 @@ class Rankings:
         >>> evaluate(lists, truth, "mrr")["mrr"]
         1.0
         """
+        if isinstance(ids, Mapping):
+            if users is not None or items is not None or user_rows is not None:
+                raise InvalidDataError("ids of users and items are in the mapping; give only it")
+            return cls.from_frame(rows_by_user(ids, "ids", "score"))
+        ids, labels_of_items = pad_lists(ids)
+        if labels_of_items is not None:
+            if items is not None:
+                raise InvalidDataError("ids name the items already; leave items= out")
+            items = labels_of_items.marked(True)
         if users is not None and user_rows is not None:
             raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
         table = integer_array(ids, "ids", dimensions=2)
@@ -160,12 +176,7 @@ class Rankings:
             shape = (int(rows.max(initial=-1)) + 1, n_items)
         n_users, n_items = list_rows.check_shape(shape)
         labels = matrix_labels(None, (n_users, n_items), users, items)
-        if len(rows) and not (rows.min() >= 0 and rows.max() < n_users):
-            bad = int(np.flatnonzero((rows < 0) | (rows >= n_users))[0])
-            raise InvalidDataError(
-                f"user_rows[{bad}] is {rows[bad]}, but there are {n_users} users "
-                f"(0 to {n_users - 1})"
-            )
+        rows = row_numbers(rows, "user_rows", n_users, "users")
         ascending = bool((rows[1:] > rows[:-1]).all())
         if not ascending:
             order = np.argsort(rows, kind="stable")
@@ -177,14 +188,11 @@ class Rankings:
         n_lists, k = table.shape
         columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
-        if not padded:
-            counts[rows] = k
-            return cls(
-                (n_users, n_items), indptr_from_counts(counts), columns, None, counts, None, *labels
-            )
-        held = columns >= 0
-        counts[rows] = held.reshape(table.shape).sum(axis=1)
+        counts[rows] = (table >= 0).sum(axis=1) if padded else k
         indptr = indptr_from_counts(counts)
+        if not padded:
+            return cls((n_users, n_items), indptr, columns, None, counts, None, *labels)
+        held = columns >= 0
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
         lengths = list_rows.last_positions(indptr, positions)
         return cls((n_users, n_items), indptr, columns[held], positions, lengths, None, *labels)
@@ -321,14 +329,16 @@ class Rankings:
         Parameters
         ----------
         df : pandas.DataFrame, frame of another library, or list of dict
-            One row for each (user, item); frames as in `Interactions.from_frame`.
+            One row for each (user, item); frames as in `Interactions.from_frame`. Or one row for
+            each user, with a column of lists, or with columns that are numbered by rank, such as
+            ``rec_1``, ``rec_2``, …
         user, item : str
             The columns of the ids.
         rank : str, optional
             The column of 1-based positions.
         score : str, optional
-            The column of scores, higher is better. Exactly one of `rank` and `score` must be
-            given.
+            The column of scores, higher is better. With neither, one with a usual name, a rank
+            rather than a score.
         ties : {"item", "item_descending", "average", "pessimistic"}, optional
             Equal scores, as in `from_scores`; "item" by default. Labels stand for ids: numbers by
             value, text by code points. Of ids that are text "item_descending" is what trec_eval
@@ -341,9 +351,9 @@ class Rankings:
         Raises
         ------
         InvalidDataError
-            If a column is missing, neither or both of `rank` and `score` are given, `ties` is
-            given with `rank`, a pair is there twice, or a value is what `from_positions` or
-            `from_scores` refuse.
+            If a column is missing, both of `rank` and `score` are given, `ties` is given for
+            ranks, a pair is there twice, or a value is not valid in `from_positions` or
+            `from_scores`.
 
         Examples
         --------
@@ -353,34 +363,73 @@ class Rankings:
         >>> Rankings.from_frame(df, rank="rank")
         <Rankings: 1 lists of up to 2 items, 1 users × 2 items>
         """
-        # pandas is imported where frames are: it takes longer than evaluating does.
-        from ..datasets.columns import column_of, id_column
-        from ..datasets.labels import encode
-
-        if (rank is None) == (score is None):
-            raise InvalidDataError("give exactly one of rank= and score=, the column to order by")
-        if rank is not None and ties is not None:
+        rows = rows_of_columns(df) if rank is None and score is None else None
+        table = open_table(df if rows is None else rows)
+        given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
+        columns = table.choose(given)
+        if "rank" in columns.names and ties is not None:
             raise InvalidDataError(
                 f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only",
                 argument="ties",
             )
-        column = rank if rank is not None else score
-        order = check_ties("item" if ties is None else ties)
-        df = as_pandas(df)
-        user, item = id_column(user, "user", df.columns), id_column(item, "item", df.columns)
-        rows, user_labels = encode(column_of(df, user), "user")
-        columns, item_labels = encode(column_of(df, item), "item")
-        values = order_values(df, user, item, column, whole=rank is not None)
-        matrix = sparse.coo_matrix(
-            (values, (rows, columns)), shape=(len(user_labels), len(item_labels))
+        return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
+
+    @classmethod
+    def of_table(
+        cls, table: Table, columns: Columns, ties: Ties, relevance: Relevance | None = None
+    ) -> Rankings:
+        """Read the columns of a table; `ties` are those of scores.
+
+        Lists of ranks have users and items in the order of the relevance, other ones after them.
+        Equal scores are in the order of the labels.
+        """
+        order = (None, None) if "rank" not in columns.names else labels_of(relevance)
+        if order[0] is not None and not order[0].by_id:
+            order = (None, None)
+        rows = read_rows(table, columns, order=order)
+        values = rows.numbers
+        assert values is not None  # noqa: S101 - one of the columns has ranks or scores
+        rows.users, rows.items = users, items = rows.users.marked(True), rows.items.marked(True)
+        codes = rows.user_codes, rows.item_codes
+        shape = (len(users), len(items))
+        with naming(table.where):
+            if "rank" in columns.names:
+                return cls._of_ranks(rows, values.astype(np.int32))
+            if ties in ("average", "pessimistic"):
+                matrix = sparse.coo_matrix((values, codes), shape=shape)
+                check_no_duplicates(matrix, users, items)
+                plain = cls.from_scores(matrix.tocsr(), ties=ties)
+                return replace(plain, users=users, items_index=items)
+            indptr, listed, twice = order_by_score(*codes, values, shape, ties)
+            if twice is not None:
+                raise_repeated_item(users[twice[0]], items[twice[1]])
+        return cls(shape, indptr, listed, None, np.diff(indptr), None, users, items)
+
+    @classmethod
+    def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:
+        """Order the rows of a table by rank."""
+        users, items = rows.users, rows.items
+        indptr, order = group_rows(rows.user_codes, len(users))
+        listed, ordered, fault = list_rows.order_rows(
+            indptr, gather(rows.item_codes, order), gather(ranks, order)
         )
-        check_no_duplicates(matrix, user_labels, item_labels)
-        if rank is not None:
-            check_ranks_once(rows, values, user_labels)
-            plain = cls.from_positions(matrix)
-        else:
-            plain = cls.from_scores(matrix.tocsr(), ties=order)
-        return replace(plain, users=user_labels, items_index=item_labels, encoded=True)
+        if fault is not None:  # the lists behind it are not in order
+            row, entry = fault
+            same = (rows.user_codes == row) & (ranks == ordered[entry])
+            first, second = np.flatnonzero(same)[:2]
+            raise InvalidDataError(
+                f"rows {first} and {second} give user {users[row]!r} the rank {ordered[entry]} "
+                "twice; a rank can be taken once",
+                user=users[row],
+            )
+        repeated = list_rows.repeated_item(indptr, listed)
+        if repeated is not None:
+            row, entry = repeated
+            raise_repeated_item(users[row], items[listed[entry]])
+        lengths = list_rows.last_positions(indptr, ordered)
+        positions = None if (lengths == np.diff(indptr)).all() else ordered
+        shape = (len(users), len(items))
+        return cls(shape, indptr, listed, positions, lengths, None, users, items)
 
     @classmethod
     def scan(
@@ -504,9 +553,7 @@ class Rankings:
         positions = (self.gapped_positions, self.last_positions)
         gapped, last = (None if each is None else each[kept] for each in positions)
         lists = (before[self.indptr], self.items[kept], gapped, np.minimum(self.lengths, k), last)
-        return Rankings(
-            self.shape, *lists, self.users, self.items_index, self.encoded, self.relevant_last
-        )
+        return Rankings(self.shape, *lists, self.users, self.items_index, self.relevant_last)
 
     @property
     def positions(self) -> Items:
@@ -571,8 +618,8 @@ class Rankings:
         items = self.items.astype(np.int64)
         return pd.DataFrame(
             {
-                "user": rows if self.users is None else self.users.take(rows),
-                "item": items if self.items_index is None else self.items_index.take(items),
+                "user": rows if self.users is None else self.users.repeat(rows),
+                "item": items if self.items_index is None else self.items_index.repeat(items),
                 "rank": self.positions.astype(np.int64),
             }
         )

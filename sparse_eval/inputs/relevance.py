@@ -6,21 +6,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
-from ..core.csr import as_int32, canonical_csr, entry_position
-from ..core.frames import USUAL, Usual, as_pandas
+from ..core.csr import as_int32, canonical_csr, entry_position, summed_csr
+from ..core.mistaken import describe
+from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
-from .frames import event_gains, largest_of_pairs
-from .labels import matrix_labels
-from .scan import RelevanceScan
+from .columns import USUAL, Usual
+from .labelled import LabelledMatrix, matrix_labels
+from .rows import read_rows
+from .scan import RelevanceScan, usual
+from .tables import naming, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..core.frames import ArrowStream, Frame
-    from ..core.types import Floats, Integers, Items, Labels, PathLike
+    from ..core.types import Floats, Integers, Items, PathLike
+    from .axes import Axis
+    from .columns import Columns
     from .scan import FrameLike
+    from .tables import ArrowStream, Frame, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -41,11 +47,8 @@ class Relevance:
         At least 0. An item with gain 0 is known to be not relevant.
     binary : bool
         Whether every gain is 1.
-    users, items_index : pandas.Index or None
+    users, items_index : Axis or None
         Labels of rows and columns, where they are known.
-    encoded : bool
-        Whether rows and columns were numbered from the ids of a table or file, so that their
-        numbers mean nothing elsewhere.
     states_irrelevant : bool
         Whether `threshold` or the gains of events define which stored values are not relevant.
 
@@ -60,9 +63,8 @@ class Relevance:
     items: Items
     gains: Floats
     binary: bool = False
-    users: Labels | None = None
-    items_index: Labels | None = None
-    encoded: bool = False
+    users: Axis | None = None
+    items_index: Axis | None = None
     states_irrelevant: bool = False
 
     @classmethod
@@ -168,8 +170,8 @@ class Relevance:
         user, item : str
             The columns of the ids, any hashable values.
         gain : str or None, optional
-            The column of gains. By default "gain" or "value" (as in `Interactions.to_frame`) if
-            the frame has it; otherwise, or with None, every row counts 1.
+            The column of gains, by default one with a usual name, such as "gain", "rating" or
+            "clicked". With None, or if no column may hold gains, every row counts 1.
         threshold : float, optional
             As in `from_csr`; it is compared with what `combine` makes of a pair's rows.
         event : str, optional
@@ -205,9 +207,6 @@ class Relevance:
         >>> Relevance.from_frame(df, event="event", gains={"view": 1, "buy": 3}).gains
         array([3., 1.])
         """
-        from ..datasets import Interactions
-        from ..datasets.columns import gain_column, id_column
-
         if combine is not None:
             check_choice("combine", combine, ("max", "sum"))
         if (event is None) != (gains is None):
@@ -219,19 +218,43 @@ class Relevance:
             raise InvalidDataError(
                 "give gain= (a column of gains) or event= with gains=, not both of them"
             )
-        df = as_pandas(df)
-        if gain is USUAL:
-            gain = gain_column(df.columns) if event is None else None
-        user, item = id_column(user, "user", df.columns), id_column(item, "item", df.columns)
-        pairs = Interactions.from_frame(df, user=user, item=item, value=gain, timestamp=None)
-        if gains is not None:
-            pairs = replace(pairs, values=event_gains(df, user, event, gains))
-        if combine == "max" or (combine is None and event is not None):
-            pairs = largest_of_pairs(pairs)
-        matrix = pairs.matrix()
-        relevance = cls.from_csr(matrix, threshold=threshold, users=pairs.users, items=pairs.items)
-        stated = relevance.states_irrelevant or gains is not None
-        return replace(relevance, encoded=True, states_irrelevant=stated)
+        if event is not None:
+            gain = None
+        table = open_table(df)
+        given = {"user": usual(user, "user"), "item": usual(item, "item"), "gain": gain}
+        columns = table.choose(given, event)
+        return cls.of_table(table, columns, threshold, _checked_gains(gains), combine)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: Table,
+        columns: Columns,
+        threshold: float | None = None,
+        gains: Mapping[Any, float] | None = None,
+        combine: str | None = None,
+    ) -> Relevance:
+        """Read the columns of a table."""
+        rows = read_rows(table, columns, gains=gains)
+        users, items, values = rows.user_codes, rows.item_codes, rows.numbers
+        if values is None:
+            values = np.ones(len(users))
+        elif gains is None:
+            n_zeros = len(users) - int(np.count_nonzero(values))
+            columns.warn_of_zeros("gain", n_zeros, len(users))
+        if combine == "max" or (combine is None and gains is not None):
+            order, _, starts = sort_pairs(users, items, len(rows.items))
+            users, items = users[order[starts]], items[order[starts]]
+            values = np.maximum.reduceat(values[order], starts)
+        with naming(table.where):
+            matrix = summed_csr(users, items, values, (len(rows.users), len(rows.items)))
+            relevance = cls.from_csr(matrix, threshold=threshold)
+        return replace(
+            relevance,
+            users=rows.users.marked(True),
+            items_index=rows.items.marked(True),
+            states_irrelevant=relevance.states_irrelevant or gains is not None,
+        )
 
     @classmethod
     def scan(
@@ -240,7 +263,7 @@ class Relevance:
         *,
         user: str = "user",
         item: str = "item",
-        gain: str | None = None,
+        gain: str | Usual | None = USUAL,
     ) -> RelevanceScan:
         """Name the columns of a table that `evaluate` is to read.
 
@@ -251,8 +274,7 @@ class Relevance:
         user, item : str
             The columns with the ids: whole numbers or text.
         gain : str, optional
-            The column of gains, at least 0. By default "gain" or "value" if the table has it;
-            otherwise every row counts 1.
+            As in `from_frame`.
 
         Returns
         -------
@@ -272,9 +294,27 @@ class Relevance:
         before = np.concatenate(([0], np.cumsum(self.gains > 0, dtype=np.int64)))
         return np.diff(before[self.indptr])
 
+    def to_csr(self) -> LabelledMatrix:
+        """Return the gains as a matrix of users × items, with the labels; it shares the arrays."""
+        matrix = sparse.csr_matrix((self.gains, self.items, self.indptr), shape=self.shape)
+        return LabelledMatrix(matrix, self.users, self.items_index)
+
     def __repr__(self) -> str:
         n = self.n_relevant
         return (
             f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
         )
+
+
+def _checked_gains(gains: Mapping[Any, float] | None) -> Mapping[Any, float] | None:
+    """Return the gains of events, which are numbers of at least 0."""
+    if gains is None:
+        return None
+    if not hasattr(gains, "items"):
+        raise InvalidDataError(
+            f"gains is {describe(gains)}; expected a mapping of events to gains, such as "
+            "{'view': 1, 'purchase': 3}",
+            argument="gains",
+        )
+    return {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}

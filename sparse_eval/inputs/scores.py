@@ -9,8 +9,9 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array
-from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts
+from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts, plain_matrix
 from ..core.mistaken import describe
+from ..core.sorting import gather, order_within, sort_pairs
 from ..errors import InvalidDataError
 from ..kernels.rows import rank_scores
 
@@ -24,6 +25,7 @@ class ScoreRows:
     """The candidates of each user, ids ascending, and their scores as float64, checked."""
 
     def __init__(self, scores: Any) -> None:
+        scores = plain_matrix(scores)
         if sparse.issparse(scores):
             self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
             refused = ~_is_score(self.matrix.data)
@@ -109,6 +111,37 @@ def rank_rows(
     return indptr, items, first if keep_ties else None, lengths, last if keep_ties else None
 
 
+def order_by_score(
+    rows: Items, columns: Items, scores: Floats, shape: tuple[int, int], ties: Ties
+) -> tuple[Integers, Items, tuple[int, int] | None]:
+    """Order the entries of each row by score, of equal scores as `ties` says which comes first.
+
+    Returns
+    -------
+    indptr : ndarray of int64
+    items : ndarray of int32
+        The columns, best first.
+    repeated : tuple of int or None
+        The row and column of an entry that is there twice.
+    """
+    n_users, n_items = shape
+    keys = columns if ties == "item" else n_items - 1 - columns
+    order, keys, starts = sort_pairs(rows, keys, n_items)
+    items = keys if ties == "item" else n_items - 1 - keys
+    indptr = indptr_from_counts(np.bincount(rows, minlength=n_users))
+    if len(starts) < len(order):
+        entry = int(np.argmax(np.diff(starts, append=len(order)) > 1))
+        first = order[starts[entry]]
+        return indptr, items, (int(rows[first]), int(columns[first]))
+    # Floats are ordered as their bits are, except that those of negative ones descend.
+    bits = (gather(scores, order) + 0.0).view(np.int64)
+    bits = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+    positions = order_within(indptr, ~bits)
+    ranked = np.empty_like(items)
+    ranked[np.repeat(indptr[:-1], np.diff(indptr)) + positions] = items
+    return indptr, ranked, None
+
+
 def _is_score(values: AnyArray) -> Booleans:
     """Return where a number can be ordered: it is finite, or minus infinity."""
     return np.asarray(values < np.inf)  # NaN is not
@@ -128,4 +161,4 @@ def check_exact(scores: AnyArray) -> None:
 
 def check_ties(ties: str) -> Ties:
     """Return `ties`, or raise `InvalidDataError` if it is not a way to order equal scores."""
-    return cast(Ties, check_choice("ties", ties, get_args(Ties)))
+    return cast("Ties", check_choice("ties", ties, get_args(Ties)))

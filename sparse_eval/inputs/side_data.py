@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, entry_position, training_csr
-from ..core.labelled import labels_of
+from ..core.csr import canonical_csr, entry_position, plain_matrix, training_csr
 from ..errors import InvalidDataError
-from .alignment import locate
-from .by_item import by_item, is_keyed, item_name, written
+from .alignment import moved, place
+from .by_item import by_item, check_keyed, item_name, weights_of_groups, written
 from .candidates import Candidates, align_candidates, as_candidates
+from .labelled import labels_of
 from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance
 from .training import Training, TrainingOfBlock
@@ -22,8 +22,9 @@ from .training import Training, TrainingOfBlock
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Labels
-    from .rankings import Rankings
+    from ..core.types import AnyArray, CSRMatrix, Floats
+    from .alignment import Place
+    from .axes import Axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,36 +60,29 @@ class SideData:
     candidates: Candidates | None = None
     propensity: Floats | None = None
     propensity_digest: str | None = None
-    items: Labels | None = None
+    items: Axis | None = None
 
     @classmethod
     def of(
         cls,
-        shape: tuple[int, int],
-        users: Labels | None,
-        labels: Labels | None,
+        users: Place,
+        items: Place,
         train: Any = None,
         item_groups: Any = None,
         item_vectors: Any = None,
         candidates: Any = None,
         propensity: Any = None,
-        *,
-        encoded: bool = False,
     ) -> SideData:
         """Check the inputs and align them with lists and relevance.
 
         Parameters
         ----------
-        shape : tuple of int
-            The number of users and of items on both sides together.
-        users, labels : pandas.Index or None
-            The labels of these users and items.
+        users, items : Place
+            Those of both sides together, from `match`.
         train, candidates
             As in `evaluate`; opened, where they are files or frames.
         item_groups, item_vectors, propensity
             As in `ItemData`.
-        encoded : bool
-            Whether these users and items were numbered from ids; then only ids say which are meant.
 
         Raises
         ------
@@ -96,39 +90,27 @@ class SideData:
             If an input is refused, does not cover the items, or is numbered where it should have
             ids.
         """
-        n_items = shape[1]
-        given_by_item = {
-            "groups": item_groups, "vectors": item_vectors, "propensity": propensity,
-        }  # fmt: skip
-        if all(given is None for given in (train, candidates, *given_by_item.values())):
-            return cls(n_items)
+        if item_groups is not None:
+            item_groups = weights_of_groups(item_groups)
         matrix = None
         if train is not None:
-            matrix, labels = _train_matrix(train, users, labels, n_items, encoded)
-            n_items = max(n_items, matrix.shape[1])
+            matrix, items = _align_train(train, users, items)
         if candidates is not None:
-            candidates, labels = align_candidates(
-                as_candidates(candidates), (shape[0], n_items), users, labels, encoded=encoded
-            )
-            n_items = candidates.shape[1]
-        for name, given in given_by_item.items():
-            if encoded and given is not None and not is_keyed(given):
-                raise InvalidDataError(
-                    f"{written(name)} has an entry for each item number, and the items of the "
-                    "lists have ids; key it by item: a mapping, or a Series or DataFrame indexed "
-                    "by item",
-                    argument=name,
-                )
-        groups = vectors = chances = None
-        if item_groups is not None:
-            groups, labels = _groups(item_groups, n_items, labels)
-        if item_vectors is not None:
-            vectors, labels = _vectors(item_vectors, n_items, labels)
-        if propensity is not None:
-            chances, labels = as_propensity(propensity, n_items, labels)
-        aligned = {"groups": groups, "vectors": vectors, "propensity": chances}
-        sizes = {name: one.shape[0] for name, one in aligned.items() if one is not None}
-        n_items = max([n_items, *sizes.values()])  # they may know more items than anyone was shown
+            candidates, items = align_candidates(as_candidates(candidates), users, items)
+        aligned: dict[str, Any] = {}
+        labels = items.labels
+        for name, given, read in (
+            ("groups", item_groups, _groups),
+            ("vectors", item_vectors, _vectors),
+            ("propensity", propensity, as_propensity),
+        ):
+            if given is None:
+                continue
+            if labels is not None and labels.by_id:
+                check_keyed(given, name)
+            aligned[name], labels = read(given, items.size, labels)
+        sizes = {name: one.shape[0] for name, one in aligned.items()}
+        n_items = max([items.size, *sizes.values()])  # they may know more than anyone was shown
         for name, n in sizes.items():
             if n < n_items:
                 raise InvalidDataError(
@@ -136,33 +118,17 @@ class SideData:
                     "of the catalogue one",
                     argument=name,
                 )
-        digest = None if chances is None else digest_by_item(chances, labels)
-        training = None if matrix is None else _training(matrix, shape[0], n_items)
         if candidates is not None:
             candidates = replace(candidates, shape=(candidates.shape[0], n_items))
+        chances = aligned.get("propensity")
         return cls(
             n_items,
-            training,
-            groups,
-            vectors,
+            None if matrix is None else as_training(matrix, users.size, n_items),
             candidates=candidates,
-            propensity=chances,
-            propensity_digest=digest,
+            propensity_digest=None if chances is None else digest_by_item(chances, labels),
             items=labels,
+            **aligned,
         )
-
-    @classmethod
-    def beside(cls, rankings: Rankings, relevance: Relevance, **inputs: Any) -> SideData:
-        """Check the inputs and align them with lists and relevance that are aligned already."""
-        sides = (relevance, rankings)
-        labels = max(
-            (side.items_index for side in sides if side.items_index is not None),
-            key=len,
-            default=None,
-        )
-        shape = (relevance.shape[0], max(rankings.shape[1], relevance.shape[1]))
-        encoded = rankings.encoded or relevance.encoded
-        return cls.of(shape, relevance.users, labels, **inputs, encoded=encoded)
 
     def digest_of(self, inputs: Collection[str]) -> str:
         """Return 16 hexadecimal digits that identify the data about the items in some inputs.
@@ -207,7 +173,8 @@ class SideData:
         return replace(self, training=training, candidates=candidates)
 
 
-def _training(matrix: Any, n_users: int, n_items: int) -> Training:
+def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
+    """Return canonical training data of so many users and items as `Training`."""
     indptr = matrix.indptr.astype(np.int64, copy=False)
     missing = n_users + 1 - len(indptr)
     if missing > 0:
@@ -220,63 +187,32 @@ def _training(matrix: Any, n_users: int, n_items: int) -> Training:
     return Training(indptr, items, None if interacted.all() else interacted, n_items)
 
 
-def _train_matrix(
-    train: Any, users: Labels | None, items: Labels | None, n_items: int, encoded: bool
-) -> tuple[Any, Labels | None]:
-    """Return the training data as a CSR aligned with the evaluation, and the items' labels."""
+def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
+    """Return the training data as a CSR aligned with the evaluation, and the places of items."""
     if isinstance(train, Relevance):
-        parts = (train.gains, train.items, train.indptr)
-        matrix = sparse.csr_matrix(parts, shape=train.shape)
-    else:
-        matrix = training_csr(train)
-    own, others = labels_of(train), (users, items)
-    for axis, labels, aligned in zip(("users", "items"), own, others, strict=True):
-        has_ids = encoded if labels is None else getattr(train, "encoded", False)
-        if (labels is None) != (aligned is None) and has_ids:
-            numbered, labelled = (
-                ("train", "the lists") if labels is None else ("the lists", "train")
-            )
-            raise InvalidDataError(
-                f"{labelled} name {axis} by id, and {numbered} number them, so nothing says which "
-                "is which; give both as frames or Interactions, or both as matrices"
-            )
-    rows, _ = _positions(own[0], users, 0)
-    columns, items = _positions(own[1], items, n_items)
-    if rows is None and columns is None:
-        return matrix, items
-    entries = matrix.tocoo()
-    row = entries.row if rows is None else rows[entries.row]
-    col = entries.col if columns is None else columns[entries.col]
-    shape = tuple(
-        size if places is None else int(places.max(initial=-1)) + 1
-        for size, places in zip(matrix.shape, (rows, columns), strict=True)
+        train = train.to_csr()
+    matrix, own = training_csr(train), labels_of(train)
+    known = zip(("users", "items"), (users, items), own, matrix.shape, strict=True)
+    rows, columns = (
+        place(role, one.labels, labels, (one.size, size), ("the lists", "train"))
+        for role, one, labels, size in known
     )
-    located = sparse.coo_matrix((entries.data, (row, col)), shape)
-    return canonical_csr(located, "train", sum_duplicates=True), items
+    for axis, one, labels in zip((rows, columns), (users, items), own, strict=True):
+        is_apart = axis.places is not None and axis.places.min(initial=axis.size) >= one.size
+        if is_apart and labels and one.labels:
+            raise InvalidDataError(
+                f"no id of train ({labels[0]!r}, …, {labels.dtype}) is among those of the "
+                f"validation data ({one.labels[0]!r}, …, {one.labels.dtype}); give both the same "
+                "ids, of one type"
+            )
+    return moved(matrix, rows, columns), (
+        columns if items.labels is not None else items._replace(size=columns.size)
+    )
 
 
-def _positions(
-    labels: Labels | None, aligned: Labels | None, n: int
-) -> tuple[Integers | None, Labels | None]:
-    """Return the positions of labels among those of the evaluation, and the union of both.
-
-    Labels that the evaluation lacks come behind its own, and behind its `n` columns.
-    """
-    if labels is None or aligned is None or labels is aligned:
-        return None, aligned
-    positions, union = locate(aligned, labels, "id", ("train", "validation"), n)
-    if len(labels) and len(aligned) and positions.min() >= len(aligned):
-        raise InvalidDataError(
-            f"no id of train ({labels.tolist()[0]!r}, …, {labels.dtype}) is among those of the "
-            f"validation data ({aligned.tolist()[0]!r}, …, {aligned.dtype}); give both the same "
-            "ids, of one type"
-        )
-    return positions, union
-
-
-def _groups(groups: Any, n_items: int, labels: Labels | None) -> tuple[Any, Labels | None]:
+def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
     """Return each item's shares of the groups, from a label for each item or from weights."""
-    if sparse.issparse(groups):
+    if sparse.issparse(plain_matrix(groups)):
         weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
     else:
         values, labels = by_item(groups, "groups", n_items, labels)
@@ -332,7 +268,7 @@ def _one_group_each(values: AnyArray) -> Any:
     )
 
 
-def _vectors(vectors: Any, n_items: int, labels: Labels | None) -> tuple[Floats, Labels | None]:
+def _vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     table, labels = by_item(vectors, "vectors", n_items, labels)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         raise InvalidDataError(

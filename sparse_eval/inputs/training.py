@@ -18,7 +18,8 @@ from .propensity import digest_by_item
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items, Labels
+    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
+    from .axes import Axis
 
 #: Whether items that their user has seen may be recommended again, see `evaluate_model`.
 SeenItems: TypeAlias = Literal["exclude", "allow"]
@@ -131,7 +132,7 @@ class Training:
         """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
         return self._statistics.popularity_levels
 
-    def digest_of_counts(self, labels: Labels | None) -> str:
+    def digest_of_counts(self, labels: Axis | None) -> str:
         """Return digits that identify the numbers of users, of each item and in all."""
         return self._statistics.digest_of_counts(labels)
 
@@ -169,12 +170,6 @@ class Training:
         _, interacted = take_rows(self.indptr, users, self._interacted)
         kept = np.flatnonzero(interacted)
         return np.searchsorted(kept, bounds), items[kept]
-
-    def popular_unseen(self, users: Integers, k: int) -> Items:
-        """Return the k most popular items that each user has not seen, -1 if there are fewer."""
-        out = np.empty((len(users), min(k, self.n_items)), np.int32)
-        popular_unseen(self.by_popularity, *self.seen(users), out)
-        return out
 
     def unexpected(
         self,
@@ -281,7 +276,7 @@ class _ItemStatistics:
         self._items = items
         self._interacted = interacted
         self._n_items = n_items
-        self._digest: tuple[Labels | None, str] | None = None
+        self._digest: tuple[Axis | None, str] | None = None
         # Numbers of common users: a thread takes a cache and puts it back.
         self._caches: list[Integers] = []
 
@@ -327,7 +322,7 @@ class _ItemStatistics:
         ranks = len(levels) - np.searchsorted(levels, counts)
         return np.where(counts > 0, ranks, 0)
 
-    def digest_of_counts(self, labels: Labels | None) -> str:
+    def digest_of_counts(self, labels: Axis | None) -> str:
         # All blocks have the same labels, and hashing a million texts takes seconds.
         if self._digest is None or self._digest[0] is not labels:
             digest = f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"

@@ -19,23 +19,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from ..core.files import as_path, replacing
 from ..core.mistaken import describe
-from ..datasets.labels import sort_labels, vocabulary
-from ..datasets.lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from ..errors import InvalidDataError, InvalidFileError
+from .lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from .rankings import Rankings
 from .relevance import Relevance
+from .rows import encode_texts, vocabulary
 from .scores import Ties, check_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Items, Labels, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Integers, Items, PathLike
+    from .axes import Axis
 
 __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
 
@@ -99,7 +99,7 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ties = check_ties(ties)
     matrix, users, items = _read(as_path(path), _RUN, "score")
     rankings = Rankings.from_scores(matrix, ties=ties)
-    return replace(rankings, users=users, items_index=items, encoded=True)
+    return replace(rankings, users=users.marked(True), items_index=items.marked(True))
 
 
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
@@ -147,22 +147,15 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
     matrix, users, items = _read(as_path(path), _QRELS, "gain")
-    gains = _judgements(matrix)
-    relevance = Relevance.from_csr(gains, threshold=threshold, users=users, items=items)
-    return replace(relevance, encoded=True)
-
-
-def _judgements(gains: CSRMatrix) -> CSRMatrix:
-    """Return the gains without negative ones; of a user who has no other they become zeros."""
-    is_judged = gains.data >= 0
-    if is_judged.all():
-        return gains
-    rows = np.repeat(np.arange(gains.shape[0]), np.diff(gains.indptr))
-    n_judged = np.bincount(rows[is_judged], minlength=gains.shape[0])
-    kept = is_judged | (n_judged[rows] == 0)
-    parts = (np.maximum(gains.data[kept], 0.0), (rows[kept], gains.indices[kept]))
-    judgements: CSRMatrix = sparse.csr_matrix(parts, shape=gains.shape)
-    return judgements
+    is_judged = matrix.data >= 0
+    if not is_judged.all():  # the negative gains of a user who has no other become zeros
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        n_judged = np.bincount(rows[is_judged], minlength=matrix.shape[0])
+        kept = is_judged | (n_judged[rows] == 0)
+        parts = (np.maximum(matrix.data[kept], 0.0), (rows[kept], matrix.indices[kept]))
+        matrix = sparse.csr_matrix(parts, shape=matrix.shape)
+    axes = users.marked(True), items.marked(True)
+    return Relevance.from_csr(matrix, threshold=threshold, users=axes[0], items=axes[1])
 
 
 def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -> None:
@@ -175,7 +168,7 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     Parameters
     ----------
     rankings : Rankings
-        The lists. Labels are written as text; without labels, row and column numbers are.
+        The lists. Axis are written as text; without labels, row and column numbers are.
     path : str or Path
         The file to write. An existing file is replaced when the new one is complete. The file is
         compressed if the name ends in ``.gz``.
@@ -284,9 +277,7 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
             )
 
 
-def _read(
-    path: Path, fields: tuple[str, ...], number_field: str
-) -> tuple[CSRMatrix, Labels, Labels]:
+def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMatrix, Axis, Axis]:
     """Return the numbers of a file as a CSR of users × items, and the sorted labels."""
     user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
     users, items = vocabulary(), vocabulary()
@@ -305,8 +296,8 @@ def _read(
         values.append(value)
     if not lines:
         raise InvalidFileError("holds nothing but comments", path)
-    user_index, user_codes = sort_labels(pd.Index(list(users)))
-    item_index, item_codes = sort_labels(pd.Index(list(items)))
+    user_codes, user_index = encode_texts(list(users))
+    item_codes, item_index = encode_texts(list(items))
     rows, columns = user_codes[np.array(user_numbers)], item_codes[np.array(item_numbers)]
     # The sort is stable: the lines of a repeated pair stay in ascending order.
     order = np.lexsort((columns, rows))
@@ -361,7 +352,7 @@ def _rows(indptr: Integers) -> Iterator[tuple[int, slice]]:
 
 
 def _texts(
-    users: Labels | None, items: Labels | None, indptr: Integers, columns: Items
+    users: Axis | None, items: Axis | None, indptr: Integers, columns: Items
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Return the text to write for each row that has entries, and for each of their columns."""
     if not len(columns):
@@ -372,13 +363,13 @@ def _texts(
     )
 
 
-def _label_texts(labels: Labels | None, codes: AnyArray, role: str) -> dict[int, str]:
+def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, str]:
     """Return the text of each code's label, or of the code itself if there are no labels."""
     if labels is None:
         return {code: str(code) for code in codes.tolist()}
     texts = {}
     label_of_text: dict[str, object] = {}
-    for code, label in zip(codes.tolist(), labels.take(codes).tolist(), strict=True):
+    for code, label in zip(codes.tolist(), labels[codes].tolist(), strict=True):
         text = texts[code] = str(label)
         _check_field(f"a label of the {role}s", text, label)
         if role == "user" and text.startswith("#"):

@@ -58,7 +58,7 @@ def _compile(function: F, **options: bool) -> F:
     compiled = _njit(**_KERNEL, **options)(function)
     compiled._cache = KernelCache(function)
     compiled.compile = partial(_beside_signals, compiled.compile)
-    return cast(F, compiled)
+    return cast("F", compiled)
 
 
 def _beside_signals(compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
@@ -95,9 +95,9 @@ def part(function: F) -> F:
     It is typed and lowered once and linked into each of them, where the compiler may inline it.
     Inlined by numba, before types are known, all parts took twice as long to compile.
     """
-    return cast(F, _njit(_nrt=False, **_PART)(function))
+    return cast("F", _njit(_nrt=False, **_PART)(function))
 
 
 def compiled(plain: F, intrinsic: Any) -> F:
     """Return the intrinsic that kernels call or, if compilation is disabled, its plain form."""
-    return plain if _INTERPRETED else cast(F, intrinsic)
+    return plain if _INTERPRETED else cast("F", intrinsic)

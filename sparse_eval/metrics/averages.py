@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,8 +37,3 @@ def logarithms(values: Floats, n_relevant: Integers) -> tuple[Floats, Floats]:
     """
     known = np.where(n_relevant > 0, values, 0.0)
     return np.log(np.maximum(known, _LEAST)), np.ones(len(values))
-
-
-def number_of(average: object, ratio: float) -> float:
-    """Return the number about all users, given the ratio of their sums."""
-    return math.exp(ratio) if average == "geometric" else ratio

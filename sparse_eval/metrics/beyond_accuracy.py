@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import random_lists
 from .eligible import are_in
 from .expectation import chances_of_first
 from .lists import row_sums
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from ..core.types import Floats, Integers, Items
-    from .lists import Lists
-    from .random_lists import RandomLists
+    from .lists import Lists, RandomLists
 
 #: Steck's smoothing: the share of the history's mix that is put into the list's.
 SMOOTHING = 0.01
@@ -213,6 +211,49 @@ def _mix(picks: sparse.csr_matrix, groups: sparse.csr_matrix) -> Floats:
     return mix
 
 
+def _expected_coverage(random: RandomLists) -> float:
+    certain = random.share >= 1.0  # the list holds every unseen item
+    chance_of_none = np.log1p(-np.where(certain, 0.0, random.share))
+    missed = np.exp(random.over_users(chance_of_none))
+    missed[random.over_users(certain.astype(np.float64)) > 0.5] = 0.0
+    return float(1.0 - missed.mean())
+
+
+def _expected_user_coverage(random: RandomLists) -> float:
+    return float((np.minimum(random.depths, random.n_unseen) > 0).mean())
+
+
+def _expected_personalization(random: RandomLists) -> float:
+    users = int(np.count_nonzero(random.share))
+    if users < 2:
+        return float("nan")
+    counts = random.over_users(random.share)
+    shared = (counts**2 - random.over_users(random.share**2)).sum() / 2
+    return float(1.0 - shared / (users * (users - 1) / 2 * random.lists.k))
+
+
+def _expected_popularity(random: RandomLists) -> Floats:
+    return random.mean_of(random.lists.train.item_counts.astype(np.float64))
+
+
+def _expected_diversity(random: RandomLists, similarity: str) -> Floats | None:
+    if similarity == "vectors":
+        vectors = random.lists.vectors
+        squared_sums = (random.sum_unseen(vectors) ** 2).sum(axis=1)
+        squares = random.sum_unseen((vectors**2).sum(axis=1))
+    elif similarity == "groups":
+        groups = random.lists.group_vectors.tocsc()
+        columns = (groups[:, [group]].toarray().ravel() for group in range(groups.shape[1]))
+        squared_sums = sum(random.sum_unseen(column) ** 2 for column in columns)
+        squares = random.sum_unseen(np.ones(groups.shape[0]))
+    else:  # of items' users: every pair of what a user has seen would have to be compared
+        return None
+    cosines = squared_sums - squares  # of ordered pairs
+    n = random.n_unseen
+    values: Floats = 1.0 - cosines / (n * (n - 1))
+    return values
+
+
 METRICS = (
     Definition(
         "coverage",
@@ -222,7 +263,7 @@ METRICS = (
         plain="The share of the catalogue that is recommended to at least one user.",
         over="lists",
         per_user=False,
-        expected=random_lists.coverage,
+        expected=_expected_coverage,
     ),
     Definition(
         "user_coverage",
@@ -232,7 +273,7 @@ METRICS = (
         plain="The share of users who get any recommendations at all.",
         over="lists",
         per_user=False,
-        expected=random_lists.user_coverage,
+        expected=_expected_user_coverage,
     ),
     Definition(
         "gini",
@@ -273,7 +314,7 @@ METRICS = (
         over="lists",
         needs=("train",),
         upper=np.inf,
-        expected=random_lists.popularity,
+        expected=_expected_popularity,
         higher_is_better=False,
     ),
     Definition(
@@ -300,7 +341,7 @@ METRICS = (
             ),
         ),
         least_cutoff=2,
-        expected=random_lists.diversity,
+        expected=_expected_diversity,
         upper=lambda o: 2.0 if o["similarity"] == "vectors" else 1.0,
         source="Ziegler et al., 2005, WWW, doi:10.1145/1060745.1060754",
     ),
@@ -329,7 +370,7 @@ METRICS = (
         over="lists",
         per_user=False,
         cutoff="required",
-        expected=random_lists.personalization,
+        expected=_expected_personalization,
     ),
     Definition(
         "serendipity",

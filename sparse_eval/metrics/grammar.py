@@ -4,10 +4,11 @@
 
     list    = metric ("," metric)*
     metric  = name ["(" option "=" value ("," option "=" value)* ")"] ["@" cutoffs]
-    cutoffs = k | "{" k ("," k)* "}"
+    cutoffs = k ("," k)* | "{" k ("," k)* "}"
 
 Case and white space are ignored. A name may be one of the registry's `ALIASES`, and end in its
-cut-off, as in trec_eval's ``P_10`` and ``ndcg_cut_10``; a `Metric` has the registry's own name.
+cut-off, as in trec_eval's ``P_10`` and ``ndcg_cut_10``, ``ndcg_at_10`` and ``ndcg10``. A `Metric`
+has the registry's own name.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     ['hit_rate@10', 'ndcg@10', 'precision@5']
     """
     metrics: list[Metric] = []
-    for part in _split(text):
+    for part in _joined(_split(text)):
         compact = re.sub(r"\s+", "", part).lower()
         match = _METRIC.fullmatch(compact)
         if match is None:
@@ -206,6 +207,19 @@ def _split(text: str) -> list[str]:
     return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
+def _joined(parts: list[str]) -> list[str]:
+    """Return metrics with all their cut-offs: those of ``recall@10,20`` are in two parts."""
+    joined: list[list[str]] = []
+    takes_more = False
+    for part in parts:
+        if takes_more and re.fullmatch(r"\s*[0-9]+\s*", part):
+            joined[-1].append(part)
+        else:
+            joined.append([part])
+            takes_more = re.search("@[^{}]*$", part) is not None
+    return [",".join(one) for one in joined]
+
+
 def _options(
     entry: Definition,
     text: str,
@@ -250,7 +264,7 @@ def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]
             metric=part,
         )
     braced = text.startswith("{") and text.endswith("}")
-    numbers = text[1:-1].split(",") if braced else [text]
+    numbers = (text[1:-1] if braced else text).split(",")
     cutoffs: list[int | None] = []
     for number in numbers:
         least = entry.least_cutoff

@@ -18,8 +18,7 @@ from .registry import Definition, Number
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items
-    from .lists import Lists
-    from .random_lists import RandomLists
+    from .lists import Lists, RandomLists
 
 ALPHA = Number(
     "alpha", "0.5", 0, 1, "an item is worth 1 − alpha as much for each one of its group above it"

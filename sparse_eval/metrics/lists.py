@@ -168,6 +168,60 @@ class Lists:
         return means
 
 
+@dataclass(frozen=True)
+class RandomLists:
+    """Lists drawn from what each user can be recommended, every order equally likely.
+
+    Attributes
+    ----------
+    lists : Lists
+        The users and side data; its lists are empty.
+    depths : ndarray of int64
+        The length of each random list.
+    """
+
+    lists: Lists
+    depths: Integers
+
+    @cached_property
+    def n_unseen(self) -> Integers:
+        """The number of items that each list is drawn from."""
+        return self.lists.eligible.counts
+
+    @cached_property
+    def share(self) -> Floats:
+        """The chance of an unseen item to be in the user's list."""
+        return np.minimum(self.depths, self.n_unseen) / np.maximum(self.n_unseen, 1)
+
+    def sum_unseen(self, item_values: Floats) -> Floats:
+        """Return the sum of a value or vector of items over each user's unseen items."""
+        return self.lists.eligible.sum_over_items(item_values)
+
+    def over_users(self, user_values: Floats) -> Floats:
+        """Return the sum of a value of users over those who can be recommended each item."""
+        return self.lists.eligible.sum_over_users(user_values)
+
+    def mean_of(self, item_values: Floats) -> Floats:
+        """Return the expected mean of a value of items over each list."""
+        return self.sum_unseen(item_values) / self.n_unseen
+
+    @cached_property
+    def possible_hits(self) -> tuple[Integers, Items]:
+        """The rows in `users`, and the items, of the relevant items that a list can hold."""
+        indptr, items, gains = self.lists.relevant
+        rows = np.repeat(np.arange(len(self.lists.users)), np.diff(indptr))
+        possible = (gains > 0) & self.lists.eligible.contain(rows, items)
+        return rows[possible], items[possible]
+
+    def mean_of_hits(self, hit_values: Floats) -> Floats:
+        """Return the expected mean over each list of a value of `possible_hits`, others being 0.
+
+        It is 0 for an empty list.
+        """
+        sums = np.bincount(self.possible_hits[0], hit_values, len(self.lists.users))
+        return np.where(self.depths > 0, sums / np.maximum(self.n_unseen, 1), 0.0)
+
+
 def row_sums(matrix: Floats | sparse.csr_matrix, power: int) -> Floats:
     """Return the sum over each row of a dense or sparse matrix of a power of its entries."""
     powers = matrix.power(power) if isinstance(matrix, sparse.csr_matrix) else matrix**power

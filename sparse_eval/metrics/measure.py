@@ -17,8 +17,7 @@ from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
 from .plan import Plan
 from .registry import Definition
-from .statistics import Hits, Statistics
-from .tied import TiedHits, TiedStatistics
+from .statistics import Hits, Statistics, TiedHits, TiedStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -328,12 +327,6 @@ def values_of_lists(aligned: Aligned, plans: Iterable[Plan], users: Integers) ->
             lists[k] = aligned.lists(k, users)
         values.append(value_of_lists(plan, lists[k]))
     return values
-
-
-def sums_of_lists(plan: Plan, lists: Lists) -> Integers:
-    """Return what `Definition.combine` makes a number of."""
-    sums: Integers = plan.definition.formula(lists, **plan.arguments)
-    return sums
 
 
 def value_of_lists(plan: Plan, lists: Any) -> float:

@@ -15,8 +15,7 @@ from .statistics import FULL_LIST
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.training import Training
-    from .lists import Lists
-    from .random_lists import RandomLists
+    from .lists import Lists, RandomLists
 
 VARGAS = "Vargas and Castells, 2011, RecSys, doi:10.1145/2043932.2043955"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .averages import OF_SUMS, number_of
+from .averages import OF_SUMS
 from .propensity import Weights, weights_of
 from .statistics import FULL_LIST
 
@@ -46,7 +47,7 @@ class Plan(NamedTuple):
 
     def number_of(self, ratio: float) -> float:
         """Return the number about all users, given the ratio of their sums."""
-        return number_of(self.arguments.get("average"), ratio)
+        return math.exp(ratio) if self.arguments.get("average") == "geometric" else ratio
 
     @property
     def of_everyone(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.csr import indptr_from_counts
 from ..core.exact_sums import Moments
-from ..core.random import uniforms
+from ..core.hashing import uniforms
 from ..core.threads import BLOCK
 from ..inputs.rankings import Rankings
 from ..kernels.catalogue import draw_lists, draw_ranks
@@ -25,9 +25,9 @@ from ..kernels.statistics import NAMES, sum_ideal
 from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .expectation import Chances, ExpectedStatistics
+from .lists import RandomLists
 from .measure import discount_tables, measure, room_for_ideal, sum_largest, values_of_lists
 from .plan import View
-from .random_lists import RandomLists
 from .statistics import FULL_LIST
 
 if TYPE_CHECKING:

@@ -23,57 +23,39 @@ Arguments: TypeAlias = Mapping[str, str | float]
 
 Formula = TypeVar("Formula", bound=Callable[..., Any])
 
+#: Other names of metrics, by the metric that they mean.
+_OTHER_NAMES = {
+    "aplt": ("tail_percentage", "tailpercentage"),
+    "coverage": ("catalog_coverage", "catalogue_coverage", "item_coverage"),
+    "diversity": ("ild", "intra_list_diversity"),
+    "f1": ("f1_score", "fbeta", "fbeta_score"),
+    "gini": ("gini_index",),
+    "hit_rate": ("hit", "hit_ratio", "hitrate", "hitratio", "hr", "success"),
+    "iprec_at_recall": ("11pt_avg",),
+    "map": ("ap", "average_precision", "mean_average_precision", "pr_auc", "prauc"),
+    "mar": ("mean_average_recall",),
+    "mrr": ("mean_reciprocal_rank", "recip_rank", "reciprocal_rank", "rr"),
+    "novelty": ("surprisal",),
+    "percentile_rank": ("mean_percentile_rank", "mpr"),
+    "pop_reo": ("popreo",),
+    "pop_rsp": ("poprsp",),
+    "popularity": ("arp", "average_popularity"),
+    "precision": ("p", "prec"),
+    "psp": ("psprecision",),
+    "psrecall": ("psr",),
+    "r_precision": ("r_prec", "rprec"),
+    "recall": ("rec", "set_recall"),
+    "set_precision": ("set_p",),
+    "set_relative_precision": ("set_relative_p",),
+}
+
 #: Other names of metrics, and what they mean. One that may mean several metrics is refused, and
 #: the message asks which.
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "11pt_avg": ("iprec_at_recall",),
-    "ap": ("map",),
-    "arp": ("popularity",),
-    "average_popularity": ("popularity",),
-    "average_precision": ("map",),
-    "catalog_coverage": ("coverage",),
-    "catalogue_coverage": ("coverage",),
-    "f1_score": ("f1",),
-    "fbeta": ("f1",),
-    "fbeta_score": ("f1",),
-    "gini_index": ("gini",),
-    "hit": ("hit_rate",),
-    "hit_ratio": ("hit_rate",),
-    "hitrate": ("hit_rate",),
-    "hitratio": ("hit_rate",),
+    **{other: (name,) for name, others in _OTHER_NAMES.items() for other in others},
     "hits": ("hit_rate", "precision", "cg"),
-    "hr": ("hit_rate",),
-    "ild": ("diversity",),
-    "intra_list_diversity": ("diversity",),
-    "item_coverage": ("coverage",),
-    "mean_average_precision": ("map",),
-    "mean_average_recall": ("mar",),
-    "mean_percentile_rank": ("percentile_rank",),
-    "mean_reciprocal_rank": ("mrr",),
-    "mpr": ("percentile_rank",),
-    "p": ("precision",),
-    "poprsp": ("pop_rsp",),
-    "popreo": ("pop_reo",),
-    "pr_auc": ("map",),
-    "prauc": ("map",),
-    "prec": ("precision",),
-    "psprecision": ("psp",),
-    "psr": ("psrecall",),
     "r": ("recall", "r_precision"),
-    "r_prec": ("r_precision",),
     "rank": ("mean_rank", "percentile_rank"),
-    "rec": ("recall",),
-    "recip_rank": ("mrr",),
-    "reciprocal_rank": ("mrr",),
-    "rprec": ("r_precision",),
-    "rr": ("mrr",),
-    "set_p": ("set_precision",),
-    "set_recall": ("recall",),
-    "set_relative_p": ("set_relative_precision",),
-    "success": ("hit_rate",),
-    "surprisal": ("novelty",),
-    "tail_percentage": ("aplt",),
-    "tailpercentage": ("aplt",),
 }
 
 #: Other names that mean a metric with an option, and what they mean.
@@ -90,8 +72,9 @@ _WITH_NUMBER = {
 }
 _NUMBERED = re.compile(f"(?P<name>{'|'.join(_WITH_NUMBER)})_(?P<number>[0-9.]+)")
 
-#: A cut-off written into the name, as in trec_eval's ``P_10`` and ``ndcg_cut_10``.
-_WITH_CUTOFF = re.compile("(?P<name>.+?)(?:_cut)?_(?P<cutoff>[0-9]+)")
+#: A cut-off written into the name: trec_eval's ``P_10`` and ``ndcg_cut_10``, ``ndcg_at_10``,
+#: ``ndcg10``.
+_WITH_CUTOFF = re.compile("(?P<name>.+?)(?:(?:_cut|_at)?_)?(?P<cutoff>[0-9]+)")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
@@ -523,8 +506,6 @@ def register_metric(
             f"metric {name!r}: only a metric over lists can be one number for all users"
         )
     lower, upper = range
-    for option in options:
-        _check_words(name, option)
 
     def add(formula: Formula) -> Formula:
         register(
@@ -551,13 +532,3 @@ def register_metric(
         return formula
 
     return add
-
-
-def _check_words(metric: str, option: Choice | Number) -> None:
-    words = option.values if isinstance(option, Choice) else (option.default,)
-    for word in (option.name, *words):
-        if not isinstance(word, str) or not re.fullmatch(r"[a-z0-9_.+-]+", word):
-            raise InvalidMetricError(
-                f"metric {metric!r}, option {option.name!r}: {word!r} cannot be written; expected "
-                "lower case letters, digits and any of _.+-"
-            )

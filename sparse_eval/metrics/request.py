@@ -205,11 +205,6 @@ class Request:
         """The inputs other than lists and relevance that the metrics depend on."""
         return frozenset().union(*(plan.inputs for plan in self.plans))
 
-    @property
-    def needs_side_data(self) -> bool:
-        """Whether a metric depends on an input beside lists and relevance."""
-        return bool(self.side_inputs)
-
 
 def _unpickle(protocol: Protocol, inputs: tuple[str, ...], corrected: Estimator | None) -> Request:
     return Request.parse(protocol, inputs).corrected_by(corrected)

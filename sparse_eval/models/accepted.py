@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from ..core.arrays import is_array
-from ..core.labelled import labels_of
+from ..core.csr import plain_matrix
+from ..core.warning import warn
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.labelled import labels_of
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
-from .checkpoints import Checkpoint, Factors, check_similarity, read_checkpoint
-from .identifiers import copy_ids, keep_ids
-from .recommender import Recommender
+from .checkpoints import Factors, check_similarity, read_checkpoint
+from .identifiers import copy_ids
+from .recommender import Recommender, own_model
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
+    from ..inputs.labelled import LabelledMatrix
     from ..retrieval.scores import ScoreFunction
 
 
@@ -77,9 +79,7 @@ def as_model(model: Any) -> Model:
         holds neither item-item weights nor scores.
     """
     if isinstance(model, str | Path):
-        model = read_checkpoint(model)
-    if isinstance(model, Checkpoint):
-        return _from_checkpoint(model)
+        model = read_checkpoint(model).model
     if isinstance(model, Factors):
         check_factors(model.user_factors, model.item_factors)
         return model
@@ -99,7 +99,7 @@ def as_model(model: Any) -> Model:
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if not callable(getattr(model, "recommend", None)):
-        if sparse.issparse(model) or is_array(model):
+        if sparse.issparse(plain_matrix(model)) or is_array(model):
             shape: tuple[int, ...] = getattr(model, "shape", ())
             if len(shape) == 2 and shape[0] != shape[1]:
                 return Scorer(model)
@@ -129,11 +129,21 @@ def as_model(model: Any) -> Model:
 
 def takes_zeros(model: object) -> bool:
     """Return whether a model was trained on explicit zeros as positives: implicit's BPR is."""
-    own = model.model if isinstance(model, Recommender) else model
-    return type(own).__name__ == "BayesianPersonalizedRanking"
+    return type(own_model(model)).__name__ == "BayesianPersonalizedRanking"
 
 
-def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
+def warn_of_zeros(model: object, train: LabelledMatrix) -> None:
+    """Warn of explicit zeros in a matrix that a model took for positives."""
+    n_zeros = int(np.count_nonzero(train.data == 0))
+    if n_zeros and takes_zeros(model) and not (train.items and train.items.by_id):
+        warn(
+            f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
+            "takes for positives; train it without them: EvaluationCallback.fit does so, or "
+            "call matrix.eliminate_zeros() before fit"
+        )
+
+
+def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:
     """Remove the explicit zeros of a matrix, in place, if they would change the model.
 
     Neighbours count them, and divide by 0 where an item has nothing else.
@@ -145,20 +155,18 @@ def without_zeros(model: object, train: CSRMatrix) -> CSRMatrix:
 
 def catalogue(model: Model) -> tuple[int | None, int]:
     """Return the number of users (None for an item-item model, which takes any) and of items."""
-    n_users = model.n_users if isinstance(model, Recommender | Scorer) else None
-    if has_factors(model):
-        n_users = len(model.user_factors)
+    own = own_model(model)
+    n_users = len(own.user_factors) if has_factors(own) else getattr(own, "n_users", None)
     return n_users, count_items(model)
 
 
 def count_items(model: Model) -> int:
     """Return the number of items."""
+    model = own_model(model)
     if has_factors(model):
         return len(model.item_factors)
     if isinstance(model, ItemItemModel):
         return int(model.weights.shape[0])
-    if isinstance(model, Recommender):
-        return model.n_items
     if isinstance(model, Scorer):
         assert model.n_items is not None  # noqa: S101 - see `numbered_as`
         return model.n_items
@@ -181,35 +189,3 @@ def check_shape(
                 f"{name} has {size} {axis}, the model {expected}; give the matrix that the model "
                 "was trained on"
             )
-
-
-def _from_checkpoint(checkpoint: Checkpoint) -> ImplicitModel | ItemItemModel | Scorer:
-    """Return a model that recommends what the saved one did."""
-    if checkpoint.item_weights is not None:
-        return ItemItemModel(
-            checkpoint.item_weights, checkpoint.item_ids, may_be_scores=checkpoint.may_be_scores
-        )
-    if checkpoint.scores is not None:
-        return Scorer(checkpoint.scores, users=checkpoint.user_ids, items=checkpoint.item_ids)
-    from implicit.cpu.als import AlternatingLeastSquares
-    from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
-
-    model: Any
-    if checkpoint.similarity is not None:
-        model = ItemItemRecommender()
-        model.similarity = checkpoint.similarity.astype(np.float64)
-        model.scorer = NearestNeighboursScorer(model.similarity)
-    else:
-        # The file does not say which family saved it. ALS will do for all of them, because they
-        # rank by the product of their factors; the biases of BPR and LMF are columns of these.
-        with threadpool_limits(limits=1, user_api="blas"):
-            model = AlternatingLeastSquares()
-        # Only ALS saves an alpha; others do not say how the factors of a new user are found.
-        parameters = checkpoint.parameters if "alpha" in checkpoint.parameters else {}
-        model.regularization = parameters.get("regularization")
-        model.alpha = parameters.get("alpha")
-        model.user_factors = checkpoint.user_factors
-        model.item_factors = checkpoint.item_factors
-    keep_ids(model, checkpoint.user_ids, checkpoint.item_ids)
-    fitted: ImplicitModel = model
-    return fitted

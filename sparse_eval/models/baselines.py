@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
-from ..core.labelled import labels_of
 from ..errors import InvalidDataError
 from .checkpoints import Factors
 from .inputs import training_matrix
@@ -25,8 +24,9 @@ from .scorers import ItemItemModel, Scorer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels
+    from ..core.types import CSRMatrix, Floats, Hashes, Integers
     from ..datasets.split.holdout import Holdout
+    from ..inputs.axes import Axis
     from .inputs import TrainLike
 
 __all__ = ["ease", "item_knn", "popularity", "random"]
@@ -261,12 +261,10 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     return ItemItemModel(weights, items)
 
 
-def _open(train: Holdout | TrainLike) -> tuple[Any, Labels | None, Labels | None]:
+def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None]:
     """Return training data as a float64 matrix, and the ids of its users and items."""
     opened = training_matrix(train)
-    users, items = labels_of(opened)
-    parts = (opened.data.astype(np.float64), opened.indices, opened.indptr)
-    return sparse.csr_matrix(parts, shape=opened.shape), users, items
+    return opened.csr.astype(np.float64), opened.users, opened.items
 
 
 def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[int, int]]:
@@ -282,7 +280,7 @@ def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[in
         first = last
 
 
-def _nearest(matrix: CSRMatrix, most: int) -> CSRMatrix:
+def _nearest(matrix: CSRMatrix, most: int) -> sparse.csr_matrix:
     """Return the `most` largest values of each row, of equal ones those of the first columns."""
     kept = np.ones(len(matrix.data), bool)
     for row in np.flatnonzero(np.diff(matrix.indptr) > most).tolist():
@@ -295,7 +293,7 @@ def _nearest(matrix: CSRMatrix, most: int) -> CSRMatrix:
         above[equal[first]] = True
         kept[entries] = above
     indptr = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
-    nearest: CSRMatrix = sparse.csr_matrix(
+    nearest = sparse.csr_matrix(
         (matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape
     )
     nearest.sort_indices()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zipfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from ..core.csr import canonical_csr
 from ..core.files import as_input, as_path, replacing, replacing_npz
@@ -20,18 +20,18 @@ from ..errors import (
     OutputError,
     UnsupportedModelError,
 )
-from ..inputs.labels import axis_labels
+from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
-from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of
+from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of, keep_ids
 from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer, check_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, Labels, PathLike
+    from ..core.types import AnyArray, CSRMatrix, PathLike
 
 
 class Factors(NamedTuple):
@@ -61,40 +61,19 @@ class Factors(NamedTuple):
             np.savez(temporary, user_factors=self.user_factors, item_factors=self.item_factors)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """A saved model.
 
     Attributes
     ----------
-    path : Path
-        The file.
-    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f), or None
-        Of a factor model (ALS, BPR, LMF).
-    similarity : csr_matrix, shape (n_items, n_items), or None
-        Of an item-item neighbour model.
-    item_weights : ndarray or csr_matrix, shape (n_items, n_items), or None
-        Of an item-item matrix that no model of implicit saved.
-    may_be_scores : bool
-        Whether only the shape of `item_weights` shows that they are weights.
-    scores : ndarray, shape (n_users, n_items), or None
-        Scores of users × items.
+    model : model of implicit, ItemItemModel or Scorer
+        It recommends what the saved one did, and knows its ids.
     parameters : dict
         The other single values in the file, such as ``regularization``.
-    user_ids, item_ids : pandas.Index or None
-        The ids of users and items, where `save_model` wrote them.
     """
 
-    path: Path
-    user_factors: AnyArray | None = None
-    item_factors: AnyArray | None = None
-    similarity: CSRMatrix | None = None
-    item_weights: AnyArray | CSRMatrix | None = None
-    parameters: dict[str, object] = field(default_factory=dict)
-    user_ids: Labels | None = None
-    item_ids: Labels | None = None
-    may_be_scores: bool = False
-    scores: AnyArray | None = None
+    model: Any
+    parameters: dict[str, object]
 
 
 def read_checkpoint(path: PathLike) -> Checkpoint:
@@ -111,7 +90,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     Returns
     -------
     Checkpoint
-        The factors of users and items have the same dtype, float32 or float64.
+        Factors of users and items have the same dtype, float32 or float64.
 
     Raises
     ------
@@ -124,9 +103,9 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     arrays = _read_arrays(path)
     if isinstance(arrays, np.ndarray):
         if arrays.ndim == 2 and arrays.shape[0] != arrays.shape[1]:
-            return Checkpoint(path, scores=_checked(check_scores, arrays, path))
+            return Checkpoint(Scorer(_checked(check_scores, arrays, path)), {})
         weights = _checked(check_weights, arrays, path)
-        return Checkpoint(path, item_weights=weights, may_be_scores=True)
+        return Checkpoint(ItemItemModel(weights, may_be_scores=True), {})
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
     user_ids, item_ids = (_read_ids(arrays, name, path) for name in (USER_IDS, ITEM_IDS))
     if "user_factors" in arrays and "item_factors" in arrays:
@@ -135,31 +114,45 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         # implicit's compiled code takes these two dtypes, the same for users and items.
         single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
         dtype = np.dtype(np.float32 if single else np.float64)
-        users, items = (factors.astype(dtype, copy=False) for factors in (users, items))
-        return Checkpoint(path, users, items, None, None, parameters, user_ids, item_ids)
+        from implicit.cpu.als import AlternatingLeastSquares
+
+        # The file does not say which family saved it. ALS will do for all of them, because they
+        # rank by the product of their factors; the biases of BPR and LMF are columns of these.
+        with threadpool_limits(limits=1, user_api="blas"):
+            model: Any = AlternatingLeastSquares()
+        # Only ALS saves an alpha; others do not say how the factors of a new user are found.
+        for name in ("regularization", "alpha"):
+            setattr(model, name, parameters.get(name) if "alpha" in parameters else None)
+        model.user_factors = users.astype(dtype, copy=False)
+        model.item_factors = items.astype(dtype, copy=False)
+        keep_ids(model, user_ids, item_ids)
+        return Checkpoint(model, parameters)
     if "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
-        weights = _read_sparse(path) if "format" in arrays else arrays[ITEM_WEIGHTS]
-        return Checkpoint(
-            path,
-            item_weights=_checked(check_weights, weights, path),
-            item_ids=item_ids,
-            may_be_scores=ITEM_WEIGHTS not in arrays and item_ids is None,
-        )
+        given = _read_sparse(path) if "format" in arrays else arrays[ITEM_WEIGHTS]
+        may_be_scores = ITEM_WEIGHTS not in arrays and item_ids is None
+        weights = _checked(check_weights, given, path)
+        return Checkpoint(ItemItemModel(weights, item_ids, may_be_scores), {})
     if SCORES in arrays:
         scores = _checked(check_scores, arrays[SCORES], path)
-        return Checkpoint(path, scores=scores, user_ids=user_ids, item_ids=item_ids)
+        return Checkpoint(Scorer(scores, users=user_ids, items=item_ids), {})
     parts = [arrays.get(name) for name in ("data", "indices", "indptr")]
     if "shape" in arrays and all(part is not None for part in parts):
+        from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
+
         try:
             if any(part.dtype.kind not in "iu" for part in parts[1:] if part is not None):
                 raise InvalidDataError("its indices are not whole numbers")
-            similarity = sparse.csr_matrix(tuple(parts), shape=tuple(arrays["shape"].tolist()))
-            similarity = check_similarity(similarity)
+            matrix = sparse.csr_matrix(tuple(parts), shape=tuple(arrays["shape"].tolist()))
+            similarity: Any = check_similarity(matrix)
         except (ValueError, TypeError, OverflowError) as error:
             raise InvalidCheckpointError(
                 f"holds a SciPy matrix, but no similarity matrix: {error}", path
             ) from None
-        return Checkpoint(path, None, None, similarity, None, parameters, user_ids, item_ids)
+        model = ItemItemRecommender()
+        model.similarity = similarity.astype(np.float64)
+        model.scorer = NearestNeighboursScorer(model.similarity)
+        keep_ids(model, user_ids, item_ids)
+        return Checkpoint(model, parameters)
     raise InvalidCheckpointError(
         "has neither factors of users and items nor similarities, only "
         f"{', '.join(arrays) or 'nothing'}; expected "
@@ -284,13 +277,13 @@ def _read_sparse(path: Path) -> Any:
         raise InvalidCheckpointError(f"cannot be read: {error}", path) from None
 
 
-def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Labels | None:
+def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Axis | None:
     """Return the ids of users or items in a checkpoint, None if it has none."""
     array = arrays.get(name)
     if array is None or array.ndim == 0:
         return None
     try:
-        return axis_labels(array.tolist(), len(array), name.replace("_ids", "s"))
+        return Axis.of(array.tolist(), name.replace("_ids", "s"))
     except InvalidDataError as error:
         raise InvalidCheckpointError(f"its {name} are no ids: {error}", path) from None
 

@@ -21,6 +21,7 @@ from ..inputs.item_data import ItemData
 from ..inputs.list_rows import repeated_item
 from ..inputs.rankings import Rankings
 from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
+from ..kernels.quotes import has_closed_quotes
 from ..metrics.protocol import Protocol
 from ..metrics.registry import REGISTRY
 from ..retrieval.search import Search
@@ -111,7 +112,7 @@ def _calls() -> Iterator[Callable[[], object]]:
     from .retrieving import ranks
 
     holdout = random(synthetic(60, 40, n_interactions=600, seed=0), seed=0)
-    train, validation = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+    train, validation = holdout.train.csr, holdout.validation.csr
     graded = validation.copy()
     graded.data = 1.0 + np.arange(graded.nnz) % 3
     rng = np.random.default_rng(0)
@@ -121,6 +122,7 @@ def _calls() -> Iterator[Callable[[], object]]:
     }
     groups = np.arange(40) % 3
 
+    yield partial(has_closed_quotes, np.frombuffer(b'"a","b"\n', np.uint8), ord(","))
     lists = Rankings.from_scores(scores, k=30)
     positions = lists.to_positions()
     gapped = positions.copy()

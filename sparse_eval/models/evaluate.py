@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..core.removed import removed
-from ..core.warning import warn
+from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
 from ..evaluation.budget import check_memory
+from ..evaluation.evaluate import open_candidates
 from ..evaluation.notices import give_notice
 from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
-from ..evaluation.sources import Block
-from ..inputs.alignment import align
 from ..inputs.item_data import item_inputs
-from ..inputs.npy import slice_rows
-from ..inputs.relevance import Relevance
-from ..inputs.side_data import SideData
-from ..inputs.training import order_by_popularity
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
-from .accepted import as_model, catalogue, takes_zeros
-from .chosen_users import ChosenUsers
-from .exact import numbered_as, take_users
 from .fold_in import with_new_users
 from .inputs import (
     NewUsers,
-    name_of,
-    open_candidates,
-    open_held_out,
-    open_train,
     split_arguments,
 )
-from .matching import match_sides
-from .popularity import popularity_rankings
-from .ranking import choose_way, list_length, rank
-from .references import open_model
-from .source import ModelSource, PopularitySource
+from .source import ModelSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Hashable, Iterable
     from typing import TypeAlias
 
     from numpy.typing import ArrayLike
@@ -61,10 +41,7 @@ if TYPE_CHECKING:
     Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
 
-@removed(
-    "corrected", "item_groups", "item_vectors", "judged_only", "no_relevant", "per_user",
-    "propensity", "seen", "user_rows", "via", "without_list",
-)  # fmt: skip
+@removed(*ARGUMENTS)
 def evaluate_model(
     model: ModelLike,
     train: Holdout | TrainLike,
@@ -277,120 +254,39 @@ def evaluate_request(
     per_user = keep != "totals"
     if isinstance(train, NewUsers):
         model, train = with_new_users(model, train, num_threads), train.seen
-    opened: Any = open_model(model)
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
-    chosen = ChosenUsers(users)
-    if memory is None and client is None:
-        evaluation = _evaluate_in_memory(
-            request, opened, train, validation, chosen, inputs, baselines, keep,
-            num_threads, progress,
-        )  # fmt: skip
-    else:
+    whole = memory is None and client is None
+    source = ModelSource(
+        request,
+        model,
+        train,
+        validation,
+        inputs,
+        chosen=users,
+        num_threads=num_threads if client is None else 1,
+        for_workers=client is not None,
+        whole=whole,
+        lists=keep == "lists",
+    )
+    if memory is not None:
+        source.fit_into(memory, request, per_user=per_user)
+
+    def evaluated(source: ModelSource) -> Evaluation:
         options: dict[str, Any] = {
             "per_user": per_user,
-            "memory": memory,
-            "client": client,
             "num_threads": num_threads,
             "progress": progress,
         }
-        source = ModelSource(
-            request,
-            model,
-            train,
-            validation,
-            inputs,
-            chosen=chosen,
-            num_threads=num_threads if client is None else 1,
-            for_workers=client is not None,
-        )
-        if memory is not None:
-            source.fit_into(memory, request, per_user=per_user)
-        beside = PopularitySource(request, source, inputs) if baselines else None
-        evaluation = evaluate_source(request, source, **options)
-        if beside is not None:
-            evaluation.baselines["popularity"] = evaluate_source(request, beside, **options)
+        if whole:
+            return evaluate_whole(request, source.block_of_all, **options)
+        return evaluate_source(request, source, client=client, memory=memory, **options)
+
+    beside = source.by_popularity(inputs) if baselines else None
+    evaluation = evaluated(source)
+    if beside is not None:
+        evaluation.baselines["popularity"] = evaluated(beside)
     give_notice(evaluation)
-    return evaluation
-
-
-def _evaluate_in_memory(
-    request: Request,
-    model: Any,
-    train: Any,
-    validation: Any,
-    chosen: ChosenUsers,
-    inputs: dict[str, Any],
-    baselines: bool,
-    keep: Keep,
-    num_threads: int | None,
-    progress: bool | None,
-) -> Evaluation:
-    """Rank all users at once, and evaluate their rankings."""
-    model = as_model(model)
-    way = choose_way(model, request, among="candidates" in inputs, lists=keep == "lists")
-    names = name_of("train", train), name_of("validation", validation)
-    known = open_train(train)
-    if takes_zeros(model) and not isinstance(known, Relevance):
-        n_zeros = int(np.count_nonzero(known.data == 0))
-        if n_zeros:
-            warn(
-                f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
-                "takes for positives; train it without them: EvaluationCallback.fit does so, or "
-                "call matrix.eliminate_zeros() before fit"
-            )
-    model = numbered_as(model, known)
-    given = inputs.get("candidates")
-    sides = match_sides(model, known, open_held_out(validation), names, given, chosen)
-    if given is not None:
-        inputs["candidates"] = sides.candidates
-    matrix, relevance = sides.train, sides.relevance
-    k = list_length(request, way, catalogue(model)[1])
-    some = take_users(model, sides.user_rows)
-
-    def rank_by_model(progress: bool | None) -> Ranked:
-        rankings, retrieval = rank(
-            some,
-            matrix,
-            relevance,
-            k,
-            way,
-            request,
-            n_known=sides.n_known,
-            candidates=sides.candidates,
-            num_threads=num_threads,
-            progress=progress,
-        )
-        return rankings, retrieval._replace(
-            n_unknown_users=sides.n_unknown_users, n_unknown_items=sides.n_unknown_items
-        )
-
-    def rank_by_popularity(progress: bool | None) -> Ranked:
-        rows = slice_rows(matrix, 0, max(matrix.shape[0], relevance.shape[0]))
-        length = None if way == "full_ranks" else list_length(request, way, matrix.shape[1])
-        order = order_by_popularity(rows)
-        popular = popularity_rankings(request, order, rows, relevance, length, sides.candidates)
-        return slice_rows(popular, 0, relevance.shape[0]), None
-
-    def evaluated(ranking: Callable[[bool | None], Ranked]) -> Evaluation:
-        def make_block(progress: bool | None) -> Block:
-            rankings, retrieval = ranking(progress)
-            aligned = align(rankings, relevance)
-            side_data = SideData.beside(*aligned, train=matrix, **inputs)
-            side_data = replace(side_data, largest_gain=sides.largest_gain)
-            return Block(0, *aligned, side_data, retrieval, knows_judged=True)
-
-        return evaluate_whole(
-            request,
-            make_block,
-            per_user=keep != "totals",
-            num_threads=num_threads,
-            progress=progress,
-        )
-
-    evaluation = evaluated(rank_by_model)
-    if baselines:
-        evaluation.baselines["popularity"] = evaluated(rank_by_popularity)
     return evaluation
 
 

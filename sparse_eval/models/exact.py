@@ -13,6 +13,8 @@ import numpy as np
 
 from ..core.threads import thread_count
 from ..errors import InvalidDataError
+from ..inputs.labelled import labels_of
+from ..retrieval.candidates import CandidateSearch
 from ..retrieval.scores import (
     CELLS_OF_THREAD,
     FunctionScores,
@@ -20,8 +22,8 @@ from ..retrieval.scores import (
     ScoreSearch,
     users_per_call,
 )
-from ..retrieval.top_k import open_search
-from .accepted import FactorModel, count_items, has_factors
+from ..retrieval.search import Search
+from .accepted import FactorModel, catalogue, count_items, has_factors
 from .checkpoints import Factors
 from .identifiers import keep_ids
 from .recommender import Recommender
@@ -54,7 +56,7 @@ def numbered_as(model: Any, train: Any) -> Any:
         If `train` does not show them, or a square matrix could be item-item weights or scores.
     """
     shape = None if train is None else train.shape
-    by_id = getattr(train, "encoded", False)  # rows and columns mean nothing
+    by_id = any(axis is not None and axis.by_id for axis in labels_of(train))
     if isinstance(model, ItemItemModel):
         if model.may_be_scores and not by_id and shape == model.weights.shape:
             n_users, n_items = shape
@@ -81,11 +83,14 @@ def numbered_as(model: Any, train: Any) -> Any:
 
 def take_users(model: Any, user_rows: Integers | None) -> Any:
     """Return a model with some of its users only, or the model itself for None."""
-    if isinstance(model, Recommender):
-        return Recommender(take_users(model.model, user_rows))
-    if user_rows is None or isinstance(model, ItemItemModel) or not is_exact(model):
+    if user_rows is None:
         return model
-    return with_users(model, users_of(model)[user_rows])
+    if isinstance(model, Recommender):
+        some = copy(model.model)
+        some.user_factors = some.user_factors[user_rows]
+        keep_ids(some, None, None)
+        return Recommender(some)
+    return with_users(model, users_of(model)[user_rows]) if catalogue(model)[0] else model
 
 
 def users_of(model: ExactModel) -> AnyArray:
@@ -98,23 +103,14 @@ def users_of(model: ExactModel) -> AnyArray:
 
 def with_users(model: Any, users: Any) -> Any:
     """Return a model with other users, given what `users_of` returns, and without their ids."""
-    if isinstance(model, ItemItemModel):
+    if has_factors(model):
+        return Factors(users, model.item_factors)
+    if not isinstance(model, Scorer):
         return model
-    if isinstance(model, Factors):
-        return model._replace(user_factors=users, user_ids=None)
     some = copy(model)
-    if isinstance(model, Scorer):
-        some.rows, some.n_users = users, None if users is None else len(users)
-    else:
-        some.user_factors = users
+    some.rows, some.n_users = users, None if users is None else len(users)
     keep_ids(some, None, None)
     return some
-
-
-def without_users(model: ExactModel) -> Any:
-    """Return a model that lacks its users, and what it has beside scores."""
-    nobody: Any = None
-    return with_users(Factors(nobody, model.item_factors) if has_factors(model) else model, nobody)
 
 
 def open_ranker(
@@ -137,7 +133,9 @@ def open_ranker(
         As of `Ranker`.
     """
     if has_factors(model):
-        return open_search(model.user_factors, model.item_factors, seen, **options)
+        among = options.get("candidates")
+        search = Search if among is None or among.for_all else CandidateSearch
+        return search(model.user_factors, model.item_factors, seen, **options)
     if isinstance(model, ItemItemModel):
         if train is None:
             raise InvalidDataError(

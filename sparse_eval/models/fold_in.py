@@ -10,11 +10,11 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number
-from ..core.labelled import labels_of
 from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.alignment import locate
+from ..inputs.alignment import place
+from ..inputs.labelled import labels_of
 from .accepted import as_model, check_shape, has_factors
 from .checkpoints import Factors
 from .identifiers import ids_of, keep_ids
@@ -26,7 +26,7 @@ from .scorers import Scorer
 from .without_ids import without_warning
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix
+    from ..core.types import AnyArray
     from .accepted import FactorModel, ModelLike
     from .inputs import TrainLike
 
@@ -111,7 +111,7 @@ def fold_in(
     >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
     >>> holdout = se.split.users(clicks, fraction=0.1, seed=0)
     >>> model = se.train_als(holdout.train, factors=8)
-    >>> newcomer = holdout.fold_in[[int(holdout.fold_in.nonzero()[0][0])]]
+    >>> newcomer = holdout.fold_in.csr[[int(holdout.fold_in.csr.nonzero()[0][0])]]
     >>> folded = se.fold_in(model, newcomer)
     >>> folded.user_factors.shape
     (1, 8)
@@ -166,21 +166,21 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     given = parts.fold_in
     known, items = ids_of(opened)
     labels = labels_of(given)[0]
-    places, union = np.arange(given.shape[0]), known
-    if known is not None and labels is not None:
-        places, union = locate(known, labels, "user", ("fold_in", "the model"))
-    else:
-        check_shape(opened, given.shape, "users")
-    is_new = np.diff(given.indptr) > 0
     own = opened.user_factors
+    sizes = (len(own), given.shape[0])
+    users = place("users", known, labels, sizes, ("the model", "fold_in"))
+    if known is None or labels is None:
+        check_shape(opened, given.shape, "users")
+    places = np.arange(given.shape[0]) if users.places is None else users.places
+    union = None if known is None else users.labels
+    is_new = np.diff(given.indptr) > 0
     # The one factor of every user is the same, as of popularity.
     if own.shape[1] == 1 and len(own) and own[0, 0] != 0 and (own == own[0, 0]).all():
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
         with without_warning():  # it is given when the model is matched with all data
             folded = fold_in(opened, given, num_threads=num_threads).user_factors
-    n_users = len(own) if union is None else len(union)
-    factors = np.zeros((n_users, own.shape[1]), np.result_type(own, folded))
+    factors = np.zeros((users.size, own.shape[1]), np.result_type(own, folded))
     factors[: len(own)] = own
     factors[places[is_new]] = folded[is_new]
     if isinstance(opened, Factors):
@@ -234,7 +234,7 @@ def _solver(
     return solver
 
 
-def _solve(solver: Any, matrix: CSRMatrix, n_threads: int) -> AnyArray:
+def _solve(solver: Any, matrix: sparse.csr_matrix, n_threads: int) -> AnyArray:
     """Return the factors of the users of a matrix."""
     solver.num_threads = n_threads
     n_users = matrix.shape[0]

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..datasets.labels import label_array
 from ..errors import InvalidDataError
-from ..inputs.labels import axis_labels
+from ..inputs.axes import Axis
+from .recommender import own_model
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Labels
+    from ..core.types import AnyArray
 
 #: Attributes of a model, and arrays of its checkpoint, which implicit makes attributes again when
 #: it loads one.
@@ -19,9 +20,7 @@ USER_IDS, ITEM_IDS = "user_ids", "item_ids"
 _OF_ITEMS = ("similarity", "weights")
 
 
-def ids_of(
-    model: object, users: Any = None, items: Any = None
-) -> tuple[Labels | None, Labels | None]:
+def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | None, Axis | None]:
     """Return the ids of a model's users and items, None where it only numbers them.
 
     `users` and `items` that are given are taken instead of those that the model knows.
@@ -31,12 +30,13 @@ def ids_of(
     InvalidDataError
         If there are more or fewer ids than users or items, as after another training.
     """
+    model = own_model(model)
     users = getattr(model, USER_IDS, None) if users is None else users
     items = getattr(model, ITEM_IDS, None) if items is None else items
     return _checked(model, users, USER_IDS), _checked(model, items, ITEM_IDS)
 
 
-def _checked(model: object, ids: Any, name: str) -> Labels | None:
+def _checked(model: object, ids: Any, name: str) -> Axis | None:
     if ids is None:
         return None
     ids = ids if hasattr(ids, "__len__") else list(ids)
@@ -52,10 +52,10 @@ def _checked(model: object, ids: Any, name: str) -> Labels | None:
             f"there are {len(ids)} {name} for a model with {n} {side}; give one for each (a model "
             f"keeps them as its attribute {name}; None forgets them)"
         )
-    return axis_labels(ids, n, name.replace("_ids", "s"))
+    return Axis.of(ids, name.replace("_ids", "s"), n)
 
 
-def keep_ids(model: Any, users: Labels | None, items: Labels | None) -> None:
+def keep_ids(model: Any, users: Axis | None, items: Axis | None) -> None:
     """Let a model know the ids of its users and items, or forget what they were."""
     for name, labels in ((USER_IDS, users), (ITEM_IDS, items)):
         if labels is not None or getattr(model, name, None) is not None:
@@ -68,7 +68,7 @@ def copy_ids(model: Any, other: Any) -> Any:
     return other
 
 
-def id_arrays(users: Labels | None, items: Labels | None) -> dict[str, AnyArray]:
+def id_arrays(users: Axis | None, items: Axis | None) -> dict[str, AnyArray]:
     """Return ids as arrays, by name, that are saved without pickle.
 
     Raises

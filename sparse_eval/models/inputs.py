@@ -12,12 +12,10 @@ from scipy import sparse
 
 from ..core.csr import training_csr
 from ..core.hashing import digest_csr
-from ..core.labelled import LabelledMatrix, labels_of
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
 from ..evaluation.evaluate import open_side
-from ..inputs.candidates import as_candidates
-from ..inputs.labels import check_part
+from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import CSRMatrix, PathLike, SparseInput
+    from ..core.types import PathLike, SparseInput
     from ..datasets import Interactions
     from ..inputs.candidates import Candidates
     from ..inputs.scan import FrameLike
@@ -48,24 +46,24 @@ class NewUsers:
     holdout: Holdout
 
     @property
-    def train(self) -> CSRMatrix:
+    def train(self) -> LabelledMatrix:
         """What a model is trained on."""
         return self.holdout.train
 
     @property
-    def fold_in(self) -> CSRMatrix:
+    def fold_in(self) -> LabelledMatrix:
         """What a model is given of users whom it was not trained on."""
         part = self.holdout.fold_in
         assert part is not None  # noqa: S101 - see `training_part`
         return part
 
     @cached_property
-    def seen(self) -> CSRMatrix:
+    def seen(self) -> LabelledMatrix:
         """Both."""
         return self.holdout.seen
 
 
-def training_part(holdout: Holdout) -> CSRMatrix | NewUsers:
+def training_part(holdout: Holdout) -> LabelledMatrix | NewUsers:
     """Return what stands for the training data of a holdout."""
     return holdout.train if holdout.fold_in is None else NewUsers(holdout)
 
@@ -94,10 +92,8 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
     return train, validation, metrics
 
 
-def open_train(train: Any, name: str = "the train matrix") -> CSRMatrix | Relevance:
-    """Return training data: with ids as a `LabelledMatrix`, or as `Relevance` if from a table.
-
-    Messages call a matrix `name`.
+def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
+    """Return training data; messages call a matrix `name`.
 
     Raises
     ------
@@ -107,23 +103,10 @@ def open_train(train: Any, name: str = "the train matrix") -> CSRMatrix | Releva
     check_part(train)
     opened = open_side(open_truth(train))
     if isinstance(opened, Relevance):
-        return opened
-    matrix = training_csr(opened, name)
-    labels = labels_of(opened)
-    if any(axis is not None for axis in labels):
-        return LabelledMatrix.of(matrix, *labels, opened.part)
-    return matrix
-
-
-def open_candidates(candidates: Any) -> Candidates:
-    """Return candidates, numbered and labelled as they are given.
-
-    Raises
-    ------
-    InvalidDataError
-        If they are refused by `as_candidates`.
-    """
-    return as_candidates(open_side(open_truth(candidates)))
+        return opened.to_csr()
+    # Compiled code takes no csr_array.
+    matrix = sparse.csr_matrix(training_csr(opened, name))
+    return LabelledMatrix(matrix, *labels_of(opened))
 
 
 def name_of(role: str, side: Any) -> str:
@@ -131,20 +114,9 @@ def name_of(role: str, side: Any) -> str:
     return f"{role} ({side})" if isinstance(side, str | Path) else role
 
 
-def training_matrix(train: Any) -> CSRMatrix:
-    """Return training data, or the train part, as a canonical csr_matrix that knows its ids.
-
-    Compiled code takes no csr_array.
-    """
-    opened = open_train(train.train if isinstance(train, Holdout) else train)
-    if isinstance(opened, Relevance):
-        parts = (opened.gains, opened.items, opened.indptr)
-        matrix: CSRMatrix = sparse.csr_matrix(parts, shape=opened.shape)
-        return LabelledMatrix.of(matrix, opened.users, opened.items_index)
-    if isinstance(opened, sparse.csr_array):
-        converted: CSRMatrix = sparse.csr_matrix(opened)
-        return converted
-    return opened
+def training_matrix(train: Any) -> LabelledMatrix:
+    """Return training data, or the train part of a holdout."""
+    return open_train(train.train if isinstance(train, Holdout) else train)
 
 
 def open_held_out(validation: Any, name: str = "validation") -> Relevance:
@@ -170,19 +142,17 @@ def open_relevance(truth: Any) -> Relevance:
     return opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
 
 
-def digest_of(matrix: CSRMatrix | Relevance | NewUsers) -> str:
+def digest_of(side: LabelledMatrix | Relevance | NewUsers) -> str:
     """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes.
 
     Ids of users and items count, where it has any.
     """
-    if isinstance(matrix, NewUsers):
-        both = digest_of(matrix.train) + digest_of(matrix.fold_in)
+    if isinstance(side, NewUsers):
+        both = digest_of(side.train) + digest_of(side.fold_in)
         return sha256(both.encode()).hexdigest()[:16]
-    if isinstance(matrix, Relevance):
-        digest = digest_csr(matrix.shape, matrix.indptr, matrix.items, matrix.gains)
-    else:
-        digest = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
-    labels = labels_of(matrix)
+    matrix = side.to_csr() if isinstance(side, Relevance) else side
+    digest = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
+    labels = matrix.users, matrix.items
     if any(axis is not None for axis in labels):
         hashed = sha256(digest.encode())
         for axis in labels:

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, indptr_from_counts
-from ..core.labelled import LabelledMatrix, labels_of
+from ..core.csr import as_int32
 from ..errors import InvalidDataError
-from ..inputs.alignment import locate
+from ..inputs.alignment import Place, moved, place
+from ..inputs.axes import Axis
 from ..inputs.candidates import align_candidates
+from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
-from ..inputs.training import take_rows
 from .accepted import catalogue, check_shape
+from .chosen_users import rows_of_users
 from .identifiers import ids_of
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Integers, Labels
+    from ..core.types import CSRMatrix, Integers
     from ..inputs.candidates import Candidates
     from .accepted import Model
-    from .chosen_users import ChosenUsers
 
 
 class Sides(NamedTuple):
@@ -54,10 +54,10 @@ class Sides(NamedTuple):
         The largest held-out gain of all users, chosen or not.
     """
 
-    train: CSRMatrix
+    train: sparse.csr_matrix
     relevance: Relevance
-    users: Labels | None
-    items: Labels | None
+    users: Axis | None
+    items: Axis | None
     n_known: int
     user_rows: Integers | None
     n_unknown_users: int
@@ -66,21 +66,13 @@ class Sides(NamedTuple):
     largest_gain: float = 0.0
 
 
-class _Axis(NamedTuple):
-    """Users or items: where rows or columns go, and what all of them are called and how many."""
-
-    places: Integers | None  # None if they stay
-    labels: Labels | None
-    size: int
-
-
 def match_sides(
     model: Model | None,
-    train: CSRMatrix | Relevance,
-    relevance: Relevance,
+    train: LabelledMatrix,
+    relevance: Relevance | None,
     names: tuple[str, str] = ("train", "validation"),
     candidates: Candidates | None = None,
-    chosen: ChosenUsers | None = None,
+    chosen: Any = None,
 ) -> Sides:
     """Match both parts of a split with the users and items of a model: by id where it has ids.
 
@@ -88,48 +80,43 @@ def match_sides(
     ----------
     model : model from `as_model`, optional
         Without ids of its own it is numbered as `train`; None stands for a model yet to be trained.
-    train : csr_matrix, or Relevance with ids
-    relevance : Relevance
+    train : LabelledMatrix
+    relevance : Relevance or None
+        None if nothing is held out.
     names : tuple of str
         What messages call the two.
     candidates : Candidates, optional
         Numbered as `train` where they have no ids.
-    chosen : ChosenUsers, optional
-        Whose held-out items `relevance` is reduced to, in the order of the model.
+    chosen : sequence of hashable, optional
+        The users whose held-out items `relevance` is reduced to, in the order of the model.
 
     Raises
     ------
     InvalidDataError
         If a part has ids that nothing can be matched with, or another shape than the model where
-        there are no ids; or as `ChosenUsers.rows`.
+        there are no ids; or as from `rows_of_users`.
 
     Warns
     -----
     UserWarning
         If the model has no ids and a part has ids.
     """
-    shape: tuple[int, int] = train.shape
-    known: tuple[Labels | None, Labels | None] = (None, None)
-    if model is not None:
-        known = ids_of(model)
-        n_users, n_items = catalogue(model)
-        shape = (train.shape[0] if n_users is None else n_users, n_items)
-    trained = [
-        _place_train(model, train, axis, labels, size, names[0])
-        for axis, labels, size in zip(_AXES, known, shape, strict=True)
-    ]
-    matrix = _as_matrix(train, trained)
+    if relevance is None:
+        relevance = Relevance.from_csr(sparse.csr_matrix((0, 0)))
+    trained = [_place_train(model, train, axis, names[0]) for axis in (0, 1)]
+    shape = [size for _, size in trained]
+    matrix = moved(train.csr, *(axis for axis, _ in trained))
     if candidates is not None:
-        _check_numbering(candidates, trained, names[0])
+        _check_numbering(candidates, [axis for axis, _ in trained], names[0])
     users, items = (
-        _place_held_out(relevance, axis, one, names[1])
-        for axis, one in zip(_AXES, trained, strict=True)
+        _place_held_out(relevance, number, axis, names) for number, (axis, _) in enumerate(trained)
     )
     n_known, user_rows = shape[0], None
     first = None if users.places is None else np.unique(users.places)
     largest_gain = float(relevance.gains.max(initial=0.0))
-    if chosen is not None and not chosen.is_everyone:
-        first = np.unique(chosen.rows(users.labels, users.size, "the model and the data know"))
+    if chosen is not None:
+        knows = "the model and the data know"
+        first = np.unique(rows_of_users(chosen, users.labels, users.size, knows))
         users, relevance = _choose(users, relevance, first)
     if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)
@@ -140,30 +127,26 @@ def match_sides(
             candidates = candidates.padded(n_rows).take(order)
         assert users.places is not None  # noqa: S101 - it is of those in `first`
         ordered = None if users.labels is None else users.labels[order]
-        users = _Axis(np.searchsorted(first, users.places), ordered, len(first))
+        users = Place(np.searchsorted(first, users.places), ordered, len(first))
         user_rows = first[first < shape[0]]
         n_known = len(user_rows)
-    moved = _move_relevance(relevance, users, items)
+    held = _move_relevance(relevance, users, items)
     if candidates is not None:
-        n_users = max(matrix.shape[0], moved.shape[0])
-        candidates, _ = align_candidates(
-            candidates, (n_users, items.size), users.labels, items.labels, others="the model"
-        )
+        everyone = users._replace(size=max(matrix.shape[0], held.shape[0]))
+        candidates, _ = align_candidates(candidates, everyone, items, "the model")
     if model is not None:
         warn_without_ids(model, train, relevance)
     if first is not None and users.labels is None:
-        import pandas as pd
-
-        moved = replace(moved, users=pd.Index(first))
-    relevant = moved.items[moved.gains > 0]
+        held = replace(held, users=Axis(first))
+    relevant = held.items[held.gains > 0]
     return Sides(
         matrix,
-        moved,
+        held,
         users.labels,
         items.labels,
         n_known,
         user_rows,
-        int(np.count_nonzero(moved.n_relevant[n_known:])),
+        int(np.count_nonzero(held.n_relevant[n_known:])),
         len(np.unique(relevant[relevant >= shape[1]])),
         candidates,
         largest_gain,
@@ -173,7 +156,7 @@ def match_sides(
 _AXES = ("users", "items")
 
 
-def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train") -> CSRMatrix:
+def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any:
     """Return training data of any users with the items of a model, without those unknown to it.
 
     Raises
@@ -181,27 +164,23 @@ def match_items(model: Model, train: CSRMatrix | Relevance, name: str = "train")
     InvalidDataError
         As `match_sides`.
     """
-    n_items = catalogue(model)[1]
-    items = _place_train(model, train, "items", ids_of(model)[1], n_items, name)
-    matrix = _as_matrix(train, [_Axis(None, None, train.shape[0]), items])
+    items, n_items = _place_train(model, train, 1, name)
+    matrix = moved(train.csr, Place(None, None, train.shape[0]), items)
     warn_without_ids(model, train, of_users=False)
-    matched: CSRMatrix = within(matrix, (train.shape[0], n_items))
-    return matched
+    return within(matrix, (train.shape[0], n_items))
 
 
-def _choose(users: _Axis, relevance: Relevance, chosen: Integers) -> tuple[_Axis, Relevance]:
+def _choose(users: Place, relevance: Relevance, chosen: Integers) -> tuple[Place, Relevance]:
     """Return the places of the chosen users with held-out items, and these items."""
     places = np.arange(relevance.shape[0]) if users.places is None else users.places
     rows = np.flatnonzero(np.isin(places, chosen))
-    indptr, items = take_rows(relevance.indptr, rows, relevance.items)
-    gains = take_rows(relevance.indptr, rows, relevance.gains)[1]
-    if not (gains > 0).any():
+    matrix = relevance.to_csr().csr[rows]
+    if not (matrix.data > 0).any():
         raise InvalidDataError(
             f"none of the {len(chosen)} users asked for has a held-out item, so there is nothing "
             "to evaluate"
         )
-    shape = (len(rows), relevance.shape[1])
-    taken = replace(relevance, shape=shape, indptr=indptr, items=items, gains=gains, users=None)
+    taken = _relevance_of(matrix, relevance, None, relevance.items_index)
     return users._replace(places=places[rows]), taken
 
 
@@ -209,9 +188,8 @@ def add_sides(sides: Sides) -> CSRMatrix:
     """Return training data and held-out items together, explicit zeros included."""
     train, held_out = sides.train, sides.relevance
     shape = tuple(max(sizes) for sizes in zip(train.shape, held_out.shape, strict=True))
-    rows = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
     # The sum of two matrices would drop explicit zeros.
-    parts = (train.tocoo(), sparse.coo_matrix((held_out.gains, (rows, held_out.items)), shape))
+    parts = (train.tocoo(), held_out.to_csr().tocoo())
     data, row, column = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
     )
@@ -220,75 +198,36 @@ def add_sides(sides: Sides) -> CSRMatrix:
 
 
 def _place_train(
-    model: Any,
-    train: CSRMatrix | Relevance,
-    axis: str,
-    known: Labels | None,
-    size: int,
-    name: str,
-) -> _Axis:
-    """Return where the rows or columns of training data are among those of the model."""
-    number = _AXES.index(axis)
-    given = labels_of(train)[number]
-    if known is not None and given is not None:
-        return _place(known, given, axis, (name, "the model"))
-    if model is not None and catalogue(model)[number] is not None:
-        if given is not None and getattr(train, "encoded", False):
-            raise InvalidDataError(
-                f"{name} names {axis} by id ({given.tolist()[0]!r}, …), and the model numbers "
-                "them, so nothing says which is which; give the matrix that the model was trained "
-                "on, or a model with ids: from se.train_als, or saved by "
-                "se.save_model(model, path, users=…, items=…)"
-            )
-        check_shape(model, train.shape, axis, name)
-    return _Axis(None, given if known is None else known, size)
+    model: Model | None, train: LabelledMatrix, number: int, name: str
+) -> tuple[Place, int]:
+    """Return where the rows or columns of training data go, and how many the model knows."""
+    role, given = _AXES[number], labels_of(train)[number]
+    known = None if model is None else ids_of(model)[number]
+    size = None if model is None else catalogue(model)[number]
+    n_given: int = train.shape[number]
+    if size is None:  # a model yet to be trained, or one of any users
+        return Place(None, given, n_given), n_given
+    found = place(role, known, given, (size, n_given), ("the model", name))
+    if model is not None and (known is None or given is None):
+        check_shape(model, train.shape, role, name)
+    return found, size
 
 
-def _place_held_out(relevance: Relevance, axis: str, trained: _Axis, name: str) -> _Axis:
+def _place_held_out(
+    relevance: Relevance, number: int, trained: Place, names: tuple[str, str]
+) -> Place:
     """Return where the rows or columns of held-out items are among those trained on."""
-    number = _AXES.index(axis)
-    given, known = labels_of(relevance)[number], trained.labels
-    if known is not None and given is not None:
-        return _place(known, given, axis, (name, "the model"))
-    if given is not None and relevance.encoded:
+    role, given, n_given = _AXES[number], labels_of(relevance)[number], relevance.shape[number]
+    found = place(role, trained.labels, given, (trained.size, n_given), names)
+    if n_given > trained.size and (trained.labels is None or given is None):
         raise InvalidDataError(
-            f"{name} names {axis} by id ({given.tolist()[0]!r}, …), and the model and train number "
-            "them, so nothing says which is which; give train with ids too (Interactions, a frame, "
-            f"or the train part of a Holdout that has them), or {name} as a matrix with the rows "
-            "and columns of train"
+            f"{names[1]} has {n_given} {role} (shape {relevance.shape}), train {trained.size}; "
+            "give both the users and items of the same split"
         )
-    if relevance.shape[number] > trained.size:
-        raise InvalidDataError(
-            f"{name} has {relevance.shape[number]} {axis} (shape {relevance.shape}), train "
-            f"{trained.size}; give both the users and items of the same split"
-        )
-    return _Axis(None, given if known is None else known, trained.size)
+    return found
 
 
-def _place(known: Labels, given: Labels, axis: str, sides: tuple[str, str]) -> _Axis:
-    """Return where given labels are among those known, behind which come the unknown ones."""
-    if given is known or given.equals(known):
-        return _Axis(None, known, len(known))
-    places, union = locate(known, given, axis.removesuffix("s"), sides)
-    return _Axis(places, union, len(union))
-
-
-def _as_matrix(train: CSRMatrix | Relevance, axes: list[_Axis]) -> CSRMatrix:
-    """Return training data as a matrix without labels, its rows and columns moved."""
-    data = train.gains if isinstance(train, Relevance) else train.data
-    items = train.items if isinstance(train, Relevance) else train.indices
-    if all(axis.places is None for axis in axes):
-        if not isinstance(train, Relevance | LabelledMatrix):
-            return train
-        plain: CSRMatrix = sparse.csr_matrix((data, items, train.indptr), shape=train.shape)
-        return plain
-    coordinates = _move(train.indptr, items, *axes)
-    shape = tuple(axis.size for axis in axes)
-    coo = sparse.coo_matrix((data, coordinates), shape=shape)
-    return canonical_csr(coo, "train", sum_duplicates=True)
-
-
-def _check_numbering(candidates: Candidates, trained: list[_Axis], name: str) -> None:
+def _check_numbering(candidates: Candidates, trained: list[Place], name: str) -> None:
     """Raise if candidates number what the model and training data name in different orders."""
     for axis, one in zip(_AXES, trained, strict=True):
         own = candidates.users if axis == "users" else candidates.items_index
@@ -306,58 +245,35 @@ def _check_numbering(candidates: Candidates, trained: list[_Axis], name: str) ->
         )
 
 
-def _move_relevance(relevance: Relevance, users: _Axis, items: _Axis) -> Relevance:
+def _move_relevance(relevance: Relevance, users: Place, items: Place) -> Relevance:
     """Return relevance with its rows and columns moved, and the labels of both."""
-    n_users, n_items = relevance.shape
-    if users.places is None and items.places is None:
-        labels = users.labels
-        if labels is not None and len(labels) > n_users:
-            labels = labels[:n_users]
-        return replace(relevance, users=labels, items_index=items.labels, encoded=False)
-    if users.places is not None:
-        n_users = users.size
-    rows, columns = _move(relevance.indptr, relevance.items, users, items)
-    order = np.lexsort((columns, rows))
+    matrix = moved(relevance.to_csr().csr, users, items)
+    # They are in the order of the model now, as are its lists.
+    labels = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
+    return _relevance_of(matrix, relevance, *labels)
+
+
+def _relevance_of(
+    matrix: Any, relevance: Relevance, users: Axis | None, items: Axis | None
+) -> Relevance:
+    """Return relevance with the entries of a canonical matrix, and the labels of its users."""
     return replace(
         relevance,
-        shape=(n_users, n_items if items.places is None else items.size),
-        indptr=indptr_from_counts(np.bincount(rows, minlength=n_users)),
-        items=columns[order].astype(np.int32),
-        gains=relevance.gains[order],
-        users=None if users.labels is None else users.labels[:n_users],
-        items_index=items.labels,
-        encoded=False,
-    )
-
-
-def _move(indptr: Any, indices: Any, users: _Axis, items: _Axis) -> tuple[Integers, Integers]:
-    """Return the new row and column of each entry."""
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    columns = np.asarray(indices, np.int64)
-    return (
-        rows if users.places is None else users.places[rows],
-        columns if items.places is None else items.places[columns],
+        shape=matrix.shape,
+        indptr=matrix.indptr.astype(np.int64, copy=False),
+        items=as_int32(matrix.indices),
+        gains=matrix.data,
+        users=None if users is None else users[: matrix.shape[0]],
+        items_index=items,
     )
 
 
 def within(side: Any, shape: tuple[int, int]) -> Any:
     """Return the first rows and columns of a matrix or of relevance: those that a model knows."""
-    if side.shape[0] > shape[0]:
-        side = slice_rows(side, 0, shape[0])
-    if side.shape[1] <= shape[1]:
+    n_users, n_items = shape
+    if side.shape[0] <= n_users and side.shape[1] <= n_items:
         return side
-    items = side.items if isinstance(side, Relevance) else side.indices
-    kept = items < shape[1]
-    indptr = np.concatenate(([0], np.cumsum(kept)))[side.indptr].astype(np.int64)
-    size = (side.shape[0], shape[1])
     if not isinstance(side, Relevance):
-        return sparse.csr_matrix((side.data[kept], items[kept], indptr), shape=size)
-    labels = side.items_index
-    return replace(
-        side,
-        shape=size,
-        indptr=indptr,
-        items=items[kept],
-        gains=side.gains[kept],
-        items_index=None if labels is None else labels[: shape[1]],
-    )
+        return side[:n_users, :n_items]
+    labels = None if side.items_index is None else side.items_index[:n_items]
+    return _relevance_of(side.to_csr().csr[:n_users, :n_items], side, side.users, labels)

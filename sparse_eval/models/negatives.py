@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,15 +10,15 @@ import pandas as pd
 from scipy import sparse
 
 from ..core.arguments import check_choice, check_whole
-from ..core.csr import as_int32, canonical_csr
+from ..core.csr import as_int32
 from ..core.files import as_input
-from ..core.hashing import hash_labels
-from ..core.labelled import labels_of
-from ..core.random import uniforms
+from ..core.hashing import hash_labels, uniforms
 from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.axes import Axis
 from ..inputs.candidates import Candidates
+from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..metrics.eligible import AllBut, are_in
 from .inputs import name_of, open_held_out, open_train
@@ -28,7 +27,7 @@ from .matching import match_sides
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..core.types import CSRMatrix, Floats, Hashes, Integers, Labels, PathLike
+    from ..core.types import CSRMatrix, Floats, Hashes, Integers, PathLike
     from .inputs import TrainLike
 
 #: Users whose negatives are drawn at once.
@@ -138,15 +137,11 @@ def sample_negatives(
     if validation is None:
         raise InvalidDataError("validation is missing; give the held-out items, or a Holdout")
     seen, truth = open_train(train), open_held_out(validation)
-    encoded = any(getattr(side, "encoded", False) for side in (seen, truth))
     sides = match_sides(None, seen, truth, names)
     relevance = sides.relevance
     n_users = max(sides.train.shape[0], relevance.shape[0])
     n_items = max(sides.train.shape[1], relevance.shape[1])
-    is_relevant = (np.asarray(relevance.gains) > 0).astype(np.int8)
-    parts = (is_relevant, relevance.items, relevance.indptr)
-    held_out = sparse.csr_matrix(parts, shape=(relevance.shape[0], n_items), copy=True)
-    held_out.eliminate_zeros()
+    held_out = relevance.to_csr().csr > 0
     users = np.flatnonzero(relevance.n_relevant)
     order = np.argsort(_hashes(sides.items, n_items), kind="stable")
     drawn = _Draw(order, _hashes(sides.users, n_users), n, seed, by)
@@ -163,27 +158,12 @@ def sample_negatives(
         n_left.append(left)
     drawn.warn_of_few(users, np.concatenate(n_left), sides.users)
     owners = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
-    matrix = canonical_csr(
-        sparse.coo_matrix(
-            (
-                np.ones(sum(map(len, rows)) + len(owners), np.int8),
-                (np.concatenate([owners, *rows]), np.concatenate([held_out.indices, *items])),
-            ),
-            shape=(n_users, n_items),
-        ),
-        "the candidates",
-        sum_duplicates=True,
-    )
+    pairs = (np.concatenate([owners, *rows]), np.concatenate([held_out.indices, *items]))
+    matrix = sparse.csr_matrix((np.ones(len(pairs[0]), np.int8), pairs), (n_users, n_items))
     kind = f"{'1' if relevance.n_relevant.max() == 1 else 'n'}+{n}"
-    return Candidates(
-        (n_users, n_items),
-        matrix.indptr.astype(np.int64),
-        as_int32(matrix.indices),
-        kind if by == "uniform" else f"{kind} by popularity",
-        sides.users,
-        sides.items,
-        encoded,
-    )
+    if by == "popularity":
+        kind = f"{kind} by popularity"
+    return Candidates.of_csr(matrix, kind, sides.users, sides.items)
 
 
 class _Draw(NamedTuple):
@@ -226,7 +206,7 @@ class _Draw(NamedTuple):
         items: Integers = np.append(self.order, -1)[drawn]
         return items
 
-    def warn_of_few(self, users: Integers, n_left: Integers, labels: Labels | None) -> None:
+    def warn_of_few(self, users: Integers, n_left: Integers, labels: Axis | None) -> None:
         """Warn of users who have fewer items left than are to be drawn."""
         few = n_left < self.n
         if not few.any():
@@ -349,28 +329,17 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
         n_users if user_ids is None else len(user_ids),
         n_items if item_ids is None else len(item_ids),
     )
-    data = np.ones(len(rows))
     first = slice(0, len(users))
-    held = sparse.coo_matrix((data[first], (rows[first], columns[first])), shape=shape)
-    matrix = canonical_csr(held, "the held-out items", sum_duplicates=True)
-    matrix.data[:] = 1.0
-    whole = canonical_csr(
-        sparse.coo_matrix((data, (rows, columns)), shape=shape), "candidates", sum_duplicates=True
-    )
-    several = np.diff(matrix.indptr).max(initial=0) > 1
+    held = sparse.csr_matrix((np.ones(len(users)), (rows[first], columns[first])), shape)
+    held.data[:] = 1.0
+    whole = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape)
+    several = np.diff(held.indptr).max(initial=0) > 1
     usual = int(np.bincount(n_negatives).argmax()) if len(n_negatives) else 0
-    encoded = user_ids is not None or item_ids is not None
-    validation = Relevance.from_csr(matrix, users=user_ids, items=item_ids)
-    candidates = Candidates(
-        shape,
-        whole.indptr.astype(np.int64),
-        as_int32(whole.indices),
-        f"{'n' if several else '1'}+{usual}",
-        user_ids,
-        item_ids,
-        encoded,
+    kind = f"{'n' if several else '1'}+{usual}"
+    return Negatives(
+        Relevance.from_csr(held, users=user_ids, items=item_ids),
+        Candidates.of_csr(whole, kind, user_ids, item_ids),
     )
-    return Negatives(replace(validation, encoded=encoded), candidates)
 
 
 _POSITIVE = re.compile(r"\(([^,()\t]+),([^,()\t]+)\)")
@@ -405,10 +374,10 @@ def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
 
 
 def _numbered(
-    words: Any, labels: Labels | None, n: int, path: Path, kind: str
-) -> tuple[Integers, Labels | None]:
+    words: Any, labels: Axis | None, n: int, path: Path, kind: str
+) -> tuple[Integers, Axis | None]:
     """Return the row or column of each word, and the labels of all; those unknown come behind."""
-    if labels is None or labels.inferred_type == "integer":
+    if labels is None or labels.is_integer:
         try:
             numbers = words.astype(np.int64)
         except (ValueError, OverflowError):
@@ -425,35 +394,28 @@ def _numbered(
             return numbers, None
         words = numbers
     codes, unique = pd.factorize(words)
-    index = pd.Index(unique)
-    places = labels.get_indexer(index).astype(np.int64)
-    unknown = places < 0
-    if unknown.all():
+    places, union = labels.union(Axis.unchecked(unique))
+    if (places >= len(labels)).all():
         raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
-    places[unknown] = len(labels) + np.arange(unknown.sum())
-    return places[codes], labels.append(index[unknown])
+    return places[codes], union.marked(True)
 
 
-def _union(train: CSRMatrix, held_out: CSRMatrix, users: Integers, n_items: int) -> CSRMatrix:
+def _union(
+    train: sparse.csr_matrix, held_out: sparse.csr_matrix, users: Integers, n_items: int
+) -> CSRMatrix:
     """Return what users have seen or held out, a row for each."""
-    keys = []
-    for side in (train, held_out):
-        chosen = side[users]
-        rows = np.repeat(np.arange(len(users)), np.diff(chosen.indptr))
-        keys.append(rows * n_items + chosen.indices)
-    pairs = np.sort(np.concatenate(keys))
-    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(pairs // n_items, minlength=len(users)))))
-    parts = (np.ones(len(pairs), np.int8), pairs % n_items, indptr)
-    matrix: CSRMatrix = sparse.csr_matrix(parts, shape=(len(users), n_items))
-    return matrix
+    shape = (len(users), n_items)
+    chosen = [side[users] for side in (train, held_out)]
+    seen, held = (
+        sparse.csr_matrix((np.ones(rows.nnz, np.int8), rows.indices, rows.indptr), shape)
+        for rows in chosen
+    )
+    union: CSRMatrix = seen + held
+    return union
 
 
-def _hashes(labels: Labels | None, n: int) -> Hashes:
+def _hashes(labels: Axis | None, n: int) -> Hashes:
     """Return a hash of each label, or of each number where there are none."""
-    if labels is None:
-        return hash_labels(np.arange(n))
-    values = labels.to_numpy()
-    if values.dtype.kind in "iu":
-        return hash_labels(values)
-    return hash_labels(np.array([str(label) for label in labels.tolist()], object))
+    if labels is None or labels.is_integer:
+        return hash_labels(np.arange(n) if labels is None else labels.to_numpy())
+    return hash_labels(np.array(list(map(str, labels)), object))

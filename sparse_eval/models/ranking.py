@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
-from ..core.csr import as_int32
+from ..core.csr import as_int32, find_entries
 from ..errors import UnsupportedModelError
 from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
@@ -147,7 +147,11 @@ def rank(
     assert is_exact(model)  # noqa: S101 - refused by choose_way
     options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
     ranker = open_ranker(model, train, excluded, **options)
-    hits = hits_of(request, relevance, users)
+    hits = relevance
+    if request.ranks_stored_zeros:  # of listed users also the ranks of items with a gain of 0
+        is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
+        gains = np.repeat(is_listed, np.diff(relevance.indptr))
+        hits = replace(relevance, gains=gains, binary=False)
     if via == "top_k":
         lists, left_out, report = find_lists(ranker, k, users)
         rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
@@ -160,7 +164,7 @@ def rank(
             n_seen = count_seen(relevance, excluded)
         lengths = ranks.lengths[: shape[0]].copy()
         others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
-        lengths[others] = np.minimum(k, eligible_of(excluded, candidates, others).counts)
+        lengths[others] = np.minimum(k, _eligible(excluded, candidates, others).counts)
         rankings = Rankings(
             shape,
             ranks.indptr[: shape[0] + 1],
@@ -169,38 +173,19 @@ def rank(
             lengths,
         )
     if request.judged_only:
-        rankings = with_unjudged_lists(rankings, excluded, users)
+        # `evaluate` removes unjudged items from given lists, and a user still has a list if all its
+        # items are removed. The same has to hold for a model, which ranks only judged items.
+        lengths = rankings.lengths.copy()
+        has_unseen = _eligible(excluded, None, users).counts > 0
+        lengths[users] = np.maximum(lengths[users], has_unseen)
+        rankings = replace(rankings, lengths=lengths)
     return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
 
 
-def with_unjudged_lists(rankings: Rankings, seen: CSRMatrix, users: Integers) -> Rankings:
-    """Give some users a list if they have an unseen item, even if no unseen item is judged.
-
-    `evaluate` removes unjudged items from given lists, and a user still has a list if all its items
-    are removed. The same has to hold for lists of a model, which ranks only judged items.
-    """
-    lengths = rankings.lengths.copy()
-    lengths[users] = np.maximum(lengths[users], eligible_of(seen, None, users).counts > 0)
-    return replace(rankings, lengths=lengths)
-
-
-def eligible_of(train: CSRMatrix, candidates: Candidates | None, users: Integers) -> Eligible:
+def _eligible(train: CSRMatrix, candidates: Candidates | None, users: Integers) -> Eligible:
     """Return the unseen candidates of some users, among the items of `train`."""
-    n_items = train.shape[1]
     seen = take_rows(train.indptr.astype(np.int64, copy=False), users, as_int32(train.indices))
-    among = None if candidates is None else candidates.within(n_items)
-    return eligible_items(n_items, seen, among, users)
-
-
-def hits_of(request: Request, relevance: Relevance, users: Integers) -> Relevance:
-    """Return the items whose ranks matter: also those stored with a gain of 0, for some metrics.
-
-    Only the users whose lists matter have them.
-    """
-    if not request.ranks_stored_zeros:
-        return relevance
-    is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
-    return replace(relevance, gains=np.repeat(is_listed, np.diff(relevance.indptr)), binary=False)
+    return eligible_items(train.shape[1], seen, candidates, users)
 
 
 def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relevance) -> int:
@@ -213,11 +198,6 @@ def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relev
     tied[:, :-1] |= equal
     tied |= listed & (scores == left_out[:, None])
     rows, columns = np.nonzero(tied)
-    relevant = {}
-    for user in users[np.unique(rows)].tolist():
-        row = slice(relevance.indptr[user], relevance.indptr[user + 1])
-        relevant[user] = relevance.items[row][relevance.gains[row] > 0]
-    return sum(
-        lists.ids[row, column] in relevant[user]
-        for row, column, user in zip(rows, columns, users[rows].tolist(), strict=True)
-    )
+    pairs = users[rows], lists.ids[rows, columns]
+    entries = find_entries(*pairs, relevance.indptr, relevance.items, relevance.shape[1])
+    return int(np.count_nonzero(np.append(relevance.gains, 0.0)[entries]))

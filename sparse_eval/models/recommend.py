@@ -14,7 +14,7 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.training import excluded_items
 from ..kernels.rows import keep_unseen
 from .accepted import catalogue, has_factors
-from .recommender import Recommender
+from .recommender import own_model
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, CSRMatrix, Integers, Items
@@ -31,7 +31,7 @@ _IDS_PER_CALL = 4_000_000
 
 
 def recommend_lists(
-    model: ImplicitModel | Recommender,
+    model: ImplicitModel,
     train: CSRMatrix,
     users: Integers,
     k: int,
@@ -67,9 +67,7 @@ def recommend_lists(
     UnsupportedModelError
         If the model does not return a row of ids and scores for each user.
     """
-    if isinstance(model, Recommender):
-        own: ImplicitModel = model.model
-        model = own
+    model = own_model(model)
     _, n_items = catalogue(model)
     dtype = np.float32 if has_factors(model) else np.float64
     train = sparse.csr_matrix(  # of the class and dtypes that the model's compiled code takes
@@ -104,7 +102,7 @@ def recommend_lists(
 
 def _recommend(
     model: ImplicitModel,
-    train: CSRMatrix,
+    train: sparse.csr_matrix,
     users: Integers,
     n_requested: int,
     k: int,

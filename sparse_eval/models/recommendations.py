@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
 from ..core.removed import removed
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
-from ..inputs.relevance import Relevance
+from ..evaluation.evaluate import open_candidates
 from ..retrieval.top_k import find_lists
 from .accepted import as_model, catalogue, has_factors
-from .chosen_users import ChosenUsers
+from .chosen_users import rows_of_users
 from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
-from .inputs import NewUsers, name_of, open_candidates, open_train, training_part
+from .inputs import NewUsers, name_of, open_train, training_part
 from .matching import match_sides, within
 from .ranking import need_exact
 from .recommend import recommend_lists
-from .recommender import Recommender
+from .recommender import own_model
 from .references import open_model
 
 if TYPE_CHECKING:
@@ -29,8 +28,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import ArrayLike
+    from scipy import sparse
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, Labels
+    from ..core.types import AnyArray, Floats, Integers, Items
+    from ..inputs.axes import Axis
     from ..inputs.candidates import Candidates
     from ..inputs.training import SeenItems
     from .accepted import ImplicitModel, Model, ModelLike
@@ -116,11 +117,10 @@ def recommend(
         opened, part = with_new_users(opened, part, num_threads), part.seen
     part = open_train(part)
     opened = numbered_as(opened, part)
-    nobody = Relevance.from_csr(sparse.csr_matrix((0, 0)))
     names = (name_of("train", train), "validation")
     given = None if candidates is None else open_candidates(candidates)
-    sides = match_sides(opened, part, nobody, names, given)
-    rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
+    sides = match_sides(opened, part, None, names, given)
+    rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
     n_items = catalogue(opened)[1]
     known = within(sides.train, (sides.n_known, n_items))
     among = None if sides.candidates is None else sides.candidates.within(n_items)
@@ -138,13 +138,13 @@ def recommend(
     )
 
 
-def _names(labels: Labels | None, codes: AnyArray) -> Any:
-    return codes.astype(np.int64) if labels is None else labels.take(codes)
+def _names(labels: Axis | None, codes: AnyArray) -> Any:
+    return codes.astype(np.int64) if labels is None else labels.repeat(codes)
 
 
 def _lists(
     model: Model,
-    train: CSRMatrix,
+    train: sparse.csr_matrix,
     rows: Integers,
     k: int,
     candidates: Candidates | None,
@@ -161,7 +161,7 @@ def _lists(
         raise UnsupportedModelError(need_exact("candidates="))
     seen: SeenItems = "exclude" if filter_seen else "allow"
     lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
-    own: Any = model.model if isinstance(model, Recommender) else model
+    own = own_model(model)
     scores = np.full(lists.shape, -np.inf)
     places = np.maximum(lists, 0).astype(np.int64)
     if has_factors(own):

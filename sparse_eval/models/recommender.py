@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from .identifiers import ITEM_IDS, USER_IDS
-
-if TYPE_CHECKING:
-    from ..core.types import Labels
+from typing import Any
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,22 +39,7 @@ class Recommender:
     def __repr__(self) -> str:
         return f"Recommender({type(self.model).__name__})"
 
-    @property
-    def n_users(self) -> int:
-        """The number of users of the fitted model."""
-        return len(self.model.user_factors)
 
-    @property
-    def n_items(self) -> int:
-        """The number of items of the fitted model."""
-        return len(self.model.item_factors)
-
-    @property
-    def user_ids(self) -> Labels | None:
-        """The ids of the users, or None if the model has none."""
-        return getattr(self.model, USER_IDS, None)
-
-    @property
-    def item_ids(self) -> Labels | None:
-        """The ids of the items, or None if the model has none."""
-        return getattr(self.model, ITEM_IDS, None)
+def own_model(model: Any) -> Any:
+    """Return the model in a `Recommender`, and any other model as it is."""
+    return model.model if isinstance(model, Recommender) else model

@@ -10,12 +10,13 @@ from scipy import sparse
 from ..core.arguments import check_whole
 from ..core.removed import removed
 from ..errors import UnsupportedModelError
-from ..inputs.relevance import Relevance
+from ..evaluation.evaluate import open_candidates
+from ..inputs.labelled import LabelledMatrix
 from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
 from .accepted import as_model, catalogue
-from .chosen_users import ChosenUsers
+from .chosen_users import rows_of_users
 from .exact import is_exact, numbered_as, open_ranker, take_users
-from .inputs import open_candidates, open_relevance, open_train
+from .inputs import open_relevance, open_train
 from .matching import match_sides, within
 from .references import open_model
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
     from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
     from .accepted import ModelLike
@@ -125,10 +127,10 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    nothing = Relevance.from_csr(sparse.csr_matrix((0, 0)))
-    opened, sides = _open(model, seen, nothing, candidates)
-    rows = ChosenUsers(users).rows(sides.users, sides.n_known, "the model knows")
-    return find_lists(_ranker(opened, sides, seen, exclude, num_threads, progress), k, rows)[0]
+    opened, sides = _open(model, seen, None, candidates)
+    rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
+    options = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
+    return find_lists(_ranker(opened, sides, seen, **options), k, rows)[0]
 
 
 def ranks(
@@ -206,8 +208,9 @@ def ranks(
         k = check_whole("k", k, 1)
     opened, sides = _open(model, seen, open_relevance(held_out), candidates)
     some = take_users(opened, sides.user_rows)
-    ranker = _ranker(some, sides, seen, exclude, num_threads, progress)
-    relevance = within(sides.relevance, _shape(some, sides))
+    options = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
+    ranker = _ranker(some, sides, seen, **options)
+    relevance = within(sides.relevance, (sides.n_known, catalogue(some)[1]))
     found, n_overlap, *_ = find_ranks(ranker, relevance, k, overlap)
     warn_of_overlap(n_overlap)
     users, items = sides.users, sides.items
@@ -222,7 +225,7 @@ def ranks(
 def _open(
     model: Any,
     seen: TrainLike | None,
-    held_out: Relevance,
+    held_out: Relevance | None,
     candidates: CandidatesLike | None,
 ) -> tuple[ExactModel, Sides]:
     """Return a model whose rankings are exact, and both parts of a split in its numbering."""
@@ -235,35 +238,15 @@ def _open(
     opened = numbered_as(opened, train)
     if train is None:
         n_users, n_items = catalogue(opened)
-        train = sparse.csr_matrix((n_users or 0, n_items))
+        train = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     chosen = None if candidates is None else open_candidates(candidates)
     return opened, match_sides(opened, train, held_out, ("seen", "held_out"), chosen)
 
 
-def _ranker(
-    model: ExactModel,
-    sides: Sides,
-    seen: TrainLike | None,
-    exclude: ArrayLike | None,
-    num_threads: int | None,
-    progress: bool | None,
-) -> Ranker:
-    shape = _shape(model, sides)
+def _ranker(model: ExactModel, sides: Sides, seen: TrainLike | None, **options: Any) -> Ranker:
+    shape = (sides.n_known, catalogue(model)[1])
     known = None if seen is None else within(sides.train, shape)
     chosen = sides.candidates
     if chosen is not None and sides.items is not None:  # else all are items of the model
         chosen = chosen.within(shape[1])
-    return open_ranker(
-        model,
-        known,
-        known,
-        candidates=chosen,
-        exclude=exclude,
-        num_threads=num_threads,
-        progress=progress,
-    )
-
-
-def _shape(model: ExactModel, sides: Sides) -> tuple[int, int]:
-    n_users, n_items = catalogue(model)
-    return sides.n_known if n_users is None else n_users, n_items
+    return open_ranker(model, known, known, candidates=chosen, **options)

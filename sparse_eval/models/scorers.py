@@ -9,11 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, is_array
+from ..core.csr import plain_matrix
 from ..core.files import replacing_npz
-from ..core.labelled import labels_of, own_labels
 from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.labels import axis_labels
+from ..inputs.axes import Axis
+from ..inputs.labelled import labels_of, own_labels
 from ..inputs.npy import release
 from ..retrieval.scores import check_weights
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Labels, PathLike, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
     from ..retrieval.scores import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
@@ -179,8 +180,8 @@ class Scorer:
             matrix = check_scores(given)
             self.function = ScoreRows(matrix)
             self.n_users, self.n_items = matrix.shape
-        self.user_ids = _labels(users, "users", self.n_users)
-        self.item_ids = _labels(items, "items", self.n_items)
+        self.user_ids = None if users is None else Axis.of(users, "users", self.n_users)
+        self.item_ids = None if items is None else Axis.of(items, "items", self.n_items)
         if self.user_ids is not None:
             self.n_users = len(self.user_ids)
         if self.item_ids is not None:
@@ -219,9 +220,12 @@ def is_labelled(given: object) -> bool:
     return is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy")
 
 
-def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Labels | None, Labels | None]]:
+def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Axis | None, Axis | None]]:
     """Return the array of a frame and the labels of its axes, None where they count from 0."""
-    return frame.to_numpy(), (own_labels(frame.index), own_labels(frame.columns))
+    return frame.to_numpy(), (
+        own_labels(Axis.of(frame.index, "users")),
+        own_labels(Axis.of(frame.columns, "items")),
+    )
 
 
 def check_scores(given: Any) -> AnyArray:
@@ -236,7 +240,7 @@ def check_scores(given: Any) -> AnyArray:
         "scores of users × items (an array or tensor of numbers), or a function that takes row "
         "numbers of users and returns their scores of all items"
     )
-    if sparse.issparse(given):
+    if sparse.issparse(plain_matrix(given)):
         raise InvalidDataError(
             f"scores is {describe(given)}, and a missing entry could be a score of 0 or an item "
             "that is not to be recommended; give se.Scorer(lambda users: matrix[users].toarray()) "
@@ -249,10 +253,3 @@ def check_scores(given: Any) -> AnyArray:
     if matrix.ndim != 2 or matrix.dtype.kind not in "iuf" or matrix.dtype.itemsize > 8:
         raise InvalidDataError(f"scores is {describe(matrix)}; expected {expected}")
     return matrix
-
-
-def _labels(ids: Iterable[Hashable] | None, name: str, n: int | None) -> Labels | None:
-    if ids is None:
-        return None
-    labels: Any = ids if hasattr(ids, "__len__") else list(ids)
-    return axis_labels(labels, len(labels) if n is None else n, name)

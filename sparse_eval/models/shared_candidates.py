@@ -8,16 +8,16 @@ import numpy as np
 
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
+from ..evaluation.evaluate import open_candidates
 from ..inputs.candidates import JUDGED, Candidates
 from ..results.candidates import is_sampled, name_among
-from .inputs import open_candidates
 from .matching import match_sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.types import CSRMatrix
     from ..datasets.split.holdout import Holdout
+    from ..inputs.labelled import LabelledMatrix
     from ..inputs.relevance import Relevance
     from ..metrics.request import Request
     from .inputs import CandidatesLike
@@ -62,7 +62,7 @@ class SharedCandidates(NamedTuple):
 
 def share_candidates(
     given: CandidatesLike | None,
-    train: CSRMatrix | Relevance,
+    train: LabelledMatrix,
     relevance: Relevance,
     request: Request,
     names: tuple[str, str] = ("train", "validation"),

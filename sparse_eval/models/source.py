@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.arrays import is_array
-from ..core.labelled import labels_of
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..evaluation.budget import users_within
 from ..evaluation.evaluate import open_side, users_per_task
-from ..evaluation.sources import USERS_PER_BLOCK, Block, largest_gain
-from ..inputs.labels import check_part
+from ..evaluation.sources import USERS_PER_BLOCK, Block, in_block, largest_gain
+from ..inputs.alignment import Place
+from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import SideData
-from .accepted import as_model, check_shape, count_items, has_factors
+from ..inputs.side_data import SideData, as_training
+from .accepted import (
+    as_model,
+    catalogue,
+    check_shape,
+    count_items,
+    has_factors,
+    warn_of_zeros,
+)
 from .checkpoints import Factors
-from .chosen_users import ChosenUsers
 from .exact import (
     is_exact,
     numbered_as,
@@ -31,20 +37,17 @@ from .exact import (
     users_of,
     users_per_step,
     with_users,
-    without_users,
 )
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
-from .popularity import popularity_rankings
 from .ranking import choose_way, list_length, rank
 from .references import FileReference, open_model
-from .scorers import ItemItemModel
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.types import CSRMatrix, Items
+    from ..core.types import CSRMatrix
     from ..inputs.candidates import Candidates
     from ..metrics.request import Request
     from .accepted import ModelLike
@@ -55,8 +58,6 @@ _NEED_EXACT = (
     "rounds the scores of a user in another way beside other users; evaluate this model in one "
     "process, without memory= and client="
 )
-
-_EVERYONE = ChosenUsers()
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,11 @@ class RankingLoader:
         Of all users; `training` only if metrics need that of all users.
     request : Request
     num_threads : int or None
-    n_unknown : tuple of int
-        Users and items that the model does not know, of all blocks; reported with the first.
+    n_unknown : tuple of int or None
+        Users and items that the model does not know, of all blocks; reported with the first. None
+        if nothing is to be reported, as of a baseline.
+    progress : bool, optional
+        Show a progress bar for each block.
     """
 
     model: Any
@@ -98,11 +102,12 @@ class RankingLoader:
     side_data: SideData
     request: Request
     num_threads: int | None
-    n_unknown: tuple[int, int]
+    n_unknown: tuple[int, int] | None
+    progress: bool | None = False
 
     def __call__(self, task: UserRows) -> Block:
         """Return the block of a task."""
-        with _in_block(task.first):
+        with in_block(task.first):
             return self._block(task)
 
     def _block(self, task: UserRows) -> Block:
@@ -113,9 +118,10 @@ class RankingLoader:
             whole = users_of(users.open())
             users = np.array(whole[task.first : task.last])
             release(whole)
-        model = with_users(model, users)
+        if is_exact(model):
+            model = with_users(model, users)
         train, relevance, side_data = _load_rows(task, self.side_data)
-        rankings, retrieval = rank(
+        rankings, made = rank(
             model,
             train,
             relevance,
@@ -125,52 +131,13 @@ class RankingLoader:
             n_known=None if users is None else len(users),
             candidates=side_data.candidates,
             num_threads=self.num_threads,
-            progress=False,
+            progress=self.progress,
         )
-        if task.first == 0:
+        retrieval = None if self.n_unknown is None else made
+        if self.n_unknown is not None and task.first == 0:
             n_users, n_items = self.n_unknown
-            retrieval = retrieval._replace(n_unknown_users=n_users, n_unknown_items=n_items)
+            retrieval = made._replace(n_unknown_users=n_users, n_unknown_items=n_items)
         return Block(task.first, rankings, relevance, side_data, retrieval, knows_judged=True)
-
-
-@dataclass(frozen=True)
-class PopularityLoader:
-    """Recommend some users the most popular items that they have not seen.
-
-    Attributes
-    ----------
-    order : ndarray of int32
-        Items, those of most training users first.
-    k : int or None
-        List length; None if only the ranks of relevant items are needed, among all.
-    side_data : SideData
-    request : Request
-    """
-
-    order: Items
-    k: int | None
-    side_data: SideData
-    request: Request
-
-    def __call__(self, task: UserRows) -> Block:
-        """Return the block of a task."""
-        with _in_block(task.first):
-            train, relevance, side_data = _load_rows(task, self.side_data)
-        rankings = popularity_rankings(
-            self.request, self.order, train, relevance, self.k, side_data.candidates
-        )
-        return Block(task.first, rankings, relevance, side_data, knows_judged=True)
-
-
-@contextmanager
-def _in_block(first: int) -> Iterator[None]:
-    """Name the block whose rows an `InvalidDataError` counts."""
-    try:
-        yield
-    except InvalidDataError as error:
-        if first == 0:
-            raise
-        raise InvalidDataError(f"in the block that begins at user {first}: {error}") from None
 
 
 def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, SideData]:
@@ -179,7 +146,7 @@ def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, 
         _rows_of_reference(side, task.first, task.last) if isinstance(side, FileReference) else side
         for side in (task.train, task.validation)
     )
-    train = training_matrix(train)
+    train = training_matrix(train).csr
     relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
     if task.candidates is not None:
         shared = replace(shared, candidates=None)
@@ -187,8 +154,8 @@ def _load_rows(task: UserRows, shared: SideData) -> tuple[CSRMatrix, Relevance, 
     if task.candidates is not None:
         side_data = replace(side_data, candidates=task.candidates)
     if side_data.training is None:  # the users' own rows are enough
-        own = SideData.of(train.shape, None, None, train=train).training
-        side_data = replace(side_data, training=own and own.of_own_users())
+        own = as_training(train, *train.shape)
+        side_data = replace(side_data, training=own.of_own_users())
     return train, relevance, side_data
 
 
@@ -199,56 +166,147 @@ def _rows_of_reference(reference: FileReference, first: int, last: int) -> Any:
     return rows
 
 
-class _UserSource:
-    """The users of a model in blocks: the base class of the sources below.
+class ModelSource:
+    """The users of a model, ranked block by block.
 
     Parameters
     ----------
-    users, train, validation
-        Of the users: matrices whose rows can be sliced. `users` is what the model knows of them, or
-        None.
-    n_items : int
-    matched : bool
-        Whether train and validation may have users and items behind those of the model.
+    request : Request
+    model : model, Factors or path
+        One whose rankings are exact, or any if `whole`.
+    train, validation
+        As in `evaluate_model`.
+    inputs : dict
+        `item_groups`, `item_vectors` and `candidates`.
+    chosen : sequence of hashable, optional
+        The users to evaluate, everyone by default.
+    num_threads : int, optional
+        For each block.
+    for_workers : bool
+        Whether blocks are evaluated by workers, which then open what is given by path.
+    whole, lists : bool
+        Whether all users are evaluated at once, and whether lists are wanted whatever the metrics
+        need.
     """
 
     unit = " users"
 
     def __init__(
-        self, users: Any, train: Any, validation: Any, n_items: int, *, matched: bool = False
+        self,
+        request: Request,
+        model: ModelLike,
+        train: Any,
+        validation: Any,
+        inputs: dict[str, Any],
+        *,
+        chosen: Any = None,
+        num_threads: int | None = None,
+        for_workers: bool = False,
+        whole: bool = False,
+        lists: bool = False,
     ) -> None:
-        self.matched = matched
+        given = {"users": model, "train": train, "validation": validation}
+        opened: Any = open_model(model)
+        self.whole, self.lists = whole, lists
+        if whole or not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
+            opened = as_model(opened)  # rows of factors are checked block by block
+        if not (whole or is_exact(opened)):
+            raise UnsupportedModelError(_NEED_EXACT)
+        way = choose_way(opened, request, among="candidates" in inputs, lists=lists)
+        if not whole:
+            check_part(train)
+            train, validation = (
+                _sliceable(side, f"the {name} matrix")
+                for side, name in ((train, "train"), (validation, "validation"))
+            )
+        labels = *labels_of(train), *labels_of(validation)
+        matched = whole or chosen is not None or any(axis is not None for axis in labels)
+        self.matched, n_unknown = matched, (0, 0)
+        #: The largest gain of all users; None to read it from the validation data.
+        self.largest_gain: float | None = None
+        if matched:
+            train = open_train(train)
+            warn_of_zeros(opened, train)
+        opened = numbered_as(opened, train)
+        n_items = count_items(opened)
+        n_known = train.shape[0]
+        if matched:
+            names = name_of("train", given["train"]), name_of("validation", given["validation"])
+            held_out = open_held_out(validation)
+            among = inputs.get("candidates")
+            sides = match_sides(opened, train, held_out, names, among, chosen)
+            if sides.candidates is not None:
+                inputs["candidates"] = sides.candidates
+            train, validation = sides.train, sides.relevance
+            n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
+            self.largest_gain = sides.largest_gain
+            opened, n_known = take_users(opened, sides.user_rows), sides.n_known
+        takes_any = catalogue(opened)[0] is None  # its users are rows of train
+        users = np.arange(n_known) if takes_any else None
+        if is_exact(opened) and not takes_any:
+            users = users_of(opened)
         self.sides = {"train": train, "validation": validation}
         if users is not None:
-            self.sides = {"users": users, **self.sides}
+            self.sides["users"] = users
         self.total: int = validation.shape[0]
-        shape = ((train if users is None else users).shape[0], n_items)
-        if not matched and any(of > than for of, than in zip(validation.shape, shape, strict=True)):
-            raise InvalidDataError(
-                f"validation has shape {validation.shape}, the model {shape}; give both the users "
-                "and items of the same split"
-            )
         self.references: dict[str, FileReference] = {}
         #: Of each user by itself: they go with the tasks, and those for all with the side data.
         self.candidates: Candidates | None = None
-        #: The largest gain of all users; None to read it from the validation data.
-        self.largest_gain: float | None = None
         self.n_rows = USERS_PER_BLOCK
+        if not matched:
+            shape = ((train if users is None else users).shape[0], n_items)
+            if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
+                raise InvalidDataError(
+                    f"validation has shape {validation.shape}, the model {shape}; give both the "
+                    "users and items of the same split"
+                )
+            warn_without_ids(opened, train, validation)
+            check_shape(opened, train.shape)
+        if for_workers:
+            self.references = {
+                name: FileReference.of(side, is_model=name == "users")
+                for name, side in given.items()
+                if isinstance(side, str | Path) and (name == "users" or not matched)
+            }
+            self.n_rows = users_per_task(self.total)
+        shipped = self.references.get("users")
+        if shipped is None:
+            shipped = with_users(opened, None) if is_exact(opened) else opened
+        if takes_any:
+            self.references.pop("users", None)
+        self.model = opened
+        self._begin_blocks_at_steps()
+        self.load = RankingLoader(
+            shipped,
+            way,
+            list_length(request, way, n_items),
+            self.side_data(request, inputs, n_items),
+            request,
+            num_threads,
+            n_unknown,
+        )
 
     @property
     def repeatable(self) -> bool:
         """Whether the files of workers are still there."""
         return all(reference.path.exists() for reference in self.references.values())
 
+    def block_of_all(self, progress: bool | None) -> Block:
+        """Return the block of all users."""
+        self.n_rows = self.total
+        ((task, _),) = self.tasks()
+        return replace(self.load, progress=progress)(task)
+
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
         """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
         whole_train = None
-        if any("train" in plan.inputs for plan in request.plans):
+        if self.whole or any("train" in plan.inputs for plan in request.plans):
             whole_train = training_matrix(train)
-        labels = getattr(validation, "users", None), getattr(validation, "items_index", None)
-        shape = (self.total, max(n_items, validation.shape[1]))
-        side_data = SideData.of(shape, *labels, train=whole_train, **inputs)
+        users, items = labels_of(validation)
+        n_items = max(n_items, validation.shape[1])
+        places = Place(None, users, self.total), Place(None, items, n_items)
+        side_data = SideData.of(*places, train=whole_train, **inputs)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.candidates = side_data.candidates
             side_data = replace(side_data, candidates=None)
@@ -272,103 +330,6 @@ class _UserSource:
             return self.references[name]
         side = self.sides[name]
         return side[first:last] if is_array(side) else slice_rows(side, first, last)
-
-
-class ModelSource(_UserSource):
-    """The users of a model, ranked block by block.
-
-    Parameters
-    ----------
-    request : Request
-    model : model, Factors or path
-        One whose rankings are exact.
-    train, validation
-        As in `evaluate_model`.
-    inputs : dict
-        `item_groups`, `item_vectors` and `candidates`.
-    via : {"held_out_ranks", "full_ranks", "top_k"}, optional
-    chosen : ChosenUsers
-        Everyone by default.
-    num_threads : int, optional
-        For each block.
-    for_workers : bool
-        Whether blocks are evaluated by workers, which then open what is given by path.
-    """
-
-    def __init__(
-        self,
-        request: Request,
-        model: ModelLike,
-        train: Any,
-        validation: Any,
-        inputs: dict[str, Any],
-        *,
-        chosen: ChosenUsers = _EVERYONE,
-        num_threads: int | None = None,
-        for_workers: bool = False,
-    ) -> None:
-        given = {"users": model, "train": train, "validation": validation}
-        opened: Any = open_model(model)
-        if not (isinstance(opened, Factors) and all(map(is_array, opened[:2]))):
-            opened = as_model(opened)  # rows of factors are checked block by block
-        if not is_exact(opened):
-            raise UnsupportedModelError(_NEED_EXACT)
-        check_part(train)
-        train, validation = (
-            _sliceable(side, f"the {name} matrix")
-            for side, name in ((train, "train"), (validation, "validation"))
-        )
-        opened = numbered_as(opened, train)
-        n_items = count_items(opened)
-        n_known = train.shape[0]
-        labels = *labels_of(train), *labels_of(validation)
-        matched = not chosen.is_everyone or any(axis is not None for axis in labels)
-        n_unknown, gain = (0, 0), None
-        if matched:
-            names = name_of("train", given["train"]), name_of("validation", given["validation"])
-            sides = match_sides(
-                opened,
-                open_train(train),
-                open_held_out(validation),
-                names,
-                inputs.get("candidates"),
-                chosen,
-            )
-            if sides.candidates is not None:
-                inputs["candidates"] = sides.candidates
-            train, validation = sides.train, sides.relevance
-            n_unknown = (sides.n_unknown_users, sides.n_unknown_items)
-            gain = sides.largest_gain
-            opened, n_known = take_users(opened, sides.user_rows), sides.n_known
-        is_item_item = isinstance(opened, ItemItemModel)
-        users = np.arange(n_known) if is_item_item else users_of(opened)
-        super().__init__(users, train, validation, n_items, matched=matched)
-        self.largest_gain = gain
-        if not matched:
-            warn_without_ids(opened, train, validation)
-            check_shape(opened, train.shape)
-        way = choose_way(opened, request, among="candidates" in inputs)
-        if for_workers:
-            self.references = {
-                name: FileReference.of(side, is_model=name == "users")
-                for name, side in given.items()
-                if isinstance(side, str | Path) and (name == "users" or not matched)
-            }
-            self.n_rows = users_per_task(self.total)
-        shipped = self.references.get("users", without_users(opened))
-        if is_item_item:  # its users are rows of train
-            self.references.pop("users", None)
-        self.model = opened
-        self._begin_blocks_at_steps()
-        self.load = RankingLoader(
-            shipped,
-            way,
-            list_length(request, way, n_items),
-            self.side_data(request, inputs, n_items),
-            request,
-            num_threads,
-            n_unknown,
-        )
 
     def fit_into(self, memory: int, request: Request, *, per_user: bool) -> None:
         """Cut the users into blocks so small that the evaluation stays within a budget."""
@@ -395,46 +356,40 @@ class ModelSource(_UserSource):
         step = users_per_step(self.model)
         self.n_rows = max(self.n_rows // step, 1) * step
 
-
-class PopularitySource(_UserSource):
-    """The popularity ranking of the same users as those of a model.
-
-    Parameters
-    ----------
-    request : Request
-    model : ModelSource
-    inputs : dict
-        `item_groups` and `item_vectors`.
-    """
-
-    def __init__(self, request: Request, model: ModelSource, inputs: dict[str, Any]) -> None:
-        train, validation = model.sides["train"], model.sides["validation"]
+    def by_popularity(self, inputs: dict[str, Any]) -> ModelSource:
+        """Return the same users, ranked by the popularity of items in the training data."""
+        train, request = self.sides["train"], self.load.request
         n_items = train.shape[1]
-        super().__init__(
-            None, train, validation, n_items, matched=isinstance(validation, Relevance)
-        )
-        self.largest_gain = model.largest_gain
-        self.references = {name: one for name, one in model.references.items() if name != "users"}
-        self.n_rows = model.n_rows
         counts = np.zeros(n_items, np.int64)
         for first in range(0, train.shape[0], USERS_PER_BLOCK):
-            with _in_block(first):  # entries that are stored twice count once
+            with in_block(first):  # entries that are stored twice count once
                 rows = training_matrix(
                     slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
                 )
             counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
             release(train)
-        order = np.argsort(-counts, kind="stable").astype(np.int32)
-        via = model.load.via
-        self.load = PopularityLoader(
-            order,
-            None if via == "full_ranks" else list_length(request, via, n_items),
-            self.side_data(request, inputs, n_items),
-            request,
+        everyone = np.ones((self.total, 1))
+        nobody: Any = None
+        popularity = Factors(nobody, counts[:, None].astype(np.float64))
+        way = choose_way(popularity, request, among="candidates" in inputs, lists=self.lists)
+        source = copy(self)
+        source.sides = self.sides | {"users": everyone}
+        source.references = {one: self.references[one] for one in self.references if one != "users"}
+        source.load = replace(
+            self.load,
+            model=popularity,
+            via=way,
+            k=list_length(request, way, n_items),
+            side_data=source.side_data(request, inputs, n_items),
+            n_unknown=None,
         )
+        return source
 
 
 def _sliceable(side: Any, name: str) -> Relevance | CSRMatrix:
     """Open training data or held-out items, so that their rows can be sliced."""
     opened = open_side(open_truth(side))
-    return opened if isinstance(opened, Relevance) else sliceable_csr(opened, name)
+    if isinstance(opened, Relevance):
+        return opened
+    csr = sliceable_csr(opened, name)
+    return opened if isinstance(opened, LabelledMatrix) else csr

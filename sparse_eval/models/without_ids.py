@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from ..core.labelled import labels_of
 from ..core.warning import warn
+from ..inputs.labelled import labels_of
 from .accepted import catalogue
 from .identifiers import ids_of
 from .scorers import Scorer

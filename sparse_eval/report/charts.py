@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from ..results.user_segments import segmentations
-from .names import legend_columns, shorten
-from .number_format import format_number, format_numbers, format_share
+from ..results.segments import segmentations
+from .names import format_number, format_numbers, format_share, legend_columns, shorten
 from .subgroups import segment_means, users_of
 from .svg import HEIGHT, draw_svg
 
@@ -41,16 +40,10 @@ _GROUP_CAPTIONS: dict[Literal["activity", "popularity"], str] = {
 
 
 class Chart(NamedTuple):
-    """A drawn chart, its caption, and its numbers unless they are elsewhere on the page."""
+    """A chart to draw, and its numbers unless they are elsewhere on the page.
 
-    title: str
-    svg: str
-    caption: str
-    numbers: Sequence[list[str]]
-
-
-class _Panel(NamedTuple):
-    """A chart to draw; with `n_rows` it is as high as so many rows of text need."""
+    With `n_rows` it is as high as so many rows of text need.
+    """
 
     title: str
     caption: str
@@ -66,7 +59,7 @@ def draw_charts(
     comparison: Comparison | None,
     curves: Mapping[str, pd.DataFrame],
     by: pd.DataFrame | None = None,
-) -> list[Chart]:
+) -> list[tuple[Chart, str]]:
     """Draw the charts that the evaluations have data for; the first metric is the main one.
 
     Evaluations are in order, the best first: a chart of curves has the best `MAX_CURVES`.
@@ -86,13 +79,13 @@ def draw_charts(
         height = HEIGHT if panel.n_rows is None else 0.8 + 0.26 * panel.n_rows
         height += 0.19 * legend_rows * panel.has_legend
         svg = draw_svg(panel.plot, f"chart{number}", panel.title, height)
-        charts.append(Chart(panel.title, svg, panel.caption, panel.numbers))
+        charts.append((panel, svg))
     return charts
 
 
-def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> Iterator[_Panel]:
+def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> Iterator[Chart]:
     if len(shown) > 1:
-        yield _Panel(
+        yield Chart(
             f"{main} of each model",
             "Points are means over users, lines their 95 % intervals. The intervals of two models "
             "may overlap although their difference is significant, since models are compared on "
@@ -104,7 +97,7 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
     if comparison is not None:
         table = comparison.table
         of_best = replace(comparison, table=table[table["a"] == comparison.names[0]])
-        yield _Panel(
+        yield Chart(
             f"The best by {main} against the others",
             "Differences and their 95 % intervals; filled points are significant differences, "
             "after correction.",
@@ -114,39 +107,39 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
         )
 
 
-def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
     main = metrics[0]
     first = next(iter(shown.values()))
     for base in dict.fromkeys(metric.partition("@")[0] for metric in metrics):
         is_drawn = base in (main.partition("@")[0], "recall")
         if is_drawn and len(plots.cutoffs_of(metrics, base)) > 1:
-            yield _Panel(
+            yield Chart(
                 f"{base} by cut-off",
                 "Bands are 95 % intervals.",
                 partial(plots.by_cutoff, shown, base),
             )
     if first.is_per_user(main) and all(ev.record.table is not None for ev in shown.values()):
         direction = "higher" if first.higher_is_better(main) else "lower"
-        yield _Panel(
+        yield Chart(
             f"{main} of individual users",
             f"For each value, the share of users who reach it; the {direction} a curve, the "
             "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
         )
     if all(ev.record.content["precision_recall"] for ev in shown.values()):
-        yield _Panel(
+        yield Chart(
             "Precision and recall",
             "Means over users at every rank, starting with rank 1 on the left.",
             lambda ax: plots.precision_recall(shown, ax=ax),
         )
 
 
-def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
     for groups, caption in _GROUP_CAPTIONS.items():
         for metric in metrics:
             if all(plots.group_means(ev, groups, metric) for ev in shown.values()):
                 of = "user activity" if groups == "activity" else "item popularity"
-                yield _Panel(
+                yield Chart(
                     f"{metric} by {of}",
                     caption,
                     partial(plots.by_group, shown, groups, metric),
@@ -156,7 +149,7 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
                 )
                 break
     if all(ev.record.content["concentration"] for ev in shown.values()):
-        yield _Panel(
+        yield Chart(
             "Concentration of the recommendations",
             "The share of all recommendations that goes to the most recommended items. Dotted: "
             "all items equally often.",
@@ -165,7 +158,7 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
         )
 
 
-def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Iterator[_Panel]:
+def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Iterator[Chart]:
     if by is None or not next(iter(shown.values())).is_per_user(metric):
         return
     for title, column in by.items():
@@ -173,7 +166,7 @@ def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Ite
             name: segment_means(ev, segmentations(column, users_of(ev))[0], metric)
             for name, ev in shown.items()
         }
-        yield _Panel(
+        yield Chart(
             f"{metric} by {shorten(str(title), 60)}",
             "Lines are 95 % intervals, for 10 users or more.",
             partial(plots.by_group, shown, column, metric),
@@ -181,12 +174,12 @@ def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Ite
         )
 
 
-def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
+def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
     with_lift = plots.metrics_with_lift([ev._summarize()["lift"] for ev in shown.values()])
     names = [metric for metric in metrics if metric in with_lift and counts_hits(metric)]
     names = names[:_MAX_ROWS]
     if names:
-        yield _Panel(
+        yield Chart(
             "Lift over random lists",
             "How many times as good as random lists of the same length, on a log scale. Where "
             "lower is better, the value of random lists is divided by the model's.",
@@ -195,11 +188,11 @@ def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[_Panel]:
         )
 
 
-def _learning_curves(curves: Mapping[str, pd.DataFrame], metrics: list[str]) -> Iterator[_Panel]:
+def _learning_curves(curves: Mapping[str, pd.DataFrame], metrics: list[str]) -> Iterator[Chart]:
     for name, table in curves.items():
         columns = [metric for metric in metrics if metric in table.columns][:4]
         if columns:
-            yield _Panel(
+            yield Chart(
                 f"Learning curve: {shorten(name, 60)}",
                 "Metrics over the iterations, or over checkpoints in the order of their table.",
                 partial(plots.learning_curve, table, columns),

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
+from ..jobs.cross_validation import CrossValidation
+from ..jobs.pooled import pooled_evaluation
 from ..metrics import REGISTRY, convention_named
 from ..results.candidates import WARNING
 from ..results.comparison import compare
-from ..results.cross_validation import CrossValidation
-from ..results.item_names import check_known, item_table
-from ..results.pooled import pooled_evaluation
+from ..results.label_table import check_known, item_table
+from ..results.segments import segmentations, segments_table
 from ..results.shared import shared_metrics
 from ..results.summary import COLUMNS, few_users
-from ..results.user_segments import segmentations, segments_table
 from .axes import named_evaluations
-from .names import pieces
-from .number_format import format_number, format_numbers, format_p, format_share
+from .names import format_number, format_numbers, format_p, format_share, pieces
 from .subgroups import SubgroupDifference, segment_differences, subgroup_differences, users_of
 from .trend import describe_trend
 
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from ..jobs.history import History
     from ..metrics import Definition
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results.history import History
-    from ..results.item_names import ItemNames
-    from ..results.user_segments import UserSegments
+    from ..results.label_table import ItemNames
+    from ..results.segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
 
@@ -60,7 +59,7 @@ def write_report(
     *,
     title: str = "Evaluation report",
     test: Literal["t", "wilcoxon", "permutation"] = "t",
-    correction: Literal["holm", "bh", "none"] = "holm",
+    correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
     how: Literal["intersection", "same"] = "intersection",
     curves: Mapping[str, pd.DataFrame] | None = None,
     left_out: Mapping[str, str] | None = None,
@@ -92,7 +91,7 @@ def write_report(
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
     item_names : mapping, Series, table or path, optional
-        What to show beside the items of single users, as in `Evaluation.explain`. Labels match if
+        What to show beside the items of single users, as in `Evaluation.explain`. Axis match if
         they are the same as text.
     history : History, str or Path, optional
         Nights whose trend is shown, in the metrics of the page, with what has changed from night to

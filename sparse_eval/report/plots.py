@@ -18,7 +18,7 @@ import numpy as np
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from ..results.intervals import student
-from ..results.user_segments import segmentations
+from ..results.segments import segmentations
 from .axes import (
     COLOURS,
     axes_of,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..results import Evaluation
     from ..results.comparison import Comparison
-    from ..results.user_segments import UserSegments
+    from ..results.segments import UserSegments
 
     Evaluations = Mapping[str, Evaluation]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.exact_sums import Moments
+from ..inputs.axes import Axis
 from ..results.comparison import compare
 from ..results.intervals import NO_INTERVAL, Interval, interval_of_difference, interval_of_moments
 from ..results.paired_tests import correct
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results import Evaluation
-    from ..results.user_segments import Segmentation, UserSegments
+    from ..results.segments import Segmentation, UserSegments
 
 _BANDS = 4
 
@@ -96,11 +97,9 @@ def subgroup_differences(
     return rows
 
 
-def users_of(ev: Evaluation) -> pd.Index[Any]:
+def users_of(ev: Evaluation) -> Axis:
     """Return the labels of the evaluated users, or their row numbers where there are none."""
-    import pandas as pd
-
-    return (pd.RangeIndex(len(ev.counted)) if ev.users is None else ev.users)[ev.counted]
+    return (Axis.numbers(len(ev.counted)) if ev.users is None else ev.users)[ev.counted]
 
 
 def segment_means(ev: Evaluation, column: Segmentation, metric: str) -> list[GroupMean]:

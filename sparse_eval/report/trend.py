@@ -9,8 +9,7 @@ import numpy as np
 
 from ..core.formatting import records
 from ..errors import InvalidDataError, InvalidFileError
-from ..results.history import LEVEL, History
-from ..results.nights import changes
+from ..jobs.history import LEVEL, History, changes
 from .axes import COLOURS, axes_of
 
 if TYPE_CHECKING:

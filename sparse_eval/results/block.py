@@ -12,24 +12,23 @@ from ..core.exact_sums import Moments
 from ..core.hashing import digest_labels, fingerprints, hash_labels, splitmix64
 from ..core.versions import installed_version
 from ..errors import InvalidDataError
-from ..metrics.measure import measure, sums_of_lists, values_of_lists
+from ..metrics.measure import measure, values_of_lists
 from ..metrics.random_baseline import random_totals
 from .candidates import candidate_counts, candidate_hashes
-from .first_ranks import find_first_ranks
+from .counts import find_first_ranks, seen_counts
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .seen import seen_counts
 from .totals import ListCounts, ListSums, MergeKey, Part, Ratios, Span, Totals, UserValues
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers, Labels
+    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from ..inputs.axes import Axis
     from ..metrics.aligned import Aligned
     from ..metrics.columns import MetricColumns
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .candidates import CandidateCounts
-    from .first_ranks import FirstRanks
-    from .seen import SeenCounts
+    from .counts import FirstRanks, SeenCounts
     from .totals import Retrieval
 
 
@@ -50,8 +49,6 @@ class BlockResult:
         The number of the first user, where users have no labels.
     retrieval : Retrieval or None
         How the rankings were made, if by a model.
-    item_ids : ndarray or None
-        What the columns of this block stand for, where other blocks number items differently.
     items_digest : str or None
         A digest of the catalogue's labels, where the block does not hold all of them.
     """
@@ -62,7 +59,6 @@ class BlockResult:
     n_relevant: Integers
     first_row: int = 0
     retrieval: Retrieval | None = None
-    item_ids: AnyArray | None = None
     items_digest: str | None = None
 
     @classmethod
@@ -188,13 +184,13 @@ class BlockResult:
         return values if len(rows) == len(values) else values[rows]
 
     @property
-    def labels(self) -> Labels | None:
+    def labels(self) -> Axis | None:
         """The users' labels, None where they are row numbers."""
         return self.aligned.relevance.users
 
     @cached_property
     def user_ids(self) -> AnyArray:
-        """Labels or row numbers, in an array of int64 or of text."""
+        """Axis or row numbers, in an array of int64 or of text."""
         labels = self.labels
         if labels is None:
             return np.arange(self.first_row, self.first_row + len(self.n_relevant))
@@ -238,9 +234,8 @@ class BlockResult:
         """A hash of each user's judged items and their gains."""
         relevance = self.aligned.relevance
         items, labels = relevance.items, relevance.items_index
-        if self.item_ids is not None and labels is None:
-            items = self.item_ids[items]
-        return fingerprints(relevance.indptr, items, relevance.gains, labels)
+        keys = None if labels is None else labels.item_keys
+        return fingerprints(relevance.indptr, items, relevance.gains, keys)
 
     def list_counts(self, row: int) -> ListCounts:
         """Count the lists of each group of users, and how often they hold each item."""
@@ -258,7 +253,8 @@ class BlockResult:
         plan, users = self.request.plans[row], self.users_of(row)
         groups = self.groups[users]
         members = [users[groups == group] for group in range(N_GROUPS)]
-        sums = [sums_of_lists(plan, self.aligned.lists(plan.metric.k, group)) for group in members]
+        lists = (self.aligned.lists(plan.metric.k, group) for group in members)
+        sums = [plan.definition.formula(one, **plan.arguments) for one in lists]
         return ListSums(np.array(list(map(len, members)), np.int64), np.stack(sums))
 
     def ratios(self, row: int) -> Ratios:
@@ -336,7 +332,7 @@ class BlockResult:
             aligned.side_data.n_items if catalogue else None,
             items if catalogue else None,
             aligned.largest_gain if request.needs_largest_gain else None,
-            aligned.side_data.digest_of(request.side_inputs) if request.needs_side_data else None,
+            aligned.side_data.digest_of(request.side_inputs) if request.side_inputs else None,
             installed_version(),
             request.corrected,
             request.seen,

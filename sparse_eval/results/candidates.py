@@ -10,7 +10,8 @@ import numpy as np
 from ..core.hashing import splitmix64
 
 if TYPE_CHECKING:
-    from ..core.types import Booleans, Hashes, Labels
+    from ..core.types import Booleans, Hashes
+    from ..inputs.axes import Axis
     from ..metrics.aligned import Aligned
 
 #: What is said of sampled metrics.
@@ -111,7 +112,7 @@ def candidate_counts(
     )
 
 
-def candidate_hashes(aligned: Aligned, labels: Labels | None) -> Hashes | None:
+def candidate_hashes(aligned: Aligned, labels: Axis | None) -> Hashes | None:
     """Return a hash of each user's candidates, None where there are none."""
     candidates = aligned.side_data.candidates
     if candidates is None:

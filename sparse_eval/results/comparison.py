@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from ..core.arguments import check_choice, check_fraction
 from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
+from ..core.mistaken import describe
 from ..core.progress import display
 from ..errors import InvalidDataError
-from .differences import compare_replicates, compare_values, detectable_standard_errors, effect_size
-from .paired_tests import CORRECTIONS, TESTS, correct, significance
+from .differences import compare_estimate, compare_replicates, compare_values
+from .paired_tests import ALIASES, CORRECTIONS, TESTS, correct, significance
 from .paper_table import PaperTable
 from .runs import Runs
+from .segments import segmentations
 from .shared import check_conventions, check_propensities, shared_metrics, shared_users
-from .user_segments import segmentations
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .runs import Estimate
     from .scores import Scores
-    from .user_segments import UserSegments
+    from .segments import UserSegments
 
 
 #: Columns of numbers in the table for display.
@@ -48,7 +47,7 @@ class Comparison:
         Number of users compared.
     test : {"t", "wilcoxon", "permutation"}
         The paired test that gave `p`.
-    correction : {"holm", "bh", "none"}
+    correction : {"holm", "bonferroni", "bh", "none"}
         The correction for multiple comparisons that gave `p_corrected`, over all rows of the
         table: of the family-wise error rate (Holm) or of the false discovery rate (Benjamini and
         Hochberg).
@@ -252,7 +251,7 @@ def compare(
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
-    correction: Literal["holm", "bh", "none"] = "holm",
+    correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
     how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
     level: float = 0.95,
@@ -273,9 +272,10 @@ def compare(
         The paired test, as in `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
         signed-rank test, or a permutation test of the mean difference under random signs (all
         signs for few users, otherwise 9,999 draws with a fixed seed).
-    correction : {"holm", "bh", "none"}
+    correction : {"holm", "bonferroni", "bh", "none"}
         The correction for multiple comparisons, over all rows of the table: Holm's, which
-        controls the probability of any error [1]_, or Benjamini and Hochberg's, which controls
+        controls the probability of any error [1]_, Bonferroni's, which does so with less power,
+        or Benjamini and Hochberg's, which controls
         the share of errors among significant differences [2]_.
     how : {"intersection", "same"}
         What to do if the evaluations are of different users: compare those that all have, with a
@@ -364,6 +364,7 @@ def compare(
     """
     from ..core.bars import tqdm
 
+    test = cast("Any", ALIASES.get(test, test) if isinstance(test, str) else test)
     check_choice("test", test, list(TESTS))
     check_choice("correction", correction, list(CORRECTIONS))
     check_choice("how", how, ["intersection", "same"])
@@ -387,6 +388,8 @@ def compare(
                 f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
                 "with compare(cv), and with others if all are in one call of cross_validate"
             )
+        if not hasattr(ev, "is_per_user"):
+            raise InvalidDataError(f"{name} is {describe(ev)}; expected what evaluate returns")
     named = dict(zip(names, scored, strict=True))
     chosen, notes = shared_metrics(named, metrics)
     check_conventions(named)
@@ -505,7 +508,7 @@ def _compare_runs(
     results: list[dict[str, Any]] = []
     for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
         means = dict(zip(("mean_a", "mean_b"), runs.means(a, b, metric), strict=True))
-        numbers = means | _compare_estimate(runs.difference(a, b, metric), level)
+        numbers = means | compare_estimate(runs.difference(a, b, metric), level)
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         results.append({"metric": metric, "a": a, "b": b, **numbers})
@@ -524,31 +527,6 @@ def _compare_runs(
         None if runs.candidates is None else runs.candidates.kind,
         higher,
     )
-
-
-def _compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
-    """Return the columns of a pooled difference."""
-    mean, error, std = estimate.mean, estimate.error, estimate.std
-    interval = error.interval(mean, level)
-    values = estimate.users
-    columns: dict[str, Any] = {
-        "difference": mean,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "interval": interval.method,
-        "p": error.p_value(mean),
-        "favours": 0 if math.isnan(mean) else int(np.sign(mean)),
-        **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
-        "n_users": estimate.n_users,
-    }
-    if values is not None:
-        columns["wins"], columns["ties"] = int((values > 0).sum()), int((values == 0).sum())
-        columns["losses"] = int((values < 0).sum())
-        columns["effect_size"] = effect_size(mean, std)
-        if error.freedom == error.freedom:
-            errors = detectable_standard_errors(level, error.freedom)
-            columns["detectable"] = errors * math.sqrt(error.variance)
-    return columns
 
 
 def _signed(text: str) -> str:

@@ -1,183 +1,107 @@
-"""`Counts`: what was evaluated, of how many users and items."""
+"""What is counted of lists: what their users have seen, and at which ranks they begin."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidDataError
-from .candidates import name_among
-from .totals import Part, merge_parts
+from ..core.threads import for_blocks
+from ..inputs.candidates import mark_seen
+from ..kernels.catalogue import count_seen
 
 if TYPE_CHECKING:
-    from ..metrics import Metric
-    from ..metrics.request import Request
-    from .block import BlockResult
-    from .candidates import CandidateCounts
-    from .first_ranks import FirstRanks
-    from .numbers import SavedNumber
-    from .seen import SeenCounts
-    from .totals import Retrieval, Totals
+    from ..core.types import Booleans
+    from ..metrics.aligned import Aligned
 
 
-class Counts:
-    """What was evaluated, and how many users and items there are.
+class SeenCounts(NamedTuple):
+    """Counts over users, of which there are training data.
 
-    They are those of a block of users whose lists were kept, or of parts of blocks that were
-    merged.
+    Attributes
+    ----------
+    n_cold : int
+        Evaluated users without training data; explicit zeros are none.
+    n_relevant : int
+        Relevant items that their user has in train, explicit zeros included.
+    n_listed : int
+        Listed items that their user has in train, likewise.
+    n_held_out : int
+        Relevant items in all.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        block: BlockResult | None = None,
-        parts: tuple[Part, ...] | None = None,
-        saved: dict[int, SavedNumber] | None = None,
-    ) -> None:
-        self.request = request
-        self._block = block
-        self._saved = saved or {}  # numbers about all users that totals do not give
-        if parts is not None:
-            self._parts = parts
-        if self.n_users:
-            return
-        if request.without_list != "exclude" or (block is not None and not block.n_relevant.any()):
-            raise InvalidDataError(
-                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
-            )
-        raise InvalidDataError(
-            f"no user counts with convention={self.convention!r} and without_list="
-            f"{request.without_list!r}: none of them has both a relevant item and a list"
-        )
+    n_cold: int
+    n_relevant: int
+    n_listed: int
+    n_held_out: int
 
-    @cached_property
-    def _parts(self) -> tuple[Part, ...]:
-        """What is merged with others, each part about other users, in their order."""
-        assert self._block is not None  # noqa: S101 - otherwise parts were given
-        return (self._block.part(per_user=True),)
+    def merge(self, other: SeenCounts) -> SeenCounts:
+        """Return the counts over the users of both."""
+        return SeenCounts(*(a + b for a, b in zip(self, other, strict=True)))
 
-    @cached_property
-    def _merged(self) -> Part:
-        if len(self._parts) == 1:
-            return self._parts[0]
-        return merge_parts(self._parts)
 
-    @property
-    def _totals(self) -> Totals:
-        return self._merged.totals
+def seen_counts(aligned: Aligned, counted: Booleans) -> SeenCounts | None:
+    """Count over all users, `counted` being those that are evaluated; None without train."""
+    training = aligned.side_data.training
+    if training is None:
+        return None
+    rankings, relevance = aligned.rankings, aligned.relevance
+    n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
+    relevant, listed = np.empty((2, aligned.n_users), np.int64)
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, in the order in which they were requested."""
-        return self.request.metrics
+    def count(first: int, last: int) -> None:
+        bounds = slice(first, last + 1)
+        count_seen(
+            training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
+            relevance.gains, rankings.indptr[bounds], rankings.items, n_items,
+            relevant[first:last], listed[first:last],
+        )  # fmt: skip
 
-    @property
-    def names(self) -> list[str]:
-        """The canonical names of the metrics."""
-        return list(self.request.names)
+    for_blocks(count, aligned.n_users)
+    is_cold = training.user_counts[: aligned.n_users] == 0
+    return SeenCounts(
+        int(np.count_nonzero(counted & is_cold)),
+        int(relevant.sum()),
+        int(listed.sum()),
+        int(np.count_nonzero(relevance.gains > 0)),
+    )
 
-    @property
-    def convention(self) -> str:
-        """The name of the convention, "standard" where none was given."""
-        return self.request.convention.name
 
-    @property
-    def no_relevant(self) -> str:
-        """What becomes of users without relevant items: "exclude", "zero" or "judged"."""
-        return self.request.no_relevant
+class FirstRanks(NamedTuple):
+    """The first ranks of the lists of some users.
+
+    Attributes
+    ----------
+    smallest : int
+        The smallest rank of any item.
+    has_others : bool
+        Whether the lists hold items that the validation data do not store. Lists of hits only have
+        exact ranks and need not have a rank 1.
+    """
+
+    smallest: int
+    has_others: bool
+
+    def merge(self, other: FirstRanks) -> FirstRanks:
+        """Return the first ranks of the users of both."""
+        return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
 
     @property
-    def retrieval(self) -> Retrieval | None:
-        """How the rankings were made, None where they were given."""
-        return self._totals.retrieval if self._block is None else self._block.retrieval
+    def are_late(self) -> bool:
+        """Whether no list has a rank 1, though the lists hold more than hits."""
+        return self.smallest > 1 and self.has_others
 
-    @property
-    def n_users(self) -> int:
-        """Number of users that count in the means."""
-        if self._block is not None:
-            return int(np.count_nonzero(self._block.counted()))
-        return self._totals.n_counted
 
-    @property
-    def n_skipped(self) -> int:
-        """Number of users left out: without a relevant item, or as the convention says."""
-        if self._block is not None:
-            return len(self._block.n_relevant) - self.n_users
-        return self._totals.span.n - self._totals.n_counted
-
-    @property
-    def n_without_list(self) -> int:
-        """Number of users with relevant items and no list.
-
-        Each counts 0 in every mean, unless the convention leaves them out.
-        """
-        if self._block is not None:
-            return self._block.n_without_list
-        return self._totals.n_without_list
-
-    @property
-    def n_cold(self) -> int | None:
-        """Number of evaluated users without training data; None where train is not known."""
-        return None if self.seen is None else self.seen.n_cold
-
-    @property
-    def n_relevant_seen(self) -> int | None:
-        """Number of relevant items that their user has in train; None where it is not known."""
-        return None if self.seen is None else self.seen.n_relevant
-
-    @property
-    def n_listed_seen(self) -> int | None:
-        """Number of listed items that their user has in train; None where it is not known."""
-        return None if self.seen is None else self.seen.n_listed
-
-    @property
-    def seen(self) -> SeenCounts | None:
-        """These three, and the number of relevant items; None where train is not known."""
-        return self._totals.seen if self._block is None else self._block.seen
-
-    @property
-    def candidates(self) -> CandidateCounts | None:
-        """What the candidates were, None where they were all items that users had not seen."""
-        return self._totals.candidates if self._block is None else self._block.candidates
-
-    @property
-    def propensities(self) -> dict[str, str]:
-        """A digest of each input by which hits are weighted, "train" or "propensity"."""
-        if self._block is not None:
-            return self._block.propensities
-        return self._totals.key.propensities or {}
-
-    def shown(self, name: str) -> str:
-        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
-        kind = None if self.candidates is None else self.candidates.kind
-        return name_among(name, kind, self.request.corrected)
-
-    @property
-    def has_lists(self) -> bool:
-        """Whether the lists, and the values of each user, are kept in memory."""
-        return self._block is not None
-
-    @property
-    def leaves_candidates_out(self) -> bool:
-        """Whether full rankings of different lengths are counted against the whole catalogue.
-
-        As those of unseen items, where no training data say which items were seen.
-        """
-        block = self._block
-        if block is None or block.aligned.side_data.training is not None:
-            return False
-        if block.aligned.side_data.candidates is not None:
-            return False
-        if not any("candidates" in plan.definition.uses for plan in self.request.plans):
-            return False
-        lengths = block.aligned.rankings.lengths[block.counted()]
-        n_items = block.aligned.side_data.n_items
-        least, most = lengths.min(), lengths.max()
-        return bool(least < most and least < n_items and 2 * lengths.mean() > n_items)
-
-    @property
-    def first_ranks(self) -> FirstRanks | None:
-        """The first ranks of the lists; None if there are no lists or a model made them."""
-        return self._totals.first_ranks if self._block is None else self._block.first_ranks
+def find_first_ranks(aligned: Aligned) -> FirstRanks | None:
+    """Return the first ranks of the lists, None if there are no lists."""
+    rankings, relevance = aligned.rankings, aligned.relevance
+    starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
+    if not len(starts):
+        return None
+    if rankings.gapped_positions is None:
+        return FirstRanks(1, True)
+    smallest = int(rankings.gapped_positions[starts].min())
+    if smallest == 1:
+        return FirstRanks(1, True)
+    stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
+    return FirstRanks(smallest, not stored.all())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from .paired_tests import p_value, two_sided
 
 if TYPE_CHECKING:
     from ..core.types import Floats
+    from .intervals import Interval
+    from .runs import Estimate
     from .scores import Scores
 
 #: Power of the test for which the detectable difference is given.
@@ -45,22 +47,8 @@ def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, f
     detectable = math.nan
     if n > 1:
         detectable = detectable_standard_errors(level, n - 1) * std / math.sqrt(n)
-    return {
-        "mean_a": float(a.mean()) if n else math.nan,
-        "mean_b": float(b.mean()) if n else math.nan,
-        "difference": mean,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "interval": interval.method,
-        "p": p,
-        "favours": favours,
-        "wins": int((difference > 0).sum()),
-        "ties": int((difference == 0).sum()),
-        "losses": int((difference < 0).sum()),
-        "effect_size": effect_size(mean, std),
-        "detectable": detectable,
-        "n_users": n,
-    }
+    means = {f"mean_{side}": float(x.mean()) if n else math.nan for side, x in (("a", a), ("b", b))}
+    return means | _columns(mean, interval, p, favours, n, difference, std, detectable)
 
 
 def compare_replicates(
@@ -77,15 +65,46 @@ def compare_replicates(
         error = float(differences.std(ddof=1))
         freedom = len(differences) - 1
         p = two_sided((a - b) / error, freedom) if error else float(a == b)
+    favours = int(np.sign(a - b)) if a == a and b == b else 0
+    return {"mean_a": a, "mean_b": b} | _columns(a - b, interval, p, favours, n_users)
+
+
+def compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
+    """Return the columns of a pooled difference."""
+    mean, error, values = estimate.mean, estimate.error, estimate.users
+    detectable = math.nan
+    if values is not None and error.freedom == error.freedom:
+        detectable = detectable_standard_errors(level, error.freedom) * math.sqrt(error.variance)
+    favours = 0 if math.isnan(mean) else int(np.sign(mean))
+    interval, p = error.interval(mean, level), error.p_value(mean)
+    n_users = estimate.n_users
+    return _columns(mean, interval, p, favours, n_users, values, estimate.std, detectable)
+
+
+def _columns(
+    difference: float,
+    interval: Interval,
+    p: float,
+    favours: int,
+    n_users: int,
+    values: Floats | None = None,
+    std: float = math.nan,
+    detectable: float = math.nan,
+) -> dict[str, float | str]:
+    """Return the columns of a difference, of whose users there may be `values`."""
+    of_users: dict[str, float] = dict.fromkeys(("wins", "ties", "losses", "effect_size"), math.nan)
+    if values is not None:
+        counts = ((values > 0).sum(), (values == 0).sum(), (values < 0).sum())
+        of_users = dict(zip(of_users, map(int, counts), strict=False))
+        of_users["effect_size"] = effect_size(difference, std)
     return {
-        "mean_a": a,
-        "mean_b": b,
-        "difference": a - b,
+        "difference": difference,
         "ci_low": interval.low,
         "ci_high": interval.high,
         "interval": interval.method,
         "p": p,
-        "favours": int(np.sign(a - b)) if a == a and b == b else 0,
-        **dict.fromkeys(("wins", "ties", "losses", "effect_size", "detectable"), math.nan),
+        "favours": favours,
+        **of_users,
+        "detectable": detectable,
         "n_users": n_users,
     }

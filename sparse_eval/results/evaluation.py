@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections import UserDict
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
-from .baselines import Baselines
+from ..inputs.axes import Axis
+from .breakdown import break_down, deviation_between
 from .comparison import compare
+from .curves import precision_recall
+from .explain import explain, row_of_user
+from .label_table import with_names
 from .record import Record, make_record, to_dict
 from .saving import Savable, load, save
-from .summary import LEVEL, expectation, few_users, show, summarize
+from .scores import Scores
+from .summary import COLUMNS, LEVEL, expectation, few_users, show, summarize
 from .totals import distinct_parts
-from .views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
@@ -26,19 +31,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
     from .block import BlockResult
     from .comparison import Comparison
+    from .curves import PrecisionRecall
+    from .label_table import ItemNames
     from .numbers import SavedNumber
-    from .scores import Scores
+    from .segments import UserSegments
     from .totals import Part
-    from .user_segments import UserSegments
 
 
-class Evaluation(Views):
+class Evaluation(Scores):
     """Every metric of some users, each user's values and the lists, as far as these were kept.
 
     Printed, and in a notebook, it is a table of the means with their intervals, beside them the
@@ -89,7 +97,7 @@ class Evaluation(Views):
 
     @baselines.setter
     def baselines(self, baselines: Mapping[str, Evaluation]) -> None:
-        self._baselines: Baselines[Evaluation] = Baselines(baselines)
+        self._baselines: Baselines = Baselines(baselines)
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.
@@ -218,7 +226,7 @@ class Evaluation(Views):
         *,
         names: tuple[str, str] = ("this", "other"),
         test: Literal["t", "wilcoxon", "permutation"] = "t",
-        correction: Literal["holm", "bh", "none"] = "holm",
+        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         how: Literal["intersection", "same"] = "intersection",
         by: UserSegments | None = None,
         level: float = 0.95,
@@ -351,7 +359,7 @@ class Evaluation(Views):
             kept, ``per_user.csv`` or ``per_user.parquet`` are written there;
             `sparse_eval.results.saving` describes them.
         table : {"csv", "parquet"}
-            The kind of the table of the users. Parquet is smaller and quicker, and needs pyarrow.
+            The kind of the table of the users. Parquet is smaller and quicker.
         about : mapping, optional
             What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
             lists and dicts.
@@ -366,8 +374,6 @@ class Evaluation(Views):
         InvalidDataError
             If `table` is of another kind, the labels of the users are neither all text nor all
             whole numbers, or `about` holds what JSON cannot.
-        MissingExtraError
-            If pyarrow is not installed, for "parquet".
         OutputError
             If a file cannot be written.
         """
@@ -402,8 +408,6 @@ class Evaluation(Views):
         InvalidFileError
             If a file cannot be read, is something else, was written by a newer version, or does
             not belong to the others.
-        MissingExtraError
-            If the table is Parquet and pyarrow is not installed.
 
         Examples
         --------
@@ -428,13 +432,214 @@ class Evaluation(Views):
         evaluation.__dict__["record"] = saved.record
         table = saved.record.table
         if table is not None:
-            evaluation.__dict__["users"] = table.index if saved.labelled else None
+            evaluation.__dict__["users"] = Axis.unchecked(table.index) if saved.labelled else None
         return evaluation
 
     @property
     def about(self) -> dict[str, Any]:
         """What was to be remembered when it was saved; empty before."""
         return dict(self.record.content["about"]) if "record" in self.__dict__ else {}
+
+    @property
+    def rankings(self) -> Rankings:
+        """The lists, aligned with the relevance."""
+        return self._lists("rankings").aligned.rankings
+
+    @property
+    def relevance(self) -> Relevance:
+        """The relevance, aligned with the lists."""
+        return self._lists("relevance").aligned.relevance
+
+    def _lists(self, what: str) -> BlockResult:
+        """Return the block of all users, or raise if its lists were not kept."""
+        if self._block is None:
+            raise InvalidDataError(
+                f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
+                "frames, without memory=, client= and keep='totals'; of a saved evaluation, "
+                "compare(by=) and plots.by_group know groups of users"
+            )
+        return self._block
+
+    def by(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
+        """Break every metric down by groups of users, or by how popular the items are.
+
+        Parameters
+        ----------
+        groups : {"activity", "popularity"}, or sequence, mapping, Series, table or Path of labels
+            A label for each user, in order or keyed by user; a table with a column of users, as
+            `by` of `sparse_eval.compare` takes. "activity" groups users by their
+            number of training items, those without any being "cold". "popularity" divides not
+            the users but the relevant items, by their number of training users, and shows the
+            metrics that can be computed for a part of the relevant items: recall, hit_rate.
+        bands : int
+            How many bands "activity" (about as many users each) and "popularity" (about as many
+            training interactions each) make at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each group and metric (index ``group``, ``metric``): ``mean``, ``std``,
+            ``n_users``; for "popularity" also ``n_items`` of the band and ``n_relevant``, its
+            relevant items of the evaluated users.
+
+        Raises
+        ------
+        InvalidDataError
+            If an evaluated user has no group, groups do not fit the users, or the lists were not
+            kept.
+        InvalidMetricError
+            If "activity" or "popularity" is given without `train`, or "popularity" without a
+            metric that it can divide.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
+        >>> ev.by(["new", "old", "old"])[["mean", "n_users"]]
+                      mean  n_users
+        group metric
+        new   mrr@2   1.00        1
+        old   mrr@2   0.25        2
+        """
+        return break_down(self._lists("by()"), groups, bands)
+
+    def deviation(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
+        """Return how far groups of users are apart in every metric, on average over their pairs.
+
+        Parameters
+        ----------
+        groups : "activity", or sequence, mapping or Series of labels
+            As in `by`.
+        bands : int
+            As in `by`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each metric: ``deviation``, the mean absolute difference between the means
+            of two groups; ``chance``, what that would be on average if users of all groups had the
+            same mean, and only their values spread as they do (NaN for metrics without values for
+            each user, and with a group of a single user); ``n_groups`` and ``n_users`` for whom
+            the metric is defined. NaN with fewer than two groups.
+
+        Raises
+        ------
+        InvalidDataError, InvalidMetricError
+            As from `by`, or if `groups` is "popularity".
+
+        See Also
+        --------
+        by : The means of the groups.
+
+        Notes
+        -----
+        The mean absolute deviation (MAD) of Zhu et al. [1]_ and Deldjoo et al. [2]_, with ndcg the
+        UserMADranking of Elliot. Groups that do not differ have one above 0, because means of some
+        users are not those of all: of as many users each, it is `chance` whatever their number.
+
+        References
+        ----------
+        .. [1] Z. Zhu, X. Hu and J. Caverlee, "Fairness-Aware Tensor-Based Recommendation", CIKM
+           2018. doi:10.1145/3269206.3271795
+        .. [2] Y. Deldjoo, V. W. Anelli, H. Zamani, A. Bellogín and T. Di Noia, "A Flexible
+           Framework for Evaluating User and Item Fairness in Recommender Systems", User Modeling
+           and User-Adapted Interaction 31, 2021. doi:10.1007/s11257-020-09285-1
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
+        >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
+        >>> ev.deviation(["new", "old", "old"])[["deviation", "n_groups", "n_users"]]
+                deviation  n_groups  n_users
+        metric
+        mrr@2        0.75         2        3
+        """
+        return deviation_between(self._lists("deviation()"), groups, bands)
+
+    def precision_recall(self, k: int | None = None) -> PrecisionRecall:
+        """Return precision and recall at every rank, averaged over the evaluated users.
+
+        Parameters
+        ----------
+        k : int, optional
+            The last rank, at least 1; by default that of the longest list.
+
+        Returns
+        -------
+        PrecisionRecall
+
+        Raises
+        ------
+        InvalidDataError
+            If `k` is not a whole number of at least 1, positions are uncertain
+            (``ties="average"``), or the lists were not kept.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> ev = se.evaluate(se.Rankings.from_topk([[2, 0, 1]]), csr_matrix([[1, 1, 0]]), "map")
+        >>> ev.precision_recall().to_frame()
+              precision  recall
+        rank
+        1      0.000000     0.0
+        2      0.500000     0.5
+        3      0.666667     1.0
+        """
+        return precision_recall(self._lists("precision_recall()"), k)
+
+    def explain(self, user: Hashable, *, item_names: ItemNames | None = None) -> pd.DataFrame:
+        """Show where one user's dcg comes from.
+
+        Parameters
+        ----------
+        user : hashable
+            The user's label, or the row number where there are no labels.
+        item_names : mapping, Series, table or path, optional
+            What to show beside each item, by its label or column number: a name each, or every
+            column of a table that is indexed by item or has a column ``item``. The labels of a CSV
+            file are text.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The list in its order, one row for each item: ``rank``, ``item`` (label or column
+            number), its names if there are `item_names`, ``gain``, ``discount`` (the convention's,
+            1 / log2(rank + 1) by default; for tied items its expectation), ``contribution``
+            (gain · discount) and ``cumulative``. Then the relevant items that are not in the list,
+            the largest gain first, with no rank and no contribution.
+
+        Raises
+        ------
+        InvalidDataError
+            If there is no such user, `item_names` is something else or has none of the items, or
+            the lists were neither kept nor can be made again: of matrices in memory, the user's
+            list is, also with ``keep="totals"``.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> lists = se.Rankings.from_topk([[4, 2]])
+        >>> ev = se.evaluate(lists, csr_matrix([[0, 0, 3, 1, 0]]), "ndcg@2")
+        >>> titles = {2: "Alien", 3: "Brazil", 4: "Clue"}
+        >>> ev.explain(0, item_names=titles)[["rank", "item", "name", "gain", "contribution"]]
+           rank  item    name  gain  contribution
+        0     1     4    Clue   0.0      0.000000
+        1     2     2   Alien   3.0      1.892789
+        2  <NA>     3  Brazil   1.0      0.000000
+        """
+        if self._block is None and self._relist is not None:
+            explained = explain(self._relist(user), 0)
+        else:
+            block = self._lists("explain()")
+            row = row_of_user(user, block.labels, len(block.n_relevant))
+            explained = explain(block.aligned, row)
+        return explained if item_names is None else with_names(explained, item_names)
 
     def to_markdown(self) -> str:
         """Return the table that ``print(ev)`` shows as Markdown.
@@ -470,3 +675,36 @@ class Evaluation(Views):
 
     def _show(self, style: str) -> str:
         return show(self, self.baselines, self._random_at_hand, style)
+
+
+class Baselines(UserDict[str, "Evaluation"]):
+    """Evaluations by name, with names that fit into tables, files and terminals.
+
+    Raises
+    ------
+    InvalidDataError
+        From ``baselines[name] = evaluation``, if the name is empty, holds characters that cannot be
+        printed, or is a column of `Evaluation.summary`.
+    """
+
+    def __setitem__(self, name: str, evaluation: Evaluation) -> None:
+        super().__setitem__(_check(name), evaluation)
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc, override]
+        self.update(other)  # which checks the names
+        return self
+
+
+def _check(name: object) -> str:
+    """Return the name of a baseline, or raise `InvalidDataError`."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InvalidDataError(
+            f"a baseline is called {name!r}; expected a name of printable characters, without "
+            "tabs, line breaks and control characters, such as 'popularity'"
+        )
+    if name in COLUMNS:
+        raise InvalidDataError(
+            f"a baseline is called {name!r}, like a column of summary(); give it another name, "
+            f"such as '{name} model'"
+        )
+    return name

@@ -13,7 +13,7 @@ from ..errors import InvalidDataError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import Labels
+    from ..inputs.axes import Axis
     from ..metrics.aligned import Aligned
 
 
@@ -65,14 +65,13 @@ def _label(aligned: Aligned, item: int) -> Any:
     return item
 
 
-def row_of_user(user: Hashable, labels: Labels | None, n_users: int) -> int:
+def row_of_user(user: Hashable, labels: Axis | None, n_users: int) -> int:
     """Return the row of a user, by label or row number."""
     if labels is not None:
-        import pandas as pd
-
-        if not isinstance(user, Hashable) or user not in labels:
+        row = int(labels.locate([user])[0]) if isinstance(user, Hashable) else -1
+        if row < 0:
             raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
-        return int(labels.get_indexer(pd.Index([user], tupleize_cols=False))[0])
+        return row
     if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
         raise InvalidDataError(
             f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}", user=user

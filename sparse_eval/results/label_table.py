@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import as_input
-from ..core.frames import ArrowStream, as_pandas, check_header, exports_rows
-from ..core.parquet import read_parquet
 from ..errors import InvalidDataError, InvalidFileError
+from ..inputs.columns import role_of
+from ..inputs.frames import to_pandas
+from ..inputs.tables import exports_rows, format_of_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import PathLike
+    from ..inputs.tables import ArrowStream
 
 #: What is known of users or items, by their labels: of a table, every column.
 LabelTable: TypeAlias = "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame | ArrowStream | PathLike"
+
+#: Names by item: of a table, every column is a name.
+ItemNames: TypeAlias = LabelTable
 
 
 def label_table(
@@ -29,8 +33,8 @@ def label_table(
     Parameters
     ----------
     known : mapping, Series, DataFrame, other table or path
-        Of a table with a column that is called as `key`, that column has the labels, otherwise its
-        index.
+        Of a table with a column that has a usual name of `key`, that column has the labels,
+        otherwise its index.
     key : {"user", "item"}
         Whose labels they are.
     argument : str
@@ -42,7 +46,7 @@ def label_table(
     ------
     InvalidDataError
         If it is something else, has no column, or two of the same name.
-    InvalidFileError, MissingExtraError
+    InvalidFileError
         As from `read_label_table`.
     """
     import pandas as pd
@@ -50,9 +54,9 @@ def label_table(
     if isinstance(known, str | Path):
         known = read_label_table(known, key)
     elif exports_rows(known) and not isinstance(known, pd.DataFrame):
-        known = as_pandas(known)
+        known = to_pandas(known)
     if isinstance(known, pd.DataFrame):
-        table = known.set_index(key) if key in known else known
+        table = _by_label(known, key, argument)
     elif isinstance(known, pd.Series):
         table = known.to_frame(column if known.name is None else known.name)
     elif isinstance(known, Mapping):
@@ -74,13 +78,24 @@ def label_table(
     return table
 
 
+def _by_label(table: pd.DataFrame, key: str, argument: str) -> pd.DataFrame:
+    """Return a table with its column of labels, if it has one, as the index."""
+    labels = [key] if key in table else [name for name in table if role_of(name) == key]
+    if len(labels) > 1:
+        raise InvalidDataError(
+            f"{argument} has the columns {', '.join(map(repr, labels))}, each of which may name "
+            f"the {key}s; call one of them {key!r}"
+        )
+    return table.set_index(labels[0]) if labels else table
+
+
 def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFrame:
-    """Read a table with a column of labels, its cells as text unless it is Parquet.
+    """Read a table with a column of labels; its cells are text if the file is text.
 
     Parameters
     ----------
     path : str or Path
-        A file .csv or .tsv, either of them also .gz, or .parquet.
+        A file of any format of tables, told by its name.
     key : {"user", "item"}
         The name of the column of labels.
 
@@ -88,34 +103,74 @@ def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFra
     ------
     InvalidFileError
         If the file is something else, cannot be read, or has no such column.
-    MissingExtraError
-        If it is Parquet and pyarrow is not installed.
     """
-    import pandas as pd
-
-    from ..datasets.lines import read_text
-
     path = as_input(path)
-    kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if kind not in ("csv", "tsv", "parquet"):
+    if format_of_name(path) is None:
         raise InvalidFileError(
-            f"is no table of {key}s by its name; expected .csv, .tsv or .parquet", path
+            f"is no table of {key}s by its name; expected .csv, .tsv, .parquet, .jsonl or .arrow",
+            path,
         )
-    try:
-        if kind == "parquet":
-            table = read_parquet(path)
-        else:  # as text: an item "007" is not 7, and "NA" is a name
-            separator = "," if kind == "csv" else "\t"
-            text = BytesIO(read_text(path))
-            table = pd.read_csv(text, sep=separator, dtype=str, keep_default_na=False)
-            check_header(table, path)
-    except InvalidFileError:
-        raise
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except ValueError as error:  # as those of pandas' parsers are
-        raise InvalidFileError(f"is not a table ({error})", path) from None
-    if key not in table:
+    # As text: an item "007" is not 7, and "NA" is a name.
+    table = to_pandas(path, text=True)
+    if not any(role_of(name) == key for name in table):
         found = ", ".join(map(str, table.columns))
         raise InvalidFileError(f"has no column {key!r}, but {found}; name the labels so", path)
     return table
+
+
+def item_table(item_names: ItemNames) -> pd.DataFrame:
+    """Return names of items as a table that is indexed by item.
+
+    Parameters
+    ----------
+    item_names : mapping, Series, DataFrame, other table or path
+        By item. Of a table with a column ``item`` that column names the item, otherwise its index.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is something else, has no column, or names an item twice.
+    InvalidFileError
+        As from `read_label_table`.
+    """
+    table = label_table(item_names, "item", argument="item_names", column="name")
+    if table.index.has_duplicates:
+        twice = table.index[table.index.duplicated()].tolist()[0]
+        raise InvalidDataError(f"item_names names item {twice!r} twice; give each item one row")
+    # Whole numbers stay whole beside items without a name.
+    return table.rename(columns=str).astype(object)
+
+
+def with_names(explained: pd.DataFrame, item_names: ItemNames) -> pd.DataFrame:
+    """Return the table of `Evaluation.explain` with the names behind each item.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `item_table`; if a column is called as one of the table, or none of the items of
+        the table has a name.
+    """
+    import pandas as pd
+
+    names = item_table(item_names)
+    taken = [name for name in names if name in explained]
+    if taken:
+        raise InvalidDataError(
+            f"item_names has a column {taken[0]!r}, as what explain returns; rename it"
+        )
+    labels = explained["item"].tolist()
+    check_known(labels, names)
+    found = names.reindex(pd.Index(labels, tupleize_cols=False)).reset_index(drop=True)
+    place = list(explained).index("item") + 1
+    parts = [explained.iloc[:, :place], found, explained.iloc[:, place:]]
+    return pd.concat(parts, axis=1)
+
+
+def check_known(labels: list[Any], names: pd.DataFrame) -> None:
+    """Raise if none of the items has a name, as if one side has numbers and the other text."""
+    if labels and not names.index.isin(labels).any():
+        known = f"{names.index.tolist()[0]!r}, …" if len(names) else "nothing"
+        raise InvalidDataError(
+            f"item_names has none of these items ({labels[0]!r}, …), but {known}; give names by "
+            "the items' labels, of the same type"
+        )

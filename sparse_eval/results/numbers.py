@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..core.exact_sums import Moments
 from ..errors import InvalidMetricError
 from ..metrics.columns import ratio_of
 from ..metrics.measure import value_of_lists
-from .counted_lists import CountedLists
 from .intervals import (
     N_GROUPS,
     Interval,
@@ -224,3 +223,21 @@ def _of_counts(plan: Plan, counts: ListCounts, left_out: int | None) -> float:
     groups = [group for group in range(N_GROUPS) if group != left_out]
     lists = CountedLists(plan.metric.k, counts, groups)
     return value_of_lists(plan, lists) if lists.n_users or left_out is None else math.nan
+
+
+class CountedLists:
+    """The attributes of `Lists` for which counts of users and items are enough."""
+
+    def __init__(self, k: int, counts: ListCounts, groups: list[int]) -> None:
+        self.k = k
+        self.n_users = int(counts.n_users[groups].sum())
+        self.n_listed = int(counts.n_listed[groups].sum())
+        self.item_counts = counts.item_counts[groups].sum(axis=0)
+        self.n_items = len(self.item_counts)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InvalidMetricError(
+            f"a number about all lists reads their {name}, and can only be computed of lists that "
+            "are in memory together: of blocks it may read k, n_users, n_listed, n_items and "
+            "item_counts"
+        )

@@ -120,7 +120,9 @@ def correct(p: Floats, correction: str) -> Floats:
     corrected = p.astype(float).copy()
     defined = np.flatnonzero(~np.isnan(corrected))
     values = corrected[defined]
-    if correction == "bh":
+    if correction == "bonferroni":
+        corrected[defined] = np.minimum(values * len(values), 1.0)
+    elif correction == "bh":
         from scipy import stats
 
         corrected[defined] = stats.false_discovery_control(values, method="bh")
@@ -152,5 +154,13 @@ TESTS = {
     "permutation": PairedTest("sign-flip permutation test", _permutation_p),
 }
 
+#: Other names of tests.
+ALIASES = {"ttest": "t"}
+
 #: Titles of the corrections, likewise.
-CORRECTIONS = {"holm": "Holm's", "bh": "Benjamini and Hochberg's", "none": ""}
+CORRECTIONS = {
+    "holm": "Holm's",
+    "bonferroni": "Bonferroni's",
+    "bh": "Benjamini and Hochberg's",
+    "none": "",
+}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..inputs.axes import Axis
 from ..inputs.candidates import GIVEN
 from .candidates import CandidateCounts, name_among
 from .variance import Cells, Error, error_of_numbers
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import Booleans, Floats, Integers, Labels
+    from ..core.types import Booleans, Floats, Integers
     from ..metrics.plan import Plan
     from ..metrics.request import Request
     from .scores import Scores
@@ -65,7 +66,7 @@ class RunValues(NamedTuple):
     Attributes
     ----------
     users : pandas.Index
-        Labels or row numbers of the evaluated users.
+        Axis or row numbers of the evaluated users.
     columns : ndarray of float64, shape (n_metrics, n_users)
         The metrics that have a value for each user.
     numbers : tuple of float
@@ -76,7 +77,7 @@ class RunValues(NamedTuple):
         What the candidates were, None for all items.
     """
 
-    users: Labels
+    users: Axis
     columns: Floats
     numbers: tuple[float, ...]
     replicates: dict[str, Floats]
@@ -85,10 +86,8 @@ class RunValues(NamedTuple):
     @classmethod
     def of(cls, evaluation: Scores) -> RunValues:
         """Return what is kept of an evaluation."""
-        import pandas as pd
-
         counted = evaluation.counted
-        users = pd.RangeIndex(len(counted)) if evaluation.users is None else evaluation.users
+        users = Axis.numbers(len(counted)) if evaluation.users is None else evaluation.users
         overall = [name for name in evaluation.names if not evaluation.is_per_user(name)]
         return cls(
             users[counted],
@@ -206,27 +205,27 @@ class Runs:
         return float(np.mean([fold.n_validation / max(fold.n_train, 1) for fold in self.folds]))
 
     @cached_property
-    def _users(self) -> Labels:
+    def _users(self) -> Axis:
         """Everybody who was evaluated, in the order of the folds."""
-        distinct: list[Labels] = []
+        distinct: list[Axis] = []
         for values in self._values.values():
             if not any(values.users.equals(users) for users in distinct):
                 distinct.append(values.users)
         everybody = distinct[0]
         for users in distinct[1:]:
-            everybody = everybody.append(users[~users.isin(everybody)])
+            _, everybody = everybody.union(users)
         return everybody
 
     @cached_property
     def _rows(self) -> dict[Run, Integers]:
         """The places of each run's users among all."""
         rows: dict[Run, Integers] = {}
-        known: list[tuple[Labels, Integers]] = []
+        known: list[tuple[Axis, Integers]] = []
         for run, values in self._values.items():
             same = (places for users, places in known if users.equals(values.users))
             places = next(same, None)
             if places is None:
-                places = self._users.get_indexer(values.users)
+                places = self._users.locate(values.users)
                 known.append((values.users, places))
             rows[run] = places
         return rows

@@ -20,8 +20,7 @@ from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
 from .candidates import CandidateCounts
-from .first_ranks import FirstRanks
-from .seen import SeenCounts
+from .counts import FirstRanks, SeenCounts
 from .totals import ListCounts, ListSums, MergeKey, Part, Retrieval, Span, Totals, UserValues
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidDataError
+from ..inputs.axes import Axis
 from ..metrics import parse_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ..core.types import Integers, Labels
+    from ..core.types import Integers
     from ..metrics import Metric
     from .runs import Runs
     from .scores import Scores
@@ -28,13 +29,13 @@ class SharedUsers(NamedTuple):
         Their rows in each evaluation, in the same order.
     left_out : dict of str to int
         The number of evaluated users that others lack, by name of the evaluation.
-    users : Index
+    users : Axis
         Their labels, or row numbers where there are none.
     """
 
     rows: list[Integers]
     left_out: dict[str, int]
-    users: Labels
+    users: Axis
 
     @property
     def n_users(self) -> int:
@@ -159,8 +160,6 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
         If there are fewer than two; if some evaluations have labels and others do not; if users
         that are shared have other relevant items; or if users differ with ``how="same"``.
     """
-    import pandas as pd
-
     names, scored = list(evaluations), list(evaluations.values())
     unlabelled = [name for name, ev in evaluations.items() if ev.users is None]
     if unlabelled and any(not are_row_numbers(ev.users) for ev in scored):
@@ -170,18 +169,18 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
         )
     labels = []
     for ev in scored:
-        users = pd.RangeIndex(len(ev.counted)) if ev.users is None else ev.users
+        users = Axis.numbers(len(ev.counted)) if ev.users is None else ev.users
         labels.append(users[ev.counted])
     common = labels[0]
     for name, users in zip(names[1:], labels[1:], strict=True):
         if users.equals(labels[0]):
             continue
         if how == "same":
-            only = labels[0].symmetric_difference(users, sort=False)
+            only = [*labels[0][~labels[0].isin(users)], *users[~users.isin(labels[0])]]
             if len(only):
                 raise InvalidDataError(
                     f"{names[0]} and {name} are about different users: {len(only)} are in one of "
-                    f"them only (such as {_name_users(only)}); evaluate the same users, or compare "
+                    f"them only (such as {_names(only)}); evaluate the same users, or compare "
                     'those that both have with how="intersection"'
                 )
         common = common[common.isin(users)]
@@ -189,7 +188,7 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
         raise InvalidDataError(f"users to compare: {len(common)}; a comparison needs two or more")
     rows = []
     for ev, users in zip(scored, labels, strict=True):
-        order = np.arange(len(users)) if users.equals(common) else users.get_indexer(common)
+        order = np.arange(len(users)) if users.equals(common) else users.locate(common)
         rows.append(np.flatnonzero(ev.counted)[order])
     fingerprints = [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)]
     for name, others in zip(names[1:], fingerprints[1:], strict=True):
@@ -198,18 +197,18 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "
                 f"{len(different)} of {len(common)} users have other relevant items or candidates "
-                f"(such as {_name_users(common[different])}); evaluate both on the same"
+                f"(such as {_names(common[different].tolist())}); evaluate both on the same"
             )
     left_out = [len(users) - len(common) for users in labels]
     return SharedUsers(rows, dict(zip(names, left_out, strict=True)), common)
 
 
-def are_row_numbers(users: Labels | None) -> bool:
+def are_row_numbers(users: Axis | None) -> bool:
     """Return whether users are known by the numbers from 0 on, in any order."""
     if users is None:
         return True
     return users.dtype.kind in "iu" and np.array_equal(np.sort(users), np.arange(len(users)))
 
 
-def _name_users(users: Labels) -> str:
-    return ", ".join(map(repr, users[:3].tolist()))
+def _names(users: list[Any]) -> str:
+    return ", ".join(map(repr, users[:3]))

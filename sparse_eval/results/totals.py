@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from .candidates import CandidateCounts
-    from .first_ranks import FirstRanks
-    from .seen import SeenCounts
+    from .counts import FirstRanks, SeenCounts
 
 
 class Retrieval(NamedTuple):
@@ -143,7 +142,7 @@ class UserValues:
     Attributes
     ----------
     users : ndarray
-        Labels or row numbers.
+        Axis or row numbers.
     counted : ndarray of bool
         Whether the user is evaluated.
     n_relevant : ndarray of int64
@@ -225,6 +224,11 @@ class ListSums:
         return ListSums(self.n_users + other.n_users, self.sums + other.sums)
 
 
+def _merged(one: Any, other: Any) -> Any:
+    """Return the counts of both blocks, or None unless both have some."""
+    return one.merge(other) if one and other else None
+
+
 #: The sums of numerators and of denominators of a micro average, for each group of users.
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
@@ -278,7 +282,6 @@ class Totals:
     def merge(self, other: Totals) -> Totals:
         """Return the totals of the users of both, which must be different users."""
         self.key.check(other.key)
-        ours, theirs = self.retrieval, other.retrieval
         ways = [
             (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
             for one in (self, other)
@@ -307,7 +310,7 @@ class Totals:
                 for row, ratios in self.ratios.items()
             },
             {key: counts.merge(other.lists[key]) for key, counts in self.lists.items()},
-            ours.merge(theirs) if ours and theirs else None,
+            _merged(self.retrieval, other.retrieval),
             # As far as it is made of sums over users.
             tuple(
                 a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
@@ -315,14 +318,10 @@ class Totals:
             )
             if self.random and other.random
             else None,
-            self.seen.merge(other.seen) if self.seen and other.seen else None,
-            self.candidates.merge(other.candidates)
-            if self.candidates and other.candidates
-            else None,
+            _merged(self.seen, other.seen),
+            _merged(self.candidates, other.candidates),
             {row: sums.merge(other.list_sums[row]) for row, sums in self.list_sums.items()},
-            self.first_ranks.merge(other.first_ranks)
-            if self.first_ranks and other.first_ranks
-            else self.first_ranks or other.first_ranks,
+            _merged(self.first_ranks, other.first_ranks) or self.first_ranks or other.first_ranks,
         )
 
     def equals(self, other: Totals) -> bool:

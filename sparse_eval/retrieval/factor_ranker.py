@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,34 +14,27 @@ from .factors import check_factors
 from .ranker import Ranker
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from ..core.types import Integers, SparseInput
-    from ..inputs.candidates import Candidates
     from ..kernels.structures import HeldOut
 
 
 class FactorRanker(Ranker):
-    """The base class of searches by the products of factors.
-
-    The parameters are those of `top_k`, but for `candidates`, which are as of `Ranker`.
-    """
+    """The base class of searches by the products of factors; the options are those of `Ranker`."""
 
     def __init__(
         self,
         user_factors: object,
         item_factors: object,
         seen: SparseInput | None = None,
-        candidates: Candidates | None = None,
-        exclude: ArrayLike | None = None,
+        *,
         num_threads: int | None = None,
-        progress: bool | None = None,
+        **options: Any,
     ) -> None:
         (self.user_factors, self.user_norms), (self.item_factors, self.item_norms) = check_factors(
             user_factors, item_factors, num_threads
         )
         shape = (len(self.user_factors), len(self.item_factors))
-        super().__init__(shape, "factors", seen, candidates, exclude, num_threads, progress)
+        super().__init__(shape, "factors", seen, num_threads=num_threads, **options)
         self.largest = float(self.item_norms[self.candidates].max())
         if not self.largest * float(self.user_norms.max(initial=0.0)) < 8e307:
             raise InvalidDataError(

@@ -93,6 +93,7 @@ class Ranker(ABC):
         shape: tuple[int, int],
         scorer: str,
         seen: SparseInput | None = None,
+        *,
         candidates: Candidates | None = None,
         exclude: ArrayLike | None = None,
         num_threads: int | None = None,
@@ -232,12 +233,6 @@ class Ranker(ABC):
             starts = np.zeros(self.shape[0] + 1, np.int64)
             return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
         matrix = canonical_csr(seen, "seen", sum_duplicates=True)
-        if matrix.shape != self.shape:
-            raise InvalidDataError(
-                f"seen has shape {matrix.shape}, but there are {self.scorer} of {self.shape[0]} "
-                f"users and {self.shape[1]} items; give the seen items of the model's own users",
-                argument="seen",
-            )
         return pattern_of(matrix)
 
     def _check_candidates(self, candidates: Candidates) -> Candidates:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import as_array, read_only
-from ..core.csr import canonical_csr
+from ..core.csr import canonical_csr, plain_matrix
 from ..core.locks import ThreadLock
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
@@ -24,10 +24,7 @@ from .spaces import growing_lists, sorting_room
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
-
     from ..core.types import AnyArray, CSRMatrix, Floats, Integers, SparseInput
-    from ..inputs.candidates import Candidates
 
     #: Given row numbers of users, returns their scores of all items.
     ScoreFunction = Callable[[Integers], Any]
@@ -63,12 +60,6 @@ class ItemScores:
 
     def __init__(self, history: SparseInput, weights: AnyArray | CSRMatrix) -> None:
         matrix = canonical_csr(history, "train", sum_duplicates=True)
-        if matrix.shape[1] != weights.shape[0]:
-            raise InvalidDataError(
-                f"train has {matrix.shape[1]} items, the item-item matrix {weights.shape[0]}; give "
-                "the matrix that it was made of",
-                argument="train",
-            )
         self.shape = matrix.shape
         self.history = pattern_of(matrix)
         self.data = read_only(matrix.data.astype(np.float64, copy=False))
@@ -180,7 +171,7 @@ def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray 
         If it is not a square matrix of real numbers.
     """
     matrix: Any
-    if sparse.issparse(weights):
+    if sparse.issparse(plain_matrix(weights)):
         matrix = canonical_csr(weights, name, sum_duplicates=True)
         if matrix.data.dtype != np.float32:
             matrix = matrix.astype(np.float64, copy=False)
@@ -220,20 +211,12 @@ class ScoreSearch(Ranker):
     Parameters
     ----------
     scores : Scores
-    seen, candidates, exclude, num_threads, progress
-        As in `top_k`.
+    seen, **options
+        As of `Ranker`.
     """
 
-    def __init__(
-        self,
-        scores: Scores,
-        seen: SparseInput | None = None,
-        candidates: Candidates | None = None,
-        exclude: ArrayLike | None = None,
-        num_threads: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        super().__init__(scores.shape, "scores", seen, candidates, exclude, num_threads, progress)
+    def __init__(self, scores: Scores, seen: SparseInput | None = None, **options: Any) -> None:
+        super().__init__(scores.shape, "scores", seen, **options)
         self.scores = scores
         self.excluded = read_only(np.flatnonzero(~self.is_candidate).astype(np.int32))
         everything = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))

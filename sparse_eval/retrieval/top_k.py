@@ -8,33 +8,14 @@ import numpy as np
 
 from ..core.arguments import check_choice, check_whole
 from ..core.warning import warn
-from ..inputs.candidates import Candidates, mark_seen
+from ..inputs.candidates import mark_seen
 from ..inputs.rankings import Rankings
 from ..kernels.structures import Lists
-from .candidates import CandidateSearch
-from .search import Search
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items, SparseInput
+    from ..core.types import CSRMatrix, Floats, Integers, Items, SparseInput
     from ..inputs.relevance import Relevance
     from .ranker import Ranker, Report
-
-
-def open_search(
-    user_factors: AnyArray,
-    item_factors: AnyArray,
-    seen: SparseInput | None = None,
-    candidates: Candidates | None = None,
-    exclude: ArrayLike | None = None,
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> Ranker:
-    """Return the search of the whole catalogue, of some items, or of each user's candidates."""
-    has_own = candidates is not None and not candidates.for_all
-    search = CandidateSearch if has_own else Search
-    return search(user_factors, item_factors, seen, candidates, exclude, num_threads, progress)
 
 
 class TopK(NamedTuple):

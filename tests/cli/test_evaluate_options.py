@@ -52,7 +52,7 @@ def rankings(**options: Any) -> se.Rankings:
 
 
 def relevance(**options: Any) -> se.Relevance:
-    return se.Relevance.from_frame(TRUTH, user="visitor", item="page", **options)
+    return se.Relevance.from_frame(TRUTH, user="visitor", item="page", **{"gain": None} | options)
 
 
 #: Options, and what Python is given: to make lists, to make gains, and as the protocol.
@@ -98,7 +98,8 @@ def test_options_mean_what_they_mean_in_python(
     names = ["ndcg@3"] if "average" in words else METRICS
     made = rankings(**(lists or {"rank": "place"}))
     expected = se.evaluate(made, relevance(**gains), se.Protocol(names, **rules))
-    assert means(*paths, *COLUMNS, *words.split(), "-m", ",".join(names)) == expected.mean()
+    words = [*words.split(), *([] if gains else ["--gain", ""])]
+    assert means(*paths, *COLUMNS, *words, "-m", ",".join(names)) == expected.mean()
 
 
 def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means) -> None:
@@ -147,7 +148,7 @@ def test_data_of_items(means: Means, tmp_path: Path) -> None:
     for groups in ("groups.csv", "groups.parquet", "weights.csv"):
         found = means(
             tmp_path / "recs.csv", tmp_path / "truth.csv", *COLUMNS, "--rank", "place",
-            "--train", tmp_path / "train.csv", "--item-groups", tmp_path / groups,
+            "--gain", "", "--train", tmp_path / "train.csv", "--item-groups", tmp_path / groups,
             "--item-vectors", tmp_path / "vectors.csv", "--propensity", tmp_path / "chances.csv",
             "-m", ",".join(OF_ITEMS),
         )  # fmt: skip

@@ -15,10 +15,10 @@ from commands import SMALL, Command
 
 import sparse_eval as se
 from sparse_eval.cli import interrupts, main
+from sparse_eval.jobs import study, sweep_table
+from sparse_eval.jobs import sweep as sweeping
+from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
-from sparse_eval.models import study, sweep_table
-from sparse_eval.models import sweep as sweeping
-from sparse_eval.models import tune as tuning
 
 SIGNALS = pytest.mark.parametrize(
     ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
@@ -97,7 +97,7 @@ def test_tune_prints_its_trials_and_goes_on(
 @pytest.mark.parametrize(
     ("owner", "name", "left"),
     [
-        ("sparse_eval.models.train", "train_als", "has the split; go on with: sparse-eval train"),
+        ("sparse_eval.jobs.train", "train_als", "has the split; go on with: sparse-eval train"),
         ("sparse_eval.models.evaluate", "evaluate_request", "has the split and the model; go on"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
     words = ("run", tmp_path / "clicks.csv", *SMALL, "--out", out)
     assert command(*words)[0] == 0
     (out / "notes.txt").write_text("kept")
-    killed_at(monkeypatch, sys.modules["sparse_eval.models.train"], "train_als", 1, signal.SIGTERM)
+    killed_at(monkeypatch, sys.modules["sparse_eval.jobs.train"], "train_als", 1, signal.SIGTERM)
     status, _, said = command(*words, "--seed", 1)
     assert status == 143
     # The model of before has seen what is held out now.

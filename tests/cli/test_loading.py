@@ -37,9 +37,9 @@ def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_pa
     assert status == 0, said
     assert (
         "timestamps, 'visitorId' as user, 'productId' as item, 'Rating' as value, "
-        "'eventTime' as timestamp)" in said
+        "'eventTime' as timestamp, ignored 'type')" in said
     )
-    everything = held(tmp_path / "s").train + held(tmp_path / "s").validation
+    everything = held(tmp_path / "s").train.csr + held(tmp_path / "s").validation.csr
     assert everything.sum() == se.datasets.load(events).values.sum()
 
 

@@ -57,7 +57,7 @@ from sparse_eval.errors import (
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
         (
             ("evaluate", "one.csv", "one.csv"),
-            "one.csv: the recommendations have none of the columns 'rank' and 'score', among",
+            "one.csv: the recommendations: there is no column 'rank' or 'score', nor one with",
         ),
         (("evaluate", "none.npz", "one.csv"), "none.npz: does not exist"),
         (

@@ -16,9 +16,9 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.cli import recording
-from sparse_eval.cli.prometheus import write_prometheus
+from sparse_eval.cli.recording import write_prometheus
 from sparse_eval.errors import OutputError
-from sparse_eval.results.history import night_of
+from sparse_eval.jobs.history import night_of
 
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
 

@@ -70,7 +70,7 @@ def words_of(name: str, folder: Path) -> tuple[object, ...]:
     compare = ("compare", folder / "results", "-m", "ndcg@2")
     return {
         "recommend": ("recommend", model, folder / "split", "-k", 2),
-        "evaluate": ("evaluate", lists, lists, "-m", "ndcg@2", "--per-user"),
+        "evaluate": ("evaluate", lists, lists, "--gain", "", "-m", "ndcg@2", "--per-user"),
         "score": ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@2"),
         "compare": compare,
         "by": (*compare, "--by", folder / "by.csv"),

@@ -127,7 +127,7 @@ def test_splits_as_python_does(
     for part in ("train", "validation", "test", "fold_in"):
         one, other = getattr(found, part), getattr(holdout, part)
         assert (one is None) == (other is None)
-        assert one is None or (one != other).nnz == 0
+        assert one is None or (one.csr != other.csr).nnz == 0
 
 
 def test_run_at_a_date_and_with_known_items_only(

@@ -49,9 +49,9 @@ def test_trains_every_model(
     for _ in range(2):  # with the same bits
         status, _, said = command("train", split, *options, "--out", out)
         assert status == 0, said
-        files.append(read_checkpoint(out))
+        files.append(read_checkpoint(out).model)
     for name in ("user_factors", "item_factors"):
-        if getattr(files[0], name) is not None:
+        if getattr(files[0], name, None) is not None:
             assert getattr(files[0], name).tobytes() == getattr(files[1], name).tobytes()
     status, printed, said = command(
         "run", log, *options, "-m", "ndcg@5", "--format", "json", "--out", tmp_path / "r"
@@ -71,7 +71,7 @@ def test_bpr_is_that_of_one_thread(command: Command, split: Path, tmp_path: Path
     assert command(*words)[0] == 0
     bpr = BayesianPersonalizedRanking(4, iterations=2, random_state=3, num_threads=1)
     expected = se.train_model(bpr, se.Holdout.load(split).train)
-    kept = read_checkpoint(tmp_path / "m.npz")
+    kept = read_checkpoint(tmp_path / "m.npz").model
     assert kept.user_factors is not None
     assert kept.user_factors.tobytes() == expected.user_factors.tobytes()
 
@@ -123,7 +123,7 @@ def test_evaluates_stops_early_and_keeps_the_best(
     expected = callback.fit(bpr)
     assert len(callback.history) < 30
     for path in (out, folder / "best.npz"):
-        kept = read_checkpoint(path)
+        kept = read_checkpoint(path).model
         assert kept.item_factors is not None
         assert kept.item_factors.tobytes() == expected.item_factors.tobytes()
     assert f"train: BPR, 8 factors, 30 iterations, {callback.describe()}, " in said
@@ -172,4 +172,4 @@ def test_an_interrupted_training_says_where_its_checkpoints_are(
         f"{folder} --split {split}"
     )
     assert [path.name for path in folder.iterdir()] == ["best.npz"]
-    assert read_checkpoint(folder / "best.npz").user_factors is not None
+    assert read_checkpoint(folder / "best.npz").model.user_factors is not None

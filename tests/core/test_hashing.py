@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from sparse_eval.core.hashing import (
     digest_csr,
@@ -12,6 +11,7 @@ from sparse_eval.core.hashing import (
     hash_labels,
     splitmix64,
 )
+from sparse_eval.inputs.axes import Axis
 
 
 def test_splitmix64_gives_the_published_numbers() -> None:
@@ -51,7 +51,7 @@ def test_fingerprints_depend_on_items_and_gains_but_not_on_order() -> None:
     hashes = fingerprints(indptr, items, gains, None)
     assert hashes[0] == hashes[1] != hashes[3]
     assert hashes[2] == 0
-    names = fingerprints(indptr, items, gains, pd.Index(["x", "y", "z"]))
+    names = fingerprints(indptr, items, gains, Axis.of(["x", "y", "z"]).item_keys)
     assert names[0] == names[1] != hashes[0]
-    moved = fingerprints(indptr, items - 1, gains, pd.Index(["y", "z"]))
+    moved = fingerprints(indptr, items - 1, gains, Axis.of(["y", "z"]).item_keys)
     np.testing.assert_array_equal(moved, names)

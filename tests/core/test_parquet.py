@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from raising import raises
 
@@ -13,9 +15,6 @@ import sparse_eval as se
 from sparse_eval.core import parquet
 from sparse_eval.core.files import replacing
 from sparse_eval.errors import InvalidFileError, OutputError
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 TABLE = pa.table(
     {
@@ -52,7 +51,6 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
     frame = pd.DataFrame({"user": ["b", "a"], "kind": pd.Categorical(["x", "y"])}, [7, 5])
     frame.to_parquet(tmp_path / "frame")
     pd.testing.assert_frame_equal(parquet.read_parquet(tmp_path / "frame"), frame)
-    assert parquet.read_table(path, ["number", "text"]).column_names == ["number", "text"]
     with path.open("rb") as file:
         pd.testing.assert_frame_equal(parquet.read_parquet(file), pd.read_parquet(path))
 

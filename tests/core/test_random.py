@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.core.random import uniforms
+from sparse_eval.core.hashing import uniforms
 
 KEYS = np.random.default_rng(0).integers(0, 2**64, 3000, np.uint64)
 

@@ -97,5 +97,5 @@ def test_reads_gowalla(gowalla):
     assert train.shape == test.shape == (29_858, 40_981)
     assert (len(train), len(test)) == (810_128, 217_242)
     assert train.users.tolist() == list(range(29_858))
-    assert train.matrix().multiply(test.matrix()).nnz == 0
+    assert train.matrix().csr.multiply(test.matrix().csr).nnz == 0
     assert guess_format(gowalla / "train.txt") == "adjacency"

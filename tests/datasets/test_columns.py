@@ -8,8 +8,8 @@ from events import rows
 from raising import raises, warns
 
 from sparse_eval.datasets import GuessWarning, Interactions, load, load_csv, load_parquet
-from sparse_eval.datasets.columns import USUAL, choose_columns
 from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.inputs.columns import USUAL, choose_columns
 
 #: Headers of well-known files, with the number of the column of each role.
 HEADERS = {
@@ -29,7 +29,8 @@ def test_tells_columns_by_their_names(header: str) -> None:
     names = header.split(",")
     roles = dict(zip(("user", "item", "value", "timestamp"), HEADERS[header], strict=True))
     expected = {role: names[place] for role, place in roles.items() if place is not None}
-    assert choose_columns(names, dict.fromkeys(roles, USUAL)) == expected
+    given = dict.fromkeys(roles, USUAL)
+    assert choose_columns(names, given, lambda _: False).names == expected
 
 
 LINE = {"userId": "u", "movieId": "m", "Rating": "4", "date": "2024-01-01"}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
 from events import rows
-from hypothesis import given
-from hypothesis import strategies as st
 from raising import raises, warns
 
 from sparse_eval.datasets import GuessWarning, load, load_adjacency, load_csv
@@ -48,23 +44,3 @@ def test_refuses_encodings(write):
     for content in (TEXT.encode("utf-16"), b"\x89PNG\r\n\x1a\n\0\0\xff"):
         with raises(InvalidFileError):
             load_csv(write("b.csv", content))
-
-
-@given(
-    st.lists(
-        st.lists(
-            st.text('ab01,;"\u00e9 ', min_size=1, max_size=4).filter(str.strip),
-            min_size=2,
-            max_size=2,
-        ),
-        min_size=1,
-        max_size=6,
-    ),
-    st.sampled_from(",;\t|"),
-)
-def test_reads_what_the_csv_module_writes(tmp_path_factory, table, sep):
-    path = tmp_path_factory.getbasetemp() / "written.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, delimiter=sep, lineterminator="\n").writerows(table)
-    read = load_csv(path, header=False, sep=sep).to_frame()[["user", "item"]]
-    assert read.astype(str).to_numpy().tolist() == table

@@ -111,7 +111,7 @@ def test_labels_without_events_are_removed(tmp_path):
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[0, 0, 0], [0, 2, 0], [0, 0, 1]]))
     kept = load_npz(tmp_path / "a.npz").filter(min_value=2)
     assert (kept.users.tolist(), kept.items.tolist()) == ([1], [1])  # the numbers that they had
-    assert kept.matrix().toarray().tolist() == [[2.0]]
+    assert kept.matrix().csr.toarray().tolist() == [[2.0]]
     everybody = load_npz(tmp_path / "a.npz").filter()
     assert (everybody.shape, everybody.dropped) == ((2, 2), {})
 

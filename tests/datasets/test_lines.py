@@ -33,7 +33,7 @@ def test_refuses_missing_empty_binary_and_unreadable_files(write, tmp_path, load
     for content, line in unreadable:
         with raises(InvalidFileError, line=line):
             loader(write("binary", content))
-    for content in (b"user", gzip.compress(b"user" * 100)[:-9], gzip.compress(b"")[:5]):
+    for content in (gzip.compress(b"user" * 100)[:-9], gzip.compress(b"")[:5]):
         with raises(InvalidFileError):
             loader(write("broken.gz", content))
 

@@ -59,13 +59,13 @@ def test_parts_share_one_encoding(tmp_path: Path) -> None:
     train, test = load_parts(tmp_path / "train.csv", tmp_path / "test.csv")
     assert train.users.tolist() == test.users.tolist() == [1, 2, 3]
     assert train.items.tolist() == ["5", "7", "x"]  # numbers here, text there: text in both
-    assert train.matrix().toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
-    assert test.matrix().toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    assert train.matrix().csr.toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert test.matrix().csr.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
 
 
 def test_parts_without_labels_are_padded(tmp_path: Path) -> None:
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix([[1, 2]]))
     sparse.save_npz(tmp_path / "b.npz", sparse.csr_matrix([[0], [3]]))
     first, second = load_parts(tmp_path / "a.npz", tmp_path / "b.npz", format="npz")
-    assert first.matrix().toarray().tolist() == [[1, 2], [0, 0]]
-    assert second.matrix().toarray().tolist() == [[0, 0], [3, 0]]
+    assert first.matrix().csr.toarray().tolist() == [[1, 2], [0, 0]]
+    assert second.matrix().csr.toarray().tolist() == [[0, 0], [3, 0]]

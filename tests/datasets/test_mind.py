@@ -33,7 +33,7 @@ def test_reads_impressions_and_histories(write, tmp_path):
     assert load_mind(path).n_undated == 3
     assert rows(load_mind(path, history=False)) == shown
     assert load_mind(path, history=False).items.tolist() == ["N3", "N4"]
-    matrix = load_mind(path, history=False).matrix()
+    matrix = load_mind(path, history=False).matrix().csr
     assert matrix.toarray().tolist() == [[0, 0], [2, 1]]
     assert matrix.nnz == 3  # shown and not clicked is stored
 

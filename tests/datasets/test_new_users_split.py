@@ -70,7 +70,7 @@ def test_every_user_is_trained_on_or_divided(pairs, fraction, fold_in, test, see
         assert len(given_to_model[user]) == max(1, min(n - 1, round(fold_in * n)))
     again = split.users(whole, **options)
     for name in ("train", "fold_in", "validation"):
-        assert (getattr(holdout, name) != getattr(again, name)).nnz == 0
+        assert (getattr(holdout, name).csr != getattr(again, name).csr).nnz == 0
     assert pairs_of(holdout.seen) == pairs_of(holdout.train) | pairs_of(holdout.fold_in)
     assert holdout.left_out == (0, 0, 0)
 
@@ -164,7 +164,7 @@ def test_users_of_the_test_are_folded_in_after_validation():
     assert n_test == 10
     assert np.count_nonzero(np.diff(last.fold_in.indptr)) == n_test
     assert last.train.nnz + last.fold_in.nnz == holdout.seen.nnz + holdout.validation.nnz
-    assert (last.validation != holdout.test).nnz == 0
+    assert (last.validation.csr != holdout.test.csr).nnz == 0
     assert pairs_of(last.seen) >= pairs_of(holdout.seen)
 
 
@@ -175,7 +175,7 @@ def test_is_saved_and_read_with_what_is_folded_in(tmp_path):
     again = se.Holdout.load(tmp_path)
     assert repr(again) == repr(holdout)
     for name in ("train", "fold_in", "validation", "test"):
-        assert (getattr(holdout, name) != getattr(again, name)).nnz == 0
+        assert (getattr(holdout, name).csr != getattr(again, name).csr).nnz == 0
     assert again.fold_in.part == "fold_in"
     split.random(clicks).save(tmp_path)  # over it
     assert se.Holdout.load(tmp_path).fold_in is None
@@ -189,7 +189,7 @@ def test_a_user_that_is_folded_in_is_known_and_its_unknown_items_are_not():
     holdout = se.Holdout(train, validation, fold_in=fold_in)
     assert holdout.unknown == (1, 1, 2)
     assert pairs_of(holdout.known().validation) == {(1, 1)}
-    assert (holdout.known().fold_in != fold_in).nnz == 0
+    assert (holdout.known().fold_in.csr != fold_in).nnz == 0
 
 
 def test_refuses_a_user_who_is_trained_on_and_folded_in():

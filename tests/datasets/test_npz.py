@@ -23,7 +23,7 @@ def test_reads_every_sparse_format(tmp_path, kind, make):
     sparse.save_npz(path, matrix)
     interactions = load_npz(path)
     assert interactions.shape == (3, 4)
-    assert isinstance(interactions.users, pd.RangeIndex)
+    assert isinstance(interactions.users.index, pd.RangeIndex)
     assert interactions.timestamps is None
     assert sorted(rows(interactions)) == [(0, 2, 1.0), (1, 0, 0.0), (1, 2, 1.0)]
     assert guess_format(path) == "npz"

@@ -73,20 +73,20 @@ def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
     rng.shuffle(shuffled)
     others = holdouts_of(name, interactions_of(shuffled))
     for holdout, other in zip(holdouts_of(name, data), others, strict=True):
-        train, validation = holdout.train, holdout.validation
+        train, validation = holdout.train.csr, holdout.validation.csr
         assert_same(train, other.train)
         assert_same(validation, other.validation)
         if name == "rolling":
             continue
         for part in (train, validation):
-            assert isinstance(part, sparse.csr_matrix)
+            assert type(part) is sparse.csr_matrix
             assert part.dtype == np.float64
             assert part.shape == whole.shape
             assert part.has_canonical_format
         assert not pairs(train) & pairs(validation)
         assert pairs(train) | pairs(validation) == pairs(whole)  # explicit zeros included
         if name not in BY_TIME:  # which leave later events of known pairs out
-            assert (train + validation != whole).nnz == 0
+            assert (train + validation != whole.csr).nnz == 0
             assert holdout.left_out == (0, 0, 0)
         if name != "temporal":
             assert (np.diff(train.indptr) >= 1).all()
@@ -135,17 +135,17 @@ def test_folds_are_balanced_over_users():
 def test_another_seed_gives_another_split():
     data = synthetic(200, 300, n_interactions=4000)
     for function in (split.random, split.leave_k_out, lambda *a, **k: next(split.k_fold(*a, **k))):
-        one, other = (function(data, seed=seed).validation for seed in (5, 2**200))
+        one, other = (function(data, seed=seed).validation.csr for seed in (5, 2**200))
         assert (one != other).nnz > 0
 
 
 def test_split_of_a_user_does_not_depend_on_other_users():
-    matrix = synthetic(200, 300, n_interactions=4000).matrix()
+    matrix = synthetic(200, 300, n_interactions=4000).matrix().csr
     others = matrix.copy()
     others.data[others.indptr[100] :: 2] = 0
     others.eliminate_zeros()
     for function in (split.random, split.leave_k_out):
-        one, other = function(matrix).validation, function(others).validation
+        one, other = function(matrix).validation.csr, function(others).validation.csr
         assert_same(one[:100], other[:100])
         assert not np.array_equal(one.indices, other.indices)
 
@@ -164,7 +164,7 @@ def test_splits_matrices_of_every_format_unchanged(kind, make):
     holdout = split.leave_k_out(matrix)
     assert (holdout.users, holdout.items) == (None, None)
     assert (holdout.train.nnz, holdout.validation.nnz) == (3, 1)
-    assert ((holdout.train + holdout.validation).toarray() == before).all()
+    assert ((holdout.train.csr + holdout.validation.csr).toarray() == before).all()
     assert (matrix.toarray() == before).all()
 
 
@@ -175,7 +175,7 @@ def test_sums_duplicates_of_any_object_with_a_matrix():
 
     holdout = split.leave_k_out(Log())
     assert holdout.train.nnz == holdout.validation.nnz == 1
-    assert (holdout.train + holdout.validation).toarray().tolist() == [[0, 3]]
+    assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[0, 3]]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
     (tmp_path / "test.npz").unlink()
     with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
-    sparse.save_npz(tmp_path / "test.npz", three.train)
+    sparse.save_npz(tmp_path / "test.npz", three.train.csr)
     with raises(InvalidFileError):
         split.Holdout.load(tmp_path)
 

@@ -43,7 +43,7 @@ def test_activity_and_popularity_are_skewed():
     weeks = (interactions.timestamps[-1] - interactions.timestamps[0]) / (7 * 24 * 3600)
     assert 3 < weeks <= 4
     assert interactions.users[0] == "U1"
-    assert interactions.items.is_monotonic_increasing
+    assert interactions.items.index.is_monotonic_increasing
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def data() -> tuple[Any, csr_matrix, csr_matrix]:
     clicks = se.datasets.synthetic(n_users=900, n_items=200, seed=0)
     holdout = se.split.random(clicks, seed=0)
     # Without ids, which matrices on disk do not have either.
-    train, held = (csr_matrix(part) for part in (holdout.train, holdout.validation))
+    train, held = (part.csr for part in (holdout.train, holdout.validation))
     return se.train_als(train, factors=8, iterations=3), train, held
 
 
@@ -271,20 +271,6 @@ def test_tables_have_the_bits_of_one_process(client: Any, tables: Any, ids: str)
     pd.testing.assert_frame_equal(
         found.per_user, columns, check_exact=True, check_index_type=False, check_names=False
     )
-
-
-def test_columns_have_other_names_on_each_side(client: Any, tables: Any) -> None:
-    of_recs = {"user": "who", "item": "a `what`.x", "rank": "place"}
-    of_truth = {"user": "reader", "item": "user", "gain": "item"}
-    recs, truth = (
-        dataframe.from_pandas(frame.rename(columns=names), npartitions=3, sort=False)
-        for frame, names in zip(tables, (of_recs, of_truth), strict=True)
-    )
-    scans = se.Rankings.scan(recs, **of_recs), se.Relevance.scan(truth, **of_truth)
-    found = se.evaluate(*scans, OF_TABLES, client=client)
-    same_numbers(found, in_memory(*tables))
-    with client.as_current():
-        same_numbers(se.evaluate(*scans, OF_TABLES, keep="totals"), found)
 
 
 def test_propensities_by_item(client: Any, tables: Any) -> None:

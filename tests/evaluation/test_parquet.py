@@ -14,6 +14,8 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,9 +30,6 @@ from sparse_eval.errors import (
     SparseEvalError,
 )
 from sparse_eval.evaluation import parquet, run, tables
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
 
@@ -444,7 +443,8 @@ def test_a_folder_with_other_files() -> None:
         (recs / ".hidden").mkdir()
         (recs / ".hidden" / "x.parquet").write_bytes(b"none")
         (recs / "folder.parquet").mkdir()  # as Spark calls the folders that it writes
-        assert se.evaluate(str(recs), str(truth), METRICS).mean() == expected
+        for path in (recs, recs / "**/part-*.parquet"):
+            assert se.evaluate(str(path), str(truth), METRICS).mean() == expected
 
 
 @pytest.mark.parametrize("side", [0, 1])

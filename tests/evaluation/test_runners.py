@@ -50,7 +50,7 @@ def data() -> tuple[Any, sparse.csr_matrix, sparse.csr_matrix]:
     clicks = se.datasets.synthetic(n_users=400, n_items=100, seed=0)
     holdout = se.split.random(clicks, seed=0)
     # Without ids, which matrices on disk do not have either.
-    train, held = (sparse.csr_matrix(part) for part in (holdout.train, holdout.validation))
+    train, held = (part.csr for part in (holdout.train, holdout.validation))
     return se.train_als(train, factors=8, iterations=3), train, held
 
 
@@ -78,7 +78,6 @@ def test_an_executor_gives_the_bits_of_one_process(
 def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
     pool: Executor, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pyarrow")
     from sparse_eval.evaluation import tables
 
     monkeypatch.setattr(tables, "ROWS_PER_TASK", 300)
@@ -183,7 +182,6 @@ def test_a_worker_that_dies_is_told_and_so_is_its_executor(data: Any) -> None:
 
 @pytest.mark.parametrize("client", [7, object(), [1]])
 def test_refuses_other_clients(client: Any, data: Any) -> None:
-    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     with raises(InvalidDataError):
         se.evaluate_model(*data, "ndcg@10", client=client)
     with raises(InvalidDataError):
@@ -193,7 +191,6 @@ def test_refuses_other_clients(client: Any, data: Any) -> None:
 def test_the_summary_is_there_after_the_executor_and_the_files_are_gone(
     data: Any, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pyarrow")
     import pandas as pd
 
     rows = pd.DataFrame({"user": np.repeat(np.arange(40), 2), "item": np.tile([1, 2], 40)})

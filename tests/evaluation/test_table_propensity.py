@@ -17,8 +17,6 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.evaluation import tables
 
-pytest.importorskip("pyarrow")
-
 METRICS = [
     "psp(propensity=given)@3", "psndcg(average=macro,propensity=given)@3", "recall(weights=ips)@3",
     "ndcg(weights=snips)@3", "ndcg@3",

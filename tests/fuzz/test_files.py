@@ -25,9 +25,7 @@ pytestmark = [
 CLICKS = se.datasets.synthetic(n_users=40, n_items=30, seed=0)
 HOLDOUT = se.split.random(CLICKS, seed=0)
 MODEL = se.train_als(HOLDOUT.train, factors=4, iterations=1)
-TRAIN, VALIDATION = (
-    sparse.csr_matrix(part, copy=True) for part in (HOLDOUT.train, HOLDOUT.validation)
-)
+TRAIN, VALIDATION = (part.csr.copy() for part in (HOLDOUT.train, HOLDOUT.validation))
 PARTS = (TRAIN, VALIDATION, "mrr@5")
 FRAME = CLICKS.to_frame()
 OTHERS = {"als": MODEL, "popularity": se.baselines.popularity(HOLDOUT)}

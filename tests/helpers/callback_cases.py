@@ -32,7 +32,7 @@ def make(family: str, iterations: int = ITERATIONS, **options: Any) -> Any:
 def trained(family: str, holdout: Any, iterations: int = ITERATIONS) -> Any:
     """Return a model that was trained without a callback."""
     model = make(family, iterations)
-    model.fit(holdout.train, show_progress=False)
+    model.fit(holdout.train.csr, show_progress=False)
     return model
 
 

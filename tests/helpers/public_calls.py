@@ -109,7 +109,7 @@ def of_model(*arguments: Any, **options: Any) -> Any:
 
 def digest_of(matrix: Any) -> str:
     """Return a digest of the pairs and values of a matrix."""
-    pairs = csr_matrix(matrix).sorted_indices().tocoo()
+    pairs = csr_matrix(matrix.tocsr()).sorted_indices().tocoo()
     arrays = (pairs.row.astype(np.int64), pairs.col.astype(np.int64), pairs.data.astype(float))
     return hashlib.sha256(b"".join(one.tobytes() for one in arrays)).hexdigest()[:16]
 

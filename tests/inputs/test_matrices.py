@@ -138,7 +138,7 @@ def test_padding_keeps_the_positions_behind_it() -> None:
         ([[0, 1], [2, 2]], None, None),
         ([[0, 7]], None, (1, 5)),
         ([[0, -2]], None, None),
-        ([[0.0, 1.0]], None, None),
+        (np.array([[0.0, 1.0]]), None, None),
         ([[0]], [0, 1], None),
         ([[0], [1]], [3, 3], None),
         ([[0]], [-1], (4, 4)),
@@ -161,32 +161,21 @@ def test_lists_of_users_in_any_order(dtype: type) -> None:
     assert rankings.to_positions().toarray()[[5, 1]].tolist() == [[0, 2, 1, 0], [1, 0, 0, 2]]
 
 
-def test_frames_are_matched_by_label() -> None:
-    truth = pd.DataFrame({"user": ["b", "a", "a"], "item": [30, 10, 20], "clicks": [1, 2, 1]})
-    lists = pd.DataFrame(
-        {"user": ["z", "b", "b", "a", "a"], "item": [10, 99, 30, 20, 10], "rank": [1, 1, 2, 1, 2]}
-    )
-    relevance = Relevance.from_frame(truth, gain="clicks")
-    ev = se.evaluate(Rankings.from_frame(lists, rank="rank"), relevance, ["mrr@5", "cg@1"])
-    assert ev.per_user.loc["a"].tolist() == [1.0, 1.0]
-    assert ev.per_user.loc["b"].tolist() == [0.5, 0.0]
-    assert (ev.n_users, ev.n_skipped) == (2, 1)  # nothing is known of z
-    assert ev.explain("b")["item"].tolist() == [99, 30]
-
-
+MANY = pd.DataFrame({"user": range(9), "rank": 1})
 LISTS = pd.DataFrame({"user": [*"baa"], "item": [*"xyy"], "rank": [2, 1, 3], "text": [*"pqr"]})
 
 
 @pytest.mark.parametrize(
     ("frame", "options", "user"),
     [
-        (LISTS, {}, None),
+        (LISTS.drop(columns="rank"), {}, None),
         (LISTS, {"rank": "ranks"}, None),
         (LISTS, {"rank": "text"}, None),
         (LISTS.assign(user=["a", None, "b"]), {"rank": "rank"}, None),
         ({"user": [1]}, {"rank": "rank"}, None),
         (LISTS, {"rank": "rank"}, "a"),  # the same item twice
         (LISTS.assign(item=[*"xyz"], rank=2), {"rank": "rank"}, "a"),  # the same rank twice
+        (MANY.loc[[0, *MANY.index]].assign(item=range(10)), {"rank": "rank"}, 0),  # of many users
     ],
 )
 def test_refuses_frames(frame: object, options: dict[str, str], user: str | None) -> None:

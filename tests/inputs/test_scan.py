@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from libraries import made
 from merge_cases import same_numbers
 from raising import raises
 
@@ -54,30 +55,6 @@ def expected_of(recs: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
         se.Relevance.from_frame(truth, gain="gain"),
         METRICS,
     )
-
-
-def made(library: str, frame: pd.DataFrame, folder: Path, name: str) -> Any:
-    """Return a table of a library, or a path."""
-    if library == "pandas":
-        return frame
-    if library == "polars":
-        return pytest.importorskip("polars").from_pandas(frame)
-    if library == "lazy polars":
-        return pytest.importorskip("polars").from_pandas(frame).lazy()
-    if library == "arrow":
-        return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
-    if library == "reader":
-        pa = pytest.importorskip("pyarrow")
-        return pa.Table.from_pandas(frame, preserve_index=False).to_reader(max_chunksize=7)
-    if library == "duckdb":
-        events = made("arrow", frame, folder, name)  # noqa: F841 - found by its name
-        return pytest.importorskip("duckdb").sql("select * from events")
-    if library == "csv":
-        frame.to_csv(folder / f"{name}.csv", index=False)
-        return folder / f"{name}.csv"
-    pytest.importorskip("pyarrow")
-    frame.to_parquet(folder / f"{name}.parquet", index=False)
-    return str(folder / f"{name}.parquet")
 
 
 LIBRARIES = ["pandas", "polars", "lazy polars", "arrow", "reader", "duckdb", "csv", "parquet"]

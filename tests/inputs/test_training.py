@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sparse_eval.inputs.side_data import SideData
+from sparse_eval.inputs.side_data import as_training
 from sparse_eval.inputs.training import Training, TrainingOfBlock
 
 
 @pytest.fixture
 def training() -> Training:
     stored = ([3.0, 0.0, 1.0, 2.0, 0.0, 5.0], [0, 2, 1, 2, 0, 2], [0, 2, 4, 5, 6])
-    training = SideData.of((5, 3), None, None, train=csr_matrix(stored, shape=(4, 3))).training
-    assert training is not None
-    return training
+    return as_training(csr_matrix(stored, shape=(4, 3)), 5, 3)
 
 
 def test_counts_what_is_not_an_explicit_zero(training):

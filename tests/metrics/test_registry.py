@@ -116,8 +116,6 @@ def test_a_registered_name_is_not_read_as_a_cutoff() -> None:
         ("custom", {"per_user": False}),
         ("custom", {"cutoff": "maybe"}),
         ("custom", {"over": "users"}),
-        ("custom", {"options": [Choice("x", ("B",), "upper case")]}),
-        ("custom", {"options": [Choice("x", (1,), "a number")]}),
     ],
 )
 def test_refuses_invalid_registrations(name: str, facts: dict[str, Any]) -> None:

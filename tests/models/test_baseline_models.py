@@ -45,7 +45,7 @@ def test_random_depends_on_ids_and_seed_alone(holdout: Any) -> None:
     assert abs(scores.mean() - 0.5) < 0.02
     assert abs(scores.var() - 1 / 12) < 0.005
     assert len(np.unique(scores)) == len(scores)
-    frame = sparse.coo_matrix(holdout.train)
+    frame = holdout.train.tocoo()
     frame = pd.DataFrame({"user": holdout.users[frame.row], "item": holdout.items[frame.col]})
     turned = se.Interactions.from_frame(frame[::-1])
     again = se.recommend(se.baselines.random(turned, seed=7), turned, k=80)
@@ -89,7 +89,7 @@ def test_item_knn(seed: int, neighbors: int, shrinkage: float, at_once: int) -> 
 def test_item_knn_is_that_of_implicit(holdout: Any) -> None:
     from implicit.nearest_neighbours import CosineRecommender
 
-    train = sparse.csr_matrix(holdout.train).astype(np.float64)
+    train = holdout.train.csr.astype(np.float64)
     theirs = CosineRecommender(K=81)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it converts what its own normalize returns

@@ -9,7 +9,6 @@ import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.nearest_neighbours import CosineRecommender
 from raising import raises
-from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
@@ -119,7 +118,7 @@ def test_a_checkpoint_keeps_ids(model: Any, tmp_path: Path) -> None:
 def test_ids_of_models_of_others(tmp_path: Path) -> None:
     clicks = se.Interactions.from_frame(YESTERDAY)
     for maker in (AlternatingLeastSquares(factors=4, random_state=0), CosineRecommender()):
-        maker.fit(clicks.matrix().astype(np.float64), show_progress=False)
+        maker.fit(clicks.matrix().csr.astype(np.float64), show_progress=False)
         labels = {"users": clicks.users, "items": clicks.items}
         if isinstance(maker, CosineRecommender):
             del labels["users"]
@@ -133,7 +132,7 @@ def test_ids_of_models_of_others(tmp_path: Path) -> None:
 
 def test_refuses_ids_that_do_not_fit(tmp_path: Path) -> None:
     matrix = se.Interactions.from_frame(YESTERDAY).matrix()
-    plain = sparse.csr_matrix(matrix)
+    plain = matrix.csr
     numbered = se.train_als(plain, factors=4, iterations=1)
     with raises(InvalidDataError):
         se.evaluate_model(numbered, plain, TODAY, METRICS)

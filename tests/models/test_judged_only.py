@@ -62,7 +62,7 @@ def shown_and_clicked() -> se.Holdout:
     """A split whose validation part stores items that were shown and not clicked, as MIND's."""
     clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=900, seed=0)
     holdout = se.split.random(clicks, fraction=0.4, seed=0)
-    validation = sparse.csr_matrix(holdout.validation)
+    validation = holdout.validation.csr
     validation.data[::2] = 0.0
     return se.Holdout(holdout.train, validation, holdout.users, holdout.items)
 

@@ -104,7 +104,7 @@ def test_candidates_are_matched_by_id() -> None:
     rng = np.random.default_rng(0)
     users, items = holdout.users, holdout.items
     mask = rng.random((len(users), len(items))) < 0.3
-    mask |= holdout.validation.toarray() > 0
+    mask |= holdout.validation.csr.toarray() > 0
     numbered = sparse.csr_matrix(mask)
     keyed = {users[u]: items[np.flatnonzero(mask[u])].tolist() for u in rng.permutation(len(users))}
     rows, columns = np.nonzero(mask)

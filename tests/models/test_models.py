@@ -57,7 +57,7 @@ def model(request: pytest.FixtureRequest, holdout: Any) -> Any:
     with threadpool_limits(1, "blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # implicit's neighbours convert their own matrices
         fitted = FAMILIES[request.param]()
-        fitted.fit(holdout.train, show_progress=False)
+        fitted.fit(holdout.train.csr, show_progress=False)
     return fitted
 
 
@@ -79,12 +79,12 @@ def test_lists_hold_the_best_unseen_items(model: Any, holdout: Any, k: int) -> N
     lists = recommend_lists(model, holdout.train, users, k, progress=False)
     assert lists.shape == (len(users), k)
     for user, row in zip(users, lists, strict=True):
-        seen = set(holdout.train[user].indices.tolist())
+        seen = set(holdout.train.csr[user].indices.tolist())
         listed = [item for item in row.tolist() if item != -1]
         assert (row[len(listed) :] == -1).all()
         assert len(set(listed)) == len(listed)
         assert not seen & set(listed)
-        scores = scores_of(model, user, holdout.train)
+        scores = scores_of(model, user, holdout.train.csr)
         open_items = [i for i in range(N_ITEMS) if i not in seen and not np.isnan(scores[i])]
         assert len(listed) == min(k, len(open_items))
         best = sorted((scores[i] for i in open_items), reverse=True)[:k]
@@ -109,7 +109,7 @@ def test_every_family_is_evaluated_from_model_and_from_file(
 
 
 def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None:
-    train = holdout.train.tolil()
+    train = holdout.train.csr.tolil()
     train[0] = 1
     train[0, 7] = 0
     train = train.tocsr()
@@ -121,12 +121,13 @@ def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None
 def test_matrices_of_every_kind(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     expected = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10").columns
-    ints = sparse.csr_array(holdout.train.astype(np.int64))
+    ints = sparse.csr_array(holdout.train.csr.astype(np.int64))
     ints.indices, ints.indptr = ints.indices.astype(np.int64), ints.indptr.astype(np.int64)
     for part in (ints.data, ints.indices, ints.indptr):
         part.flags.writeable = False
-    for train in (ints, holdout.train.tocsc(), holdout.train.tocoo(), holdout.train.astype("f4")):
-        found = se.evaluate_model(model, train, sparse.csr_array(holdout.validation), "ndcg@10")
+    plain = holdout.train.csr
+    for train in (ints, plain.tocsc(), plain.tocoo(), plain.astype("f4")):
+        found = se.evaluate_model(model, train, sparse.csr_array(holdout.validation.csr), "ndcg@10")
         assert found.columns.tobytes() == expected.tobytes()
 
 
@@ -134,7 +135,7 @@ def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     best = recommend_lists(model, holdout.train, np.array([0]), 1, progress=False)[0, 0]
     added = sparse.csr_matrix(([1.0], ([0], [best])), shape=holdout.train.shape)
-    shown = sparse.csr_matrix(holdout.train) + added
+    shown = holdout.train.csr + added
     shown[0, best] = 0.0
     assert shown.nnz == holdout.train.nnz + 1
     lists = recommend_lists(model, shown, np.array([0]), 5, progress=False)
@@ -163,8 +164,8 @@ def test_options_that_are_none(holdout: Any, option: str, value: object) -> None
 
 def test_training_that_diverges(holdout: Any) -> None:
     with raises(SparseEvalError):
-        se.train_als(holdout.train * 1e30, factors=4, alpha=1e30, iterations=2)
-    bad = holdout.train.copy()
+        se.train_als(holdout.train.csr * 1e30, factors=4, alpha=1e30, iterations=2)
+    bad = holdout.train.csr.copy()
     bad.data[3] = np.nan
     with raises(InvalidDataError, argument="train", row=2, column=2):
         se.train_als(bad)
@@ -174,8 +175,8 @@ def test_matrices_of_others(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=1)
     truth = holdout.validation
     with raises(InvalidDataError):
-        se.evaluate_model(model, holdout.train[:-1], truth, "mrr@5")
-    larger = sparse.vstack([truth, truth[:1]], format="csr")
+        se.evaluate_model(model, holdout.train.csr[:-1], truth, "mrr@5")
+    larger = sparse.vstack([truth.csr, truth.csr[:1]], format="csr")
     with raises(InvalidDataError):
         se.evaluate_model(model, holdout.train, larger, "mrr@5")
     with raises(InvalidMetricError):
@@ -218,7 +219,7 @@ def test_a_checkpoint_is_read(tmp_path: Path) -> None:
     found = read_checkpoint(saved(tmp_path / "m.npz"))
     assert found.parameters == {"alpha": 40.0}
     half = {name: GOOD[name].astype(np.float16) for name in ("user_factors", "item_factors")}
-    assert read_checkpoint(saved(tmp_path / "h.npz", **half)).user_factors.dtype == np.float32
+    assert read_checkpoint(saved(tmp_path / "h.npz", **half)).model.user_factors.dtype == np.float32
 
 
 NOT_FINITE = np.ones((4, 2), np.float32)
@@ -297,7 +298,7 @@ def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
     model = FAMILIES["item-item"]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(holdout.train, show_progress=False)
+        model.fit(holdout.train.csr, show_progress=False)
     model.similarity.indices[:] = 10**8
     with raises(InvalidDataError, argument="similarity", row=0, column=100000000):
         se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")

@@ -39,7 +39,7 @@ def test_negatives_of_new_users_are_not_what_is_folded_in() -> None:
     holdout = se.split.users(clicks, fraction=0.3, seed=0)
     assert holdout.fold_in is not None
     found = se.sample_negatives(holdout, n=9)
-    assert found.to_csr().multiply(holdout.fold_in > 0).nnz == 0
+    assert found.to_csr().multiply(holdout.fold_in.csr > 0).nnz == 0
     parts = (holdout.seen, holdout.validation)
     assert np.array_equal(found.items, se.sample_negatives(*parts, n=9).items)
 
@@ -86,7 +86,7 @@ def test_only_ids_decide_what_is_drawn(by: Any) -> None:
     rng = np.random.default_rng(0)
 
     def table(matrix: Any) -> pd.DataFrame:
-        rows, columns = matrix.nonzero()
+        rows, columns = matrix.csr.nonzero()
         frame = pd.DataFrame({"user": holdout.users[rows], "item": holdout.items[columns]})
         return frame.iloc[rng.permutation(len(frame))]
 

@@ -31,7 +31,7 @@ def als(holdout):
 
 
 def matrix(part, dtype=np.float32):
-    return sparse.csr_matrix(part).astype(dtype)
+    return part.csr.astype(dtype)
 
 
 def factors_of(items, values, alpha, regularization):
@@ -209,7 +209,7 @@ def test_a_user_has_the_same_bits_beside_any_others(first, num_threads):
     clicks = se.datasets.synthetic(n_users=60, n_items=50, n_interactions=700, seed=5)
     rng = np.random.default_rng(7)
     pair = rng.standard_normal((2, 6)), rng.standard_normal((50, 6)).astype(np.float32)
-    seen = sparse.csr_matrix(clicks.matrix())
+    seen = clicks.matrix().csr
     whole = se.fold_in(pair, seen, regularization=0.2).user_factors
     part = se.fold_in(pair, seen[first:], regularization=0.2, num_threads=num_threads)
     assert np.array_equal(part.user_factors, whole[first:])

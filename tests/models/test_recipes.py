@@ -38,7 +38,7 @@ def run(title: str, number: int = 0, **names: Any) -> Any:
 
 def check(model: Any, holdout: Any, scores: Any, *, exact: bool = False) -> None:
     """Compare a model's lists, and the metrics, with sorting the library's own scores."""
-    train = sparse.csr_matrix(holdout.train)
+    train = holdout.train.csr
     lists = se.recommend(model, holdout, k=40)
     rows = holdout.users.get_indexer(lists["user"])
     columns = holdout.items.get_indexer(lists["item"])
@@ -50,7 +50,7 @@ def check(model: Any, holdout: Any, scores: Any, *, exact: bool = False) -> None
     table = np.array(scores, np.float64)
     table[train.nonzero()] = -np.inf
     plain = se.Rankings.from_scores(table, k=10)
-    expected = se.evaluate(plain, sparse.csr_matrix(holdout.validation), ["ndcg@10", "recall@10"])
+    expected = se.evaluate(plain, holdout.validation.csr, ["ndcg@10", "recall@10"])
     ev = se.evaluate_model(model, holdout, ["ndcg@10", "recall@10"])
     assert ev.mean() == pytest.approx(expected.mean(), abs=1e-6)
 
@@ -83,7 +83,7 @@ def test_lightfm(holdout: Any) -> None:
         from lightfm import LightFM
 
         model = LightFM(no_components=8, loss="warp", random_state=0)
-        model.fit(sparse.coo_matrix(holdout.train, dtype=np.float32), epochs=3)
+        model.fit(sparse.coo_matrix(holdout.train.csr, dtype=np.float32), epochs=3)
         users, items = np.divmod(np.arange(60 * 40, dtype=np.int32), np.int32(40))
         scores = model.predict(users, items).reshape(60, 40)
     made = run("LightFM", lightfm_model=model, item_features=None, user_features=None)
@@ -98,7 +98,7 @@ def test_cornac(kind: str, holdout: Any) -> None:
         from cornac import models
         from cornac.data import Dataset
 
-        coo = sparse.coo_matrix(holdout.train)
+        coo = holdout.train.tocoo()
         users, items = holdout.users[coo.row], holdout.items[coo.col]
         train_set = Dataset.from_uir(list(zip(users, items, coo.data.astype(float), strict=True)))
         if kind == "WMF":
@@ -118,4 +118,4 @@ def test_cornac(kind: str, holdout: Any) -> None:
 def test_an_item_item_matrix(holdout: Any) -> None:
     item_item = np.random.default_rng(0).integers(-3, 4, (40, 40))
     made = run("EASE, SLIM, SAR and other item-item models", item_item=item_item)
-    check(made, holdout, sparse.csr_matrix(holdout.train) @ item_item.astype(float), exact=True)
+    check(made, holdout, holdout.train.csr @ item_item.astype(float), exact=True)

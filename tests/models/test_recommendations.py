@@ -30,7 +30,7 @@ def test_recommends_the_best_unseen_items(model: Any, holdout: se.Holdout, tmp_p
     recs = se.recommend(model, holdout, 5)
     assert recs.columns.tolist() == ["user", "item", "rank", "score"]
     scores = model.user_factors.astype(float) @ model.item_factors.astype(float).T
-    scores[holdout.train.toarray() != 0] = -np.inf
+    scores[holdout.train.csr.toarray() != 0] = -np.inf
     best = np.argsort(-scores, axis=1, kind="stable")[:, :5]
     assert recs["item"].tolist() == holdout.items[best.ravel()].tolist()
     assert recs["user"].tolist() == np.repeat(holdout.users, 5).tolist()
@@ -46,7 +46,7 @@ def test_recommends_the_best_unseen_items(model: Any, holdout: se.Holdout, tmp_p
 
 
 def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
-    train = sparse.csr_matrix(holdout.train)
+    train = holdout.train.csr
     model = se.train_als(train, factors=4, iterations=2)
     recs = se.recommend(model, train, 2, users=[5])
     assert recs["user"].tolist() == [5, 5]
@@ -57,7 +57,7 @@ def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
 
 def test_neighbours(holdout: se.Holdout) -> None:
     model = CosineRecommender(K=5)
-    train = holdout.train.astype(np.float64)
+    train = holdout.train.csr.astype(np.float64)
     with pytest.warns(match="Method expects CSR input"):
         model.fit(train, show_progress=False)
     recs = se.recommend(model, holdout, 4, users=["U3"])

@@ -192,7 +192,7 @@ def als(holdout):
 
 def test_lists_are_those_of_implicit(holdout, als):
     rows = np.arange(10)
-    train = sparse.csr_matrix(holdout.train).astype(np.float32)
+    train = holdout.train.csr.astype(np.float32)
     ids, _ = als.recommend(rows, train[rows], N=5, filter_already_liked_items=False)
     recs = se.recommend(als, holdout, 5, users=holdout.users[rows], filter_seen=False)
     assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
@@ -226,8 +226,8 @@ def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_
 
 
 def test_says_that_there_is_nothing_to_repeat(holdout, als):
-    known = sparse.csr_matrix(holdout.train)
-    fresh = sparse.csr_matrix(holdout.validation)
+    known = holdout.train.csr
+    fresh = holdout.validation.csr
     fresh = fresh - fresh.multiply(known != 0)
     fresh.eliminate_zeros()
     with warns():

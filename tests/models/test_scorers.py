@@ -52,7 +52,7 @@ class Table:
 def models_of(holdout: Any, weights: Any, folder: Path) -> dict[str, Any]:
     np.save(folder / "dense.npy", weights)
     sparse.save_npz(folder / "sparse.npz", sparse.csr_matrix(weights))
-    table = sparse.csr_matrix(holdout.train).astype(float) @ weights.astype(float)
+    table = holdout.train.csr.astype(float) @ weights.astype(float)
     return {
         "dense": weights,
         "double": weights.astype(np.float64),
@@ -73,7 +73,7 @@ def test_scores_are_sorted(
 ) -> None:
     monkeypatch.setattr(module, "CELLS_OF_CALL", 16 * N_ITEMS)
     model = models_of(holdout, weights, tmp_path)[kind]
-    train, held_out = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+    train, held_out = holdout.train.csr, holdout.validation.csr
     ev = se.evaluate_model(model, holdout, METRICS)
     assert ev.retrieval is not None
     assert ev.retrieval.via == "held_out_ranks"
@@ -98,7 +98,7 @@ def test_scores_are_sorted(
 
 
 def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
-    scores = sparse.csr_matrix(holdout.train) @ weights
+    scores = holdout.train.csr @ weights
     np.save(tmp_path / "scores.npy", scores)
     with ProcessPoolExecutor(2, get_context("forkserver")) as pool:
         for model in (Table(scores), weights, scores, tmp_path / "scores.npy"):
@@ -112,12 +112,12 @@ def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
 
 def test_ids_are_matched(holdout: Any, weights: Any) -> None:
     """Data in another order, with an unknown user and an unknown item, and a user less."""
-    table = sparse.csr_matrix(holdout.train).astype(float) @ weights.astype(float)
+    table = holdout.train.csr.astype(float) @ weights.astype(float)
     users, items = holdout.users, holdout.items
     model = se.Scorer(lambda rows: table[rows], users=users, items=items)
     frames = {}
     for name, matrix in (("train", holdout.train), ("validation", holdout.validation)):
-        coo = sparse.coo_matrix(matrix)
+        coo = matrix.tocoo()
         frames[name] = pd.DataFrame({"user": users[coo.row], "item": items[coo.col]})
     validation = frames["validation"].query("user != 'U3'").sample(frac=1, random_state=0)
     unknown = pd.DataFrame({"user": ["new", "U1"], "item": [items[0], "new"]})
@@ -139,7 +139,7 @@ def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path
     model = se.baselines.ease(holdout)
     train, validation = (
         pd.DataFrame({"user": holdout.users[coo.row], "item": holdout.items[coo.col]})
-        for coo in map(sparse.coo_matrix, (holdout.train, holdout.validation))
+        for coo in (holdout.train.tocoo(), holdout.validation.tocoo())
     )
     few = validation[validation["user"].isin([f"U{i}" for i in range(1, 40)])]
     few = pd.concat([few, pd.DataFrame({"user": ["new"], "item": [holdout.items[0]]})])

@@ -107,14 +107,14 @@ def test_a_recommender_is_evaluated_as_its_model(split: Any, kind: str, tmp_path
     expected, ev = (se.evaluate_model(one, parts, ACCURACY, baselines=True) for one in (model, own))
     assert ev.per_user.equals(expected.per_user)
     assert ev.baselines["popularity"].mean() == expected.baselines["popularity"].mean()
-    wanted = parts.users[np.flatnonzero(parts.validation.getnnz(axis=1))[[9, 3, 5]]]
+    wanted = parts.users[np.flatnonzero(parts.validation.csr.getnnz(axis=1))[[9, 3, 5]]]
     some = se.evaluate_model(own, parts, ACCURACY, users=wanted)
     assert some.per_user.equals(ev.per_user.loc[some.users])
     if parts.fold_in is None:
         order = np.random.default_rng(0).permutation(len(parts.users))
         seen, held = (
-            se.Relevance.from_csr(side[order], users=parts.users[order], items=parts.items)
-            for side in map(sparse.csr_matrix, (parts.train, parts.validation))
+            se.Relevance.from_csr(side.csr[order], users=parts.users[order], items=parts.items)
+            for side in (parts.train, parts.validation)
         )
         other = se.evaluate_model(own, seen, held, ACCURACY)
         assert other.per_user.loc[ev.users].equals(ev.per_user)

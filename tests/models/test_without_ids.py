@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.nearest_neighbours import CosineRecommender
-from scipy import sparse
 
 import sparse_eval as se
 
@@ -31,9 +30,9 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
     folder = tmp_path_factory.mktemp("models")
     with_ids = se.train_als(holdout.train, factors=8)
     with_ids.save(folder / "plain.npz")
-    plain = sparse.csr_matrix(holdout.train)
+    plain = holdout.train.csr
     fitted = AlternatingLeastSquares(8, random_state=0)
-    fitted.fit(holdout.train.astype(np.float32), show_progress=False)
+    fitted.fit(holdout.train.csr.astype(np.float32), show_progress=False)
     users, items = with_ids.user_factors, with_ids.item_factors
     ids: dict[str, Any] = {"users": holdout.users, "items": holdout.items}
     scores = users @ items.T
@@ -73,7 +72,7 @@ def count(call: Callable[[], object]) -> int:
 
 
 def test_warns_once_for_models_without_ids(holdout: se.Holdout, models: Any) -> None:
-    plain = sparse.csr_matrix(holdout.train), sparse.csr_matrix(holdout.validation)
+    plain = holdout.train.csr, holdout.validation.csr
     for name, model in models.items():
         expected = int(name.startswith("no "))
         ways: list[dict[str, Any]] = [{"baselines": True}, {"users": holdout.users[[3, 4]]}]
@@ -92,7 +91,7 @@ def test_warns_once_for_models_without_ids(holdout: se.Holdout, models: Any) -> 
 
 def test_warns_once_for_a_sweep(holdout: se.Holdout, models: Any, tmp_path: Path) -> None:
     for name in "ab":
-        factors = se.train_als(sparse.csr_matrix(holdout.train), factors=4 + (name == "b"))
+        factors = se.train_als(holdout.train.csr, factors=4 + (name == "b"))
         factors.save(tmp_path / f"{name}.npz")
     paths = [tmp_path / "a.npz", tmp_path / "b.npz", models["with checkpoint"]]
     for options in (
@@ -110,7 +109,7 @@ def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_pa
 
     def train(matrix: Any, seed: int) -> Any:
         model = AlternatingLeastSquares(4, random_state=seed)
-        model.fit(matrix.astype(np.float32), show_progress=False)
+        model.fit(matrix.csr.astype(np.float32), show_progress=False)
         return model
 
     def with_callback() -> None:
@@ -126,7 +125,7 @@ def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_pa
 def test_new_users(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
     holdout = se.split.users(clicks, fraction=0.3, seed=0)
-    model = se.train_als(sparse.csr_matrix(holdout.train), factors=4)
+    model = se.train_als(holdout.train.csr, factors=4)
     named = se.train_als(holdout.train, factors=4)
     for some, expected in ((model, 1), (named, 0), (se.baselines.ease(holdout), 0)):
         assert count(lambda some=some: se.evaluate_model(some, holdout, "ndcg@5")) == expected

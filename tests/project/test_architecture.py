@@ -146,7 +146,7 @@ def test_import_leaves_heavy_libraries_out() -> None:
     evaluate = (
         "import sys, sparse_eval as se; from scipy.sparse import csr_matrix;"
         "se.evaluate(csr_matrix([[1]]), csr_matrix([[1]]), 'ndcg@1').mean();"
-        "print(sorted({'pandas', 'implicit', 'typer', 'matplotlib'} & set(sys.modules)))"
+        "print(sorted({'pandas', 'pyarrow', 'implicit', 'typer', 'matplotlib'} & set(sys.modules)))"
     )
     assert run(evaluate).strip() == "[]"
 
@@ -159,7 +159,7 @@ def test_only_tests_and_bootstraps_load_scipy_stats(tmp_path: Path) -> None:
         "held_out, metrics = csr_matrix(drawn > 5), 'ndcg@3,coverage@3';"
         "ev, other = (se.evaluate(se.Rankings.from_topk(drawn[:, part]), held_out, metrics)"
         " for part in (slice(0, 3), slice(3, 6)));"
-        "names = {'sparse_eval.retrieval', 'tqdm', 'pandas'} & set(sys.modules);"
+        "names = {'sparse_eval.retrieval', 'tqdm', 'pandas', 'pyarrow'} & set(sys.modules);"
         "print(ev); summary = ev.summary(); ev.save(sys.argv[1]);"
         "assert set(summary['interval']) == {'t', 'jackknife'};"
         "compared = se.compare({'a': ev, 'b': other}).table; assert compared['p'].notna().all();"

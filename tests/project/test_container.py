@@ -36,8 +36,6 @@ def test_the_image_calls_commands_and_copies_files_that_exist() -> None:
     copied = [shlex.split(line)[1:-1] for line in re.findall(r"^COPY .*$", text, re.M)]
     for name in (name for names in copied for name in names):
         assert (FOLDER.parents[2] / name).exists()
-    extras = re.findall(r'"/src\[(.+?)\]"', text)
-    assert extras == ["parquet"]
     assert "USER 10001:10001" in text
 
 

@@ -12,12 +12,8 @@ import pytest
 SCRIPT = """
 import sys
 
-for name in (
-    "dask", "dask.distributed", "distributed", "jinja2", "matplotlib", "optuna", "pyarrow",
-):
+for name in ("dask", "dask.distributed", "distributed", "jinja2", "matplotlib", "optuna"):
     sys.modules[name] = None
-
-from pathlib import Path
 
 from scipy.sparse import csr_matrix
 
@@ -27,13 +23,9 @@ from sparse_eval.cli import main
 held_out = csr_matrix([[0, 1], [1, 0]])
 ev = se.evaluate(se.Rankings.from_topk([[0, 1], [1, 0]]), held_out, "ndcg@2")
 ev.save("a")
-Path("clicks.parquet").write_bytes(b"PAR1")
 calls = [
     ("report", lambda: se.write_report({"a": ev}, "report.html")),
     ("report", lambda: se.plots.means({"a": ev}, "ndcg@2")),
-    ("parquet", lambda: ev.to_parquet("values.parquet")),
-    ("parquet", lambda: ev.save("b", table="parquet")),
-    ("parquet", lambda: se.datasets.load("clicks.parquet")),
     ("tune", lambda: se.tune(held_out, held_out, "ndcg@1")),
     (
         "dask",
@@ -63,4 +55,3 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     last = done.stderr.splitlines()[-1]
     assert last == ('error: reports need jinja2 and matplotlib: pip install "sparse_eval[report]"')
     assert not (tmp_path / "report.html").exists()
-    assert not (tmp_path / "values.parquet").exists()

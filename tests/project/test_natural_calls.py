@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from raising import raises, warns
@@ -47,7 +49,7 @@ def test_labels_on_one_side(model: Any, holdout: se.Holdout, truth: pd.DataFrame
         se.evaluate(se.Rankings.from_topk(ids), relevance, "ndcg@10")
     lists = se.Rankings.from_topk(ids, users=holdout.users, items=holdout.items)
     assert se.evaluate(lists, relevance, "ndcg@10")["ndcg@10"] == expected
-    plain = sparse.csr_matrix(holdout.train)
+    plain = holdout.train.csr
     numbered = se.train_als(plain, factors=8, iterations=5)
     with raises(InvalidDataError):
         se.evaluate_model(numbered, plain, relevance, "ndcg@10")
@@ -59,7 +61,7 @@ def test_the_validation_part_as_train(model: Any, holdout: se.Holdout) -> None:
     lists = se.Rankings.from_topk(se.top_k(model, k=10, seen=holdout.train).ids)
     with raises(InvalidDataError):
         se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.validation)
-    held = sparse.csr_matrix(holdout.validation)
+    held = holdout.validation.csr
     with raises(InvalidDataError):
         se.evaluate(lists, held, "ndcg@10", train=held)
     with raises(InvalidDataError):
@@ -79,18 +81,18 @@ def test_a_transposed_side() -> None:
 
 
 def test_cold_users_are_said(holdout: se.Holdout) -> None:
-    seen = sparse.csr_matrix(holdout.train, copy=True)
+    seen = holdout.train.csr.copy()
     seen.data[: seen.indptr[100]] = 0
     seen.eliminate_zeros()
     model = se.train_als(seen, factors=4, iterations=2)
     with warns():
-        ev = se.evaluate_model(model, seen, sparse.csr_matrix(holdout.validation), "ndcg@10")
+        ev = se.evaluate_model(model, seen, holdout.validation.csr, "ndcg@10")
     assert ev.n_cold
     assert f"{ev.n_cold} cold" in str(ev)
 
 
 def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
-    shown = holdout.train.copy()
+    shown = holdout.train.csr.copy()
     shown.data[::4] = 0
     model = BayesianPersonalizedRanking(factors=4, iterations=2, random_state=0)
     model.fit(shown, show_progress=False)
@@ -98,7 +100,7 @@ def test_bpr_on_explicit_zeros(holdout: se.Holdout) -> None:
         se.evaluate_model(model, shown, holdout.validation, "ndcg@10")
     fitted = [
         se.EvaluationCallback(shown, holdout.validation, "ndcg@10"),
-        se.EvaluationCallback(holdout.train.multiply(shown != 0), holdout.validation, "ndcg@10"),
+        se.EvaluationCallback(shown.multiply(shown != 0), holdout.validation, "ndcg@10"),
     ]
     with warns():
         factors = [
@@ -151,7 +153,7 @@ def test_ratings_are_gains_and_said() -> None:
     truth = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rating": [0, 1]})
     with pytest.warns(GuessWarning) as told:
         assert se.evaluate(recs, truth, "precision@2")["precision@2"] == 0.5
-    assert "the column 'rating' was taken for gains" in str(told[0].message)
+    assert "values in the column 'rating' are 0" in str(told[0].message)
     assert se.Relevance.from_frame(truth, gain=None).gains.tolist() == [1, 1]
     with raises(InvalidDataError):
         se.evaluate(recs, truth.assign(count=1), "precision@2")
@@ -163,13 +165,6 @@ def test_full_rankings_know_no_seen_items(model: Any, holdout: se.Holdout) -> No
         se.evaluate(ranks, holdout.validation, "auc")
     right = se.evaluate(ranks, holdout.validation, "auc", train=holdout.train)["auc"]
     assert right == se.evaluate_model(model, holdout, "auc")["auc"]
-
-
-@pytest.mark.parametrize("user", [7, "7"])
-def test_an_item_that_is_twice_in_a_list_is_named_as_it_is_given(user: object) -> None:
-    lists = pd.DataFrame({"user": [user, user], "item": [3, 3], "score": [1.0, 2.0]})
-    with raises(InvalidDataError, user=user):
-        se.Rankings.from_frame(lists, score="score")
 
 
 def test_threads_may_use_a_name_first_at_the_same_time() -> None:
@@ -190,3 +185,134 @@ raise SystemExit(str(failed) if failed else 0)
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+LISTS = {"ann": ["x", "y", "z"], "bob": ["z", "q"]}
+HELD = pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["y", "z", "w"]})
+WIDE = pd.DataFrame(
+    {"user": [*LISTS], "rec_1": ["x", "z"], "rec_2": ["y", "q"], "rec_3": ["z", None]}
+)
+NESTED = pd.DataFrame({"user": [*LISTS], "recs": [*LISTS.values()]})
+NUMBERS = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 1]])
+FAISS = np.array([[0, 1, 2], [2, 3, -1]])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "validation"),
+    [
+        (LISTS, HELD),
+        ({user: {i: -n for n, i in enumerate(row)} for user, row in LISTS.items()}, HELD),
+        (LISTS, {"ann": ["y"], "bob": ["z", "w"]}),
+        (LISTS, {"ann": {"y": 1, "q": 0}, "bob": {"z": 1, "w": 1}}),
+        ({**LISTS, "eve": []}, HELD),
+        *((frame, HELD) for frame in (WIDE, pl.from_pandas(WIDE), pa.Table.from_pandas(WIDE))),
+        *((frame, HELD) for frame in (NESTED, pl.from_pandas(NESTED), pa.table(NESTED))),
+        (se.Rankings.from_frame(WIDE), HELD),
+        (se.Rankings.from_topk([*LISTS.values()], users=[*LISTS]), HELD),
+        (se.Rankings.from_topk(LISTS), HELD),
+        (se.Rankings.from_topk(FAISS, users=[*LISTS], items=["x", "y", "z", "q"]), HELD),
+        ([[0, 1, 2], [2, 3]], NUMBERS),
+        ([[0, 1, 2], [2, 3, 0]], NUMBERS),
+    ],
+)
+def test_lists_in_any_form(predictions: Any, validation: Any) -> None:
+    expected = (1 / np.log2(3) + 1 / (1 + 1 / np.log2(3))) / 2
+    assert se.evaluate(predictions, validation, "ndcg@3")["ndcg@3"] == pytest.approx(expected)
+
+
+def test_refuses_lists_that_name_users_if_the_other_side_numbers_them() -> None:
+    for predictions, validation in (({0: [0], 1: [2]}, NUMBERS), ([["x"], ["z"]], HELD)):
+        with raises(InvalidDataError):
+            se.evaluate(predictions, validation, "ndcg@3")
+    with raises(InvalidDataError):
+        se.evaluate({"ann": "xyz"}, HELD, "ndcg@3")
+    with raises(InvalidDataError, hint=None):
+        se.evaluate(se.Rankings.from_topk([[0], [1]], users=[5, 9]), NUMBERS[[0, 1, 1]], "mrr")
+
+
+def test_splits_take_frames_and_files(tmp_path: Path) -> None:
+    frame = CLICKS.to_frame()
+    frame.to_parquet(tmp_path / "clicks.parquet")
+    (tmp_path / "logs").mkdir()
+    for number, part in enumerate((frame.iloc[:700], frame.iloc[700:])):
+        part.to_csv(tmp_path / f"logs/{number}.csv", index=False)
+    split, logs = se.split, tmp_path / "logs"
+    for found, expected in (
+        (split.random(frame), split.random(CLICKS)),
+        (split.random(logs), split.random(CLICKS)),
+        (split.temporal(tmp_path / "clicks.parquet"), split.temporal(CLICKS)),
+        (split.last_n(pl.from_pandas(frame)), split.last_n(CLICKS)),
+        (split.users(f"{logs}/*.csv"), split.users(CLICKS)),
+    ):
+        for part in ("train", "validation"):
+            one, other = getattr(found, part), getattr(expected, part)
+            assert (one.csr != other.csr).nnz == 0
+            assert one.users.equals(other.users)
+    for loaded in (se.datasets.load(frame), se.datasets.load(f"{logs}/*.csv")):
+        assert (loaded.matrix().csr != CLICKS.matrix().csr).nnz == 0
+    parts = se.Holdout.from_frames(frame.iloc[:700], logs / "1.csv", test=frame.iloc[:5])
+    assert [part.nnz for part in (parts.train, parts.validation)] == [
+        len(frame.iloc[rows][["user", "item"]].drop_duplicates())
+        for rows in (slice(700), slice(700, None))
+    ]
+    assert parts.users.equals(CLICKS.users)
+    with raises(InvalidDataError):
+        se.Holdout.from_frames(frame, frame.assign(user=1))
+
+
+def test_the_last_share_of_each_users_pairs() -> None:
+    frame = pd.DataFrame({"user": [1] * 5 + [2], "item": [*"abcdea"], "at": range(6)})
+    clicks = se.Interactions.from_frame(frame, timestamp="at")
+    held = se.split.last_n(clicks, fraction=0.4).validation.csr.toarray()
+    assert held.tolist() == [[0, 0, 0, 1, 1], [0] * 5]
+    with raises(InvalidDataError):
+        se.split.last_n(clicks, n=2, fraction=0.4)
+    with raises(TypeError):
+        se.split.last_n(clicks, threshold=4)
+
+
+def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:
+    genres = {i: ["a", "b"] if n % 3 == 0 else ["a"] for n, i in enumerate(holdout.items)}
+    rows = pd.DataFrame(
+        [(item, genre) for item, row in genres.items() for genre in row], columns=["item", "genre"]
+    )
+    weights = pd.DataFrame({g: [g in row for row in genres.values()] for g in "ab"}, [*genres])
+    first = {item: row[-1] for item, row in genres.items()}
+    for given, plain in (
+        (genres, weights),
+        (rows, weights),
+        (pl.from_pandas(rows), weights),
+        (pd.DataFrame({"item": [*first], "group": [*first.values()]}), first),
+    ):
+        found, expected = (
+            se.evaluate_model(model, holdout, "calibration@5", items=se.ItemData(groups=groups))
+            for groups in (given, plain)
+        )
+        assert found["calibration@5"] == expected["calibration@5"]
+    ev = se.evaluate_model(model, holdout, "ndcg@10", keep="lists")
+    plans = {user: "free" if n % 2 else "paid" for n, user in enumerate(holdout.users)}
+    table = pd.DataFrame({"user": [*plans], "plan": [*plans.values()]})
+    for known in (table, pl.from_pandas(table), table.set_index("user")):
+        assert ev.by(known).equals(ev.by(plans))
+    with raises(InvalidDataError):
+        ev.by(table.assign(age=3))
+
+
+def test_ids_of_other_dtypes_are_compared_exactly() -> None:
+    train = pd.DataFrame({"user": [1, 2, 1], "item": [1, 2, 2]})
+    held_out = pd.DataFrame({"user": [2.0], "item": [1]})
+    assert list(se.Holdout.from_frames(train, held_out).users) == [1, 2]
+    lists = pd.DataFrame({"user": [2**53 + 1, 7], "item": ["x", "x"], "rank": [1, 1]})
+    truth = pd.DataFrame({"user": [float(2**53), 7.0], "item": ["x", "x"]})
+    assert se.evaluate(lists, truth, "mrr")["mrr"] == 0.5
+
+
+def test_segments_in_a_table_are_matched_by_its_users() -> None:
+    ev = se.evaluate({0: ["x"], 1: ["y"], 2: ["y"]}, {0: ["x"], 1: ["x"], 2: ["x"]}, "mrr")
+    table = pd.DataFrame({"user_id": [2, 1, 0], "country": ["DE", "DE", "FR"]})
+    assert ev.by(table)["mean"].tolist() == [0.0, 1.0]
+
+
+def test_refuses_lists_without_an_order() -> None:
+    with raises(InvalidDataError):
+        se.evaluate({"a": {"x", "y"}}, {"a": ["x"]}, "mrr")

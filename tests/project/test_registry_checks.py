@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import distributed
+import libraries
 import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from dask import dataframe
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.cpu.lmf import LogisticMatrixFactorization
@@ -87,7 +90,7 @@ def test_every_metric_by_rules(rules: dict[str, Any]) -> None:
 CLICKS = se.datasets.synthetic(n_users=45, n_items=30, n_interactions=700, seed=1)
 HOLDOUT = se.split.random(CLICKS, fraction=0.3, seed=0)
 NEW_USERS = se.split.users(CLICKS, fraction=0.4, seed=0)
-TRAIN, HELD_OUT = csr_matrix(HOLDOUT.train), csr_matrix(HOLDOUT.validation)
+TRAIN, HELD_OUT = HOLDOUT.train.csr, HOLDOUT.validation.csr
 RNG = np.random.default_rng(0)
 #: With ties.
 FACTORS = tuple(RNG.integers(-2, 3, (n, 3)).astype(np.float32) for n in TRAIN.shape)
@@ -197,27 +200,12 @@ def plain(*, ids: bool) -> Sides:
     return lists, held
 
 
-def arrow(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
-
-
-def polars(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("polars").from_pandas(frame)
-
-
-def dask(frame: pd.DataFrame) -> Any:
-    return pytest.importorskip("dask.dataframe").from_pandas(frame.reset_index(drop=True), 3)
-
-
 #: Forms of a frame.
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": lambda frame: frame[frame.columns[::-1]],
-    "arrow": arrow,
-    "arrow stream": lambda frame: lambda: arrow(frame).to_reader(),
-    "polars": polars,
-    "lazy polars": lambda frame: polars(frame).lazy(),
-    "duckdb": lambda frame: pytest.importorskip("duckdb").from_df(frame),
-    "dask": dask,
+    **{name: libraries.FRAMES[name] for name in ("arrow", "polars", "lazy polars", "duckdb")},
+    "arrow stream": lambda frame: lambda: libraries.FRAMES["reader"](frame),
+    "dask": lambda frame: dataframe.from_pandas(frame.reset_index(drop=True), 3),
 }
 
 
@@ -228,7 +216,6 @@ def in_csv(sides: Sides, folder: Path) -> Sides:
 
 
 def in_parquet(sides: Sides, folder: Path) -> Sides:
-    pytest.importorskip("pyarrow")
     for name, frame in zip(("lists", "held"), sides, strict=True):
         frame.to_parquet(folder / f"{name}.parquet", index=False, row_group_size=50)
     return folder / "lists.parquet", folder / "held.parquet"
@@ -310,7 +297,6 @@ MATRICES = [matrix_files, matrix_folders, matrix_arrays, numbered]
 @pytest.fixture(scope="module")
 def runners() -> Iterator[dict[str, dict[str, Any]]]:
     """Return options that choose where to evaluate."""
-    distributed = pytest.importorskip("distributed")
     with (
         ThreadPoolExecutor(2) as pool,
         distributed.Client(

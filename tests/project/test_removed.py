@@ -11,8 +11,6 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.core import removed
 
-pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
-
 
 def functions() -> list[Callable[..., Any]]:
     """Return the public functions and methods that have old arguments."""

@@ -16,8 +16,6 @@ from tensors import CUDA, Tensor
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 
-pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
-
 LISTS = Rankings.from_topk([[0, 1], [1, 2], [2, 3]], shape=(3, 4))
 MATRIX = sparse.csr_matrix(np.eye(3, 4))
 FACTORS = (np.ones((3, 2)), np.ones((4, 2)))
@@ -212,26 +210,6 @@ def test_a_wrong_type_is_taken_or_refused(
                 assert str(error)  # noqa: PT017
             except Exception as error:  # noqa: BLE001
                 pytest.fail(f"{argument}, {what}: {type(error).__name__}: {error}")
-
-
-DICTS: list[tuple[Callable[[Any], object], Any, Any]] = [
-    (Rankings.from_topk, {"ann": ["x", "y"], "bob": ["y"]}, ["x", "y", "y"]),
-    (Rankings.from_scores, {"ann": {"x": 0.9, "y": 0.1}, "bob": {"y": 0.5}}, ["x", "y", "y"]),
-    (Relevance.from_csr, {"ann": {"y": 1}, "bob": {"x": 2, "y": 1}}, ["y", "x", "y"]),
-    (Relevance.from_csr, {"ann": ["y"], "bob": ["x", "y"]}, ["y", "x", "y"]),
-]
-
-
-@pytest.mark.parametrize(("function", "d", "items"), DICTS)
-def test_the_frame_that_a_message_makes_of_dicts_is_right(
-    function: Callable[[Any], object], d: Any, items: list[str]
-) -> None:
-    with pytest.raises(se.SparseEvalError) as caught:
-        function(d)
-    frame, call = str(caught.value).partition("; with df = ")[2].split(" give ")
-    names = {"pandas": pd, "Rankings": Rankings, "Relevance": Relevance, "d": d}
-    made = eval(call, names | {"df": eval(frame, names)})  # noqa: S307
-    assert made.items_index[made.items].tolist() == items
 
 
 def test_names_the_call_that_is_right() -> None:

@@ -213,8 +213,10 @@ def test_wins_effect_size_and_detectable_difference(three: dict[str, se.Evaluati
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1)))
 def test_corrections_follow_their_definitions(p: Array) -> None:
-    holm, bh, none = (correct(p, name) for name in ("holm", "bh", "none"))
+    names = ("holm", "bonferroni", "bh", "none")
+    holm, bonferroni, bh, none = (correct(p, name) for name in names)
     assert none.tolist() == p.tolist()
+    assert bonferroni.tolist() == np.minimum(p * len(p), 1).tolist()
     # One hypothesis at a time.
     n = len(p)
     order = sorted(range(n), key=lambda i: p[i])
@@ -223,7 +225,7 @@ def test_corrections_follow_their_definitions(p: Array) -> None:
         assert holm[i] == pytest.approx(worst)
         least = min(p[order[k]] * n / (k + 1) for k in range(rank, n))
         assert bh[i] == pytest.approx(min(least, 1.0))
-    for name in ("holm", "bh", "none"):
+    for name in names:
         corrected = correct(np.array([math.nan, 0.04, math.nan]), name)
         np.testing.assert_array_equal(corrected, [math.nan, 0.04, math.nan])
 

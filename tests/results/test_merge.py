@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from evaluations import MIXED, some, without_lists
 from hypothesis import assume, given, settings
@@ -18,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.inputs.axes import Axis
 
 
 @st.composite
@@ -87,7 +87,7 @@ def test_says_what_differs() -> None:
     train = csr_matrix(np.eye(10, N_ITEMS))
     novel = {"metrics": ["novelty@3"]}
     graded = se.Relevance.from_csr(csr_matrix([[3]]), users=[99])
-    wide = replace(some(first=10).relevance, shape=(10, 20), users=pd.Index(range(10, 20)))
+    wide = replace(some(first=10).relevance, shape=(10, 20), users=Axis.of(range(10, 20)))
     for ours, other in (
         (one, some(first=10, metrics=["ndcg@4"])),
         (one, some(first=10, metrics=MIXED[::-1])),

@@ -10,7 +10,7 @@ from raising import raises
 
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results.candidates import CandidateCounts
-from sparse_eval.results.seen import SeenCounts
+from sparse_eval.results.counts import SeenCounts
 from sparse_eval.results.totals import (
     Part,
     Retrieval,

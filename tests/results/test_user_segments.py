@@ -17,7 +17,7 @@ from scipy import stats
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, SparseEvalError
-from sparse_eval.results.user_segments import segmentations
+from sparse_eval.results.segments import segmentations
 
 USERS = [f"u{n}" for n in range(230)]
 

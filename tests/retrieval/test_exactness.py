@@ -154,7 +154,7 @@ def test_real_factors(gowalla: Path) -> None:
     train, test = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
     with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
         factors = model["user_factors"], model["item_factors"]
-    case = Case(*factors, 20, train.matrix(), test.matrix())
+    case = Case(*factors, 20, train.matrix().csr, test.matrix().csr)
     sample = np.random.default_rng(8).permutation(len(case.users))[:300]
     sampled = replace(
         case,

@@ -175,8 +175,6 @@ def test_refuses_what_is_no_block_of_scores(returned: Any) -> None:
 def test_refuses_what_is_no_item_item_matrix(weights: Any) -> None:
     with raises(InvalidDataError, argument="item-item"):
         check_weights(weights)
-    with raises(InvalidDataError, argument="train"):
-        ItemScores(sparse.csr_matrix((1, 2)), np.zeros((3, 3)))
 
 
 def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin() -> None:

@@ -35,8 +35,8 @@ def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
     folder.mkdir(parents=True, exist_ok=True)
     clicks = se.datasets.synthetic(n_users=int(n_users), n_items=int(n_items), seed=0)
     holdout = se.split.random(clicks, seed=0)
-    save_npz(folder / "train.npz", holdout.train)
-    save_npz(folder / "validation.npz", holdout.validation)
+    save_npz(folder / "train.npz", holdout.train.csr)
+    save_npz(folder / "validation.npz", holdout.validation.csr)
     users = np.flatnonzero(np.diff(holdout.validation.indptr))
     lists = {"users": users}
     for number in range(N_MODELS):

@@ -1,22 +1,25 @@
-"""Loading files of events and dividing them, measured from within one process.
+"""Loading files of events, dividing them, and scoring frames, measured from within one process.
 
-    python -P probe.py make FOLDER N_EVENTS       writes events.csv and events.parquet
-    python -P probe.py sparse_eval FOLDER FORMAT  loads one with this library
-    python -P probe.py pandas FOLDER FORMAT       reads it with pandas, and numbers users and items
-    python -P probe.py divide FOLDER CALL         seconds of a split, of the matrix, or of argsort
+    python -P probe.py make FOLDER N_EVENTS     writes events.csv, .csv.gz and .parquet, quoted.csv
+    python -P probe.py load FOLDER FILE NAME    reads one with a library, and numbers its ids
+    python -P probe.py divide FOLDER CALL       seconds of a split, of the matrix, or of argsort
+    python -P probe.py frames FOLDER KIND NAME  seconds of nDCG@10 from frames with text ids
+    python -P probe.py model FOLDER INPUTS      seconds of evaluate_model on a holdout, or arrays
 
 Each prints what it found as JSON. Imports are not timed.
 """
 
+import hashlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -25,12 +28,16 @@ import sparse_eval as se
 
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
 from harness.peak import peak_above_start
+from suites.loading.readers import LOAD
 
 #: Rows that are drawn and written at once.
 ROWS = 5_000_000
 
-#: Calls of `divide` after one that is not timed, which may compile kernels.
+#: Calls that are timed in one process, after one that is not, which may compile kernels.
 CALLS = 3
+
+#: Users, items and the lists' length of the frames.
+USERS, ITEMS, K = 50_000, 20_000, 10
 
 
 def make(folder: Path, n_events: str) -> dict[str, int]:
@@ -45,9 +52,12 @@ def make(folder: Path, n_events: str) -> dict[str, int]:
     )
     names = {"user": pa.string(), "item": pa.string(), "timestamp": pa.int64()}
     schema = pa.schema(names.items())
-    plain = pyarrow.csv.WriteOptions(quoting_style="none")
+    plain, quoted = (pyarrow.csv.WriteOptions(quoting_style=how) for how in ("none", "all_valid"))
     with (
+        pa.CompressedOutputStream(folder / "events.csv.gz", "gzip") as packed,
         pyarrow.csv.CSVWriter(folder / "events.csv", schema, write_options=plain) as text,
+        pyarrow.csv.CSVWriter(packed, schema, write_options=plain) as gzip,
+        pyarrow.csv.CSVWriter(folder / "quoted.csv", schema, write_options=quoted) as in_quotes,
         pyarrow.parquet.ParquetWriter(folder / "events.parquet", schema) as typed,
     ):
         for start in range(0, n, ROWS):
@@ -58,38 +68,28 @@ def make(folder: Path, n_events: str) -> dict[str, int]:
                 pa.array(1_500_000_000 + np.sort(rng.integers(start, start + size, size))),
             )
             table = pa.table(list(columns), schema=schema)
-            text.write_table(table)
-            typed.write_table(table)
+            for writer in (text, gzip, in_quotes, typed):
+                writer.write_table(table)
     return {"n_events": n, "n_users": n_users, "n_items": n_items}
 
 
-def load_ours(folder: Path, suffix: str) -> dict[str, Any]:
-    load = se.datasets.load  # imports what it needs, which is not loading
+def load(folder: Path, file: str, library: str) -> dict[str, Any]:
+    load_events = LOAD[library]
+    load_events(make_one_event(folder))  # imports what it needs, which is not loading
     start = time.perf_counter()
     with peak_above_start() as peak:
-        events = load(folder / f"events.{suffix}")
+        columns = load_events(folder / file)
     seconds = time.perf_counter() - start
-    arrays = (events.user_codes, events.item_codes, events.values, events.timestamps)
-    return {
-        "seconds": seconds,
-        "bytes": peak[0],
-        "result_bytes": sum(array.nbytes for array in arrays),
-        "found": [len(events), *events.shape, int(events.timestamps.sum())],
-    }
+    digest = hashlib.blake2b()
+    for column in columns:
+        digest.update(np.ascontiguousarray(column))
+    return {"seconds": seconds, "bytes": peak[0], "found": digest.hexdigest()}
 
 
-def load_pandas(folder: Path, suffix: str) -> dict[str, Any]:
-    path = folder / f"events.{suffix}"
-    start = time.perf_counter()
-    with peak_above_start() as peak:
-        frame = pd.read_csv(path, engine="pyarrow") if suffix == "csv" else pd.read_parquet(path)
-        labels = [pd.factorize(frame[name])[1] for name in ("user", "item")]
-    seconds = time.perf_counter() - start
-    return {
-        "seconds": seconds,
-        "bytes": peak[0],
-        "found": [len(frame), *map(len, labels), int(frame["timestamp"].sum())],
-    }
+def make_one_event(folder: Path) -> Path:
+    path = folder / "one.csv"
+    path.write_text('user,item,timestamp\n"a",b,1\n', encoding="ascii")
+    return path
 
 
 def divide(folder: Path, name: str) -> dict[str, Any]:
@@ -102,15 +102,93 @@ def divide(folder: Path, name: str) -> dict[str, Any]:
         "temporal": lambda: se.split.temporal(events),
         "last_n": lambda: se.split.last_n(events),
     }
-    calls[name]()
+    return {"seconds": timed(calls[name])[0]}
+
+
+def frames(_: Path, kind: str, library: str) -> dict[str, Any]:
+    """Score lists of 50,000 users; the lines of polars take frames of pandas by `from_pandas`."""
+    lists, relevant = make_frames()
+    score = score_by_polars if library == "polars" else score_by_sparse_eval
+    if kind == "polars":
+        sides: list[Any] = [lists, relevant]
+    else:
+        dtypes: dict[str, Any] = dict.fromkeys(("user", "item"), kind)
+        sides = [side.to_pandas().astype(dtypes) for side in (lists, relevant)]
+    if library == "polars" and kind != "polars":
+        seconds, value = timed(lambda: score(*map(pl.from_pandas, sides)))
+    else:
+        seconds, value = timed(lambda: score(*sides))
+    return {"seconds": seconds, "value": value}
+
+
+def make_frames() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Draw lists, and five relevant items a user, of which the list has two or more."""
+    rng = np.random.default_rng(0)
+    users, items = (
+        np.array([f"{kind}{number:08x}" for number in rng.permutation(10 * n)[:n].tolist()])
+        for kind, n in (("user", USERS), ("item", ITEMS))
+    )
+    first = rng.integers(0, ITEMS, (USERS, 1))
+    listed = (first + 7 * np.arange(K)) % ITEMS  # distinct items
+    held = (first + np.array([7, 21, 1, 2, 3])) % ITEMS
+    relevant = pl.DataFrame(
+        {"user": np.repeat(users, held.shape[1]), "item": items[held.reshape(-1)]}
+    )
+    lists = pl.DataFrame(
+        {
+            "user": np.repeat(users, K),
+            "item": items[listed.reshape(-1)],
+            "rank": np.tile(np.arange(1, K + 1), USERS),
+        }
+    )
+    return lists, relevant.sample(fraction=1, shuffle=True, seed=0)
+
+
+def score_by_polars(lists: pl.DataFrame, relevant: pl.DataFrame) -> float:
+    """Return nDCG@10 by a join and a group-by."""
+    rank = pl.col("rank")
+    discounts = 1 / np.log2(np.arange(2, K + 2))
+    ideal = pl.DataFrame({"n": np.arange(1, K + 1), "idcg": np.cumsum(discounts)})
+    hits = (
+        lists.filter(rank <= K)
+        .join(relevant, on=["user", "item"])
+        .group_by("user")
+        .agg((1 / (rank + 1).log(2)).sum().alias("dcg"))
+    )
+    size = pl.len().clip(upper_bound=K).cast(pl.Int64).alias("n")
+    users = relevant.group_by("user").agg(size).join(ideal, on="n")
+    scored = users.join(hits, on="user", how="left")
+    value: float = scored.select((pl.col("dcg").fill_null(0) / pl.col("idcg")).mean()).item()
+    return value
+
+
+def score_by_sparse_eval(lists: Any, relevant: Any) -> float:
+    return se.evaluate(lists, relevant, f"ndcg@{K}")[f"ndcg@{K}"]
+
+
+def model(_: Path, inputs: str) -> dict[str, Any]:
+    holdout = se.split.random(se.datasets.synthetic(seed=0), seed=0)
+    als = se.train_als(holdout.train, factors=32, iterations=2, progress=False)
+    factors: Any = als
+    sides: list[Any] = [holdout]
+    if inputs == "matrices":
+        factors = (np.array(als.user_factors), np.array(als.item_factors))
+        sides = [holdout.train.csr, holdout.validation.csr]
+    seconds, evaluation = timed(lambda: se.evaluate_model(factors, *sides, "ndcg@10"))
+    return {"seconds": seconds, "value": evaluation["ndcg@10"]}
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the median seconds of some calls, and what the last one returned."""
+    result = call()
     seconds = []
     for _ in range(CALLS):
         start = time.perf_counter()
-        calls[name]()
+        result = call()
         seconds.append(time.perf_counter() - start)
-    return {"seconds": median(seconds)}
+    return median(seconds), result
 
 
 if __name__ == "__main__":
-    tasks = {"make": make, "sparse_eval": load_ours, "pandas": load_pandas, "divide": divide}
+    tasks = {"make": make, "load": load, "divide": divide, "frames": frames, "model": model}
     print(json.dumps(tasks[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])))

@@ -1,8 +1,9 @@
-"""Suite `loading`: files of events read beside pandas, and divided beside a sort of their pairs.
+"""Suite `loading`: files of events and frames, read beside polars, pyarrow and DuckDB.
 
 Each round starts a new process for each side, in turn.
 """
 
+import math
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -18,13 +19,20 @@ PROBE = Path(__file__).with_name("probe.py")
 #: Events by the end of the name of a case, and how many rounds they are worth.
 SIZES = {"5m": (5_000_000, 7), "50m": (50_000_000, 3)}
 TOY = 5_000
+FILES = {
+    "csv": "events.csv",
+    "gz": "events.csv.gz",
+    "quoted": "quoted.csv",
+    "parquet": "events.parquet",
+}
 DIVIDED = ("matrix", "random", "temporal", "last_n")
+FRAMES = ("polars", "object", "str", "category")
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure fresh processes; return the report. pandas is that of each contestant's environment.
+    """Measure fresh processes; return the report. Libraries are those of our environment.
 
-    Raises `MismatchError` if pandas finds something else in a file.
+    Raises `MismatchError` if a library finds something else in a file, or another value.
     """
     report: dict[str, Any] = {
         "rivals": {name: environment.describe(name) for name in job.references},
@@ -32,7 +40,7 @@ def run(job: Job) -> dict[str, Any]:
         "cases": {},
     }
     for size, (n_events, rounds) in SIZES.items():
-        titles = [f"{suffix}-{size}" for suffix in ("csv", "parquet")]
+        titles = [f"{file}-{size}" for file in FILES]
         if size == "5m":
             titles += [f"{call}-{size}" for call in DIVIDED]
         titles = [title for title in titles if title.startswith(job.case)]
@@ -48,30 +56,34 @@ def run(job: Job) -> dict[str, Any]:
             what = title.partition("-")[0]
             case = divide if what in DIVIDED else load
             report["cases"][title] = case(job, title, folder, what, min(rounds, job.rounds))
+    rivals = {f"frames-{kind}": ("polars", ("frames", ".", kind)) for kind in FRAMES}
+    rivals["model-holdout"] = ("plain matrices", ("model", "."))
+    for title, (rival, task) in rivals.items():
+        if title.startswith(job.case):
+            report["cases"][title] = score(job, title, rival, task)
     return report
 
 
-def load(job: Job, title: str, folder: Path, suffix: str, rounds: int) -> dict[str, Any]:
-    """Measure reading a file; the entries have the peak of memory, and the size of the result."""
+def load(job: Job, title: str, folder: Path, what: str, rounds: int) -> dict[str, Any]:
+    """Measure reading a file, and numbering its users and items; with the peaks of memory."""
     calls = {name: (name, "sparse_eval") for name in job.references}
-    calls["pandas"] = (environment.REFERENCE, "pandas")
+    for library in ("polars", "pyarrow", "duckdb"):
+        calls[library] = (environment.REFERENCE, library)
     runs: dict[str, list[dict[str, Any]]] = {label: [] for label in calls}
 
     def seconds(label: str) -> float:
-        name, task = calls[label]
-        runs[label].append(environment.run(name, PROBE, task, folder, suffix))
+        name, library = calls[label]
+        runs[label].append(environment.run(name, PROBE, "load", folder, FILES[what], library))
         return float(runs[label][-1]["seconds"])
 
     measures = {label: partial(seconds, label) for label in calls}
     entries = take_turns(title, measures, rounds, warm_up=not job.smoke)
-    found = {str(one["found"]) for all_runs in runs.values() for one in all_runs}
-    if len(found) > 1:
-        raise MismatchError(f"{title}: events, users, items and times are {' and '.join(found)}")
+    if len({one["found"] for all_runs in runs.values() for one in all_runs}) > 1:
+        raise MismatchError(f"{title}: the libraries find different users, items or times")
     for label, entry in entries.items():
         if runs[label]:
             entry["peak_bytes"] = median(one["bytes"] for one in runs[label][-rounds:])
-    ours = runs[environment.REFERENCE]
-    return {"contestants": entries, "result_bytes": ours[-1]["result_bytes"] if ours else None}
+    return {"contestants": entries}
 
 
 def divide(job: Job, title: str, folder: Path, call: str, rounds: int) -> dict[str, Any]:
@@ -84,3 +96,21 @@ def divide(job: Job, title: str, folder: Path, call: str, rounds: int) -> dict[s
 
     measures = {label: partial(seconds, *one) for label, one in calls.items()}
     return {"contestants": take_turns(title, measures, rounds, warm_up=not job.smoke)}
+
+
+def score(job: Job, title: str, rival: str, task: tuple[str, ...]) -> dict[str, Any]:
+    """Measure an evaluation beside the same numbers from the lines of polars, or from matrices."""
+    calls = {name: (name, "sparse_eval") for name in job.references}
+    calls[rival] = (environment.REFERENCE, "polars" if rival == "polars" else "matrices")
+    values: list[float] = []
+
+    def seconds(name: str, what: str) -> float:
+        found = environment.run(name, PROBE, *task, what)
+        values.append(found["value"])
+        return float(found["seconds"])
+
+    measures = {label: partial(seconds, *one) for label, one in calls.items()}
+    entries = take_turns(title, measures, job.rounds, warm_up=not job.smoke)
+    if not all(math.isclose(value, values[0], rel_tol=1e-12) for value in values):
+        raise MismatchError(f"{title}: the values are {sorted(set(values))}")
+    return {"contestants": entries}

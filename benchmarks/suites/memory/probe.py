@@ -27,8 +27,8 @@ def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
     holdout = se.split.random(interactions, seed=0)
     model = se.train_als(holdout.train, factors=64, iterations=3, seed=0)
     model.save(folder / "model.npz")
-    save_npz(folder / "train.npz", holdout.train)
-    save_npz(folder / "validation.npz", holdout.validation)
+    save_npz(folder / "train.npz", holdout.train.csr)
+    save_npz(folder / "validation.npz", holdout.validation.csr)
     n_users, n_items = holdout.train.shape
     return {
         "n_users": n_users,

@@ -104,8 +104,8 @@ def periods(problem: Problem, given: dict[str, Any], options: dict[str, Any]) ->
         if given["known"]:
             folds = [fold.known() for fold in folds]
         yield {
-            "train": np.array([fold.train.toarray() for fold in folds]),
-            "validation": np.array([fold.validation.toarray() for fold in folds]),
+            "train": np.array([fold.train.csr.toarray() for fold in folds]),
+            "validation": np.array([fold.validation.csr.toarray() for fold in folds]),
         }
 
 

@@ -78,13 +78,13 @@ def write_toys(folder: Path, n_users: int = 150, n_items: int = 400) -> None:
     for name in READERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     last = se.split.leave_k_out(clicks, k=1, seed=0)
-    users, items = last.train.nonzero()
+    users, items = last.train.csr.nonzero()
     pd.DataFrame({"user": users, "item": items, "rating": 5, "time": 0}).to_csv(
         folder / "ncf_ml1m" / "ml-1m.train.rating", sep="\t", header=False, index=False
     )
     rng = np.random.default_rng(0)
     lines = []
-    for user, item in zip(*last.validation.nonzero(), strict=True):
+    for user, item in zip(*last.validation.csr.nonzero(), strict=True):
         unseen = np.setdiff1d(np.arange(items.max() + 1), items[users == user])
         negatives = rng.choice(unseen, min(20, len(unseen)), replace=False)  # it may be among them
         if item <= items.max() and user <= users.max():
@@ -97,7 +97,7 @@ def write_toys(folder: Path, n_users: int = 150, n_items: int = 400) -> None:
         ("gowalla", "train.txt", "test.txt"),
     ):
         for file, part in zip(files, (parts.train, parts.validation), strict=True):
-            matrix = sparse.csr_matrix(part)
+            matrix = part.csr
             rows = np.split(matrix.indices, matrix.indptr[1:-1])
             lines = [" ".join(map(str, [user, *row])) for user, row in enumerate(rows) if len(row)]
             (folder / name / file).write_text("\n".join(lines) + "\n", encoding="utf-8")

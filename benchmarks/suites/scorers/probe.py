@@ -48,7 +48,7 @@ def make(folder: Path, n_users: int, n_items: int, n_candidates: int) -> dict[st
         model = se.train_als(holdout.train, factors=FACTORS, alpha=40.0, seed=SEED)
         np.savez(unfinished / "model.npz", users=model.user_factors, items=model.item_factors)
         # An item that the user has not seen, as though it were held out, and others.
-        seen = csr_matrix(holdout.train)
+        seen = holdout.train.csr
         drawn = np.random.default_rng(SEED).integers(n_items, size=n_users)
         pairs = set(zip(*(side.tolist() for side in seen.nonzero()), strict=True))
         for user in range(n_users):

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.arguments import check_fraction, check_whole
+from ...core.removed import removed
 from .pairs import MAX_COUNT, Pairs, hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...core.types import SparseInput
     from .holdout import Holdout
-    from .pairs import HasMatrix
+    from .pairs import Divisible
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def random(
-    interactions: HasMatrix | SparseInput,
+    interactions: Divisible,
     *,
     fraction: float = 0.2,
     seed: int = 0,
@@ -28,8 +29,9 @@ def random(
 
     Parameters
     ----------
-    interactions : Interactions or scipy sparse matrix or array
-        Of shape (n_users, n_items), with finite values >= 0.
+    interactions : Interactions, frame, path, or scipy sparse matrix or array
+        Of shape (n_users, n_items), with finite values >= 0. A frame or path is read as in
+        `datasets.load`.
     fraction : float
         Between 0 and 1, both excluded: of n pairs ``round(fraction * n)`` are held out (halves
         are rounded to even), but never all.
@@ -70,12 +72,13 @@ def random(
     return pairs.hold_out_first(counts, pairs.random_order(seed))
 
 
-def leave_k_out(interactions: HasMatrix | SparseInput, *, k: int = 1, seed: int = 0) -> Holdout:
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
+def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdout:
     """Hold out k random pairs of each user who has more than k.
 
     Parameters
     ----------
-    interactions : Interactions or scipy sparse matrix or array
+    interactions : Interactions, frame, path, or scipy sparse matrix or array
         As in `random`.
     k : int
         At least 1.
@@ -113,9 +116,8 @@ def leave_k_out(interactions: HasMatrix | SparseInput, *, k: int = 1, seed: int 
     return pairs.hold_out_first(np.where(pairs.sizes > k, k, 0), pairs.random_order(seed))
 
 
-def k_fold(
-    interactions: HasMatrix | SparseInput, *, k: int = 5, seed: int = 0
-) -> Iterator[Holdout]:
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
+def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Holdout]:
     """Divide the pairs of each user into k folds, and hold out one fold after the other.
 
     Each pair is held out in exactly one fold, except the only pair of a user, which stays in
@@ -123,7 +125,7 @@ def k_fold(
 
     Parameters
     ----------
-    interactions : Interactions or scipy sparse matrix or array
+    interactions : Interactions, frame, path, or scipy sparse matrix or array
         Of shape (n_users, n_items), as in `random`.
     k : int
         At least 2.

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ...core.csr import indptr_from_counts, sorted_csr
-from ...core.mistaken import way_from_frame
 from ...core.sorting import gather, move_by_value, order_within, sort_pairs
 from ...core.threads import for_each
 from ...errors import InvalidDataError
-from ..times import UNDATED, Clock
+from ...inputs.cells import UNDATED
+from ..times import Clock
 from .holdout import Holdout
+from .pairs import open_interactions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,13 +56,13 @@ class Events:
     @classmethod
     def of(cls, interactions: Interactions, function: str) -> Events:
         """Return the events, or raise `InvalidDataError` in the name of a function of `split`."""
+        interactions = open_interactions(interactions)
         times = getattr(interactions, "timestamps", None)
         if times is None:
-            way = way_from_frame(interactions, timestamp=True)
             raise InvalidDataError(
-                f"{function} needs Interactions with timestamps, found "
-                f"{type(interactions).__name__}"
-                f"{way or ' without; load them with timestamp=, or use split.random'}"
+                f"{function} needs interactions with timestamps, found "
+                f"{type(interactions).__name__} without; load them with timestamp=, or use "
+                "split.random"
             )
         if not (times != UNDATED).any():
             raise InvalidDataError(

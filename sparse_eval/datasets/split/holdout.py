@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from ...core.csr import coordinates, summed_csr
 from ...core.files import as_path, make_folder, remove, replacing_together
-from ...core.labelled import LabelledMatrix, SplitPart, labels_of
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
+from ...inputs.axes import Axis
+from ...inputs.columns import USUAL
+from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
+from ...inputs.npy import read_sparse, reading_npz
+from ...inputs.tables import naming
 from ..labels import label_array
-from ..npz import read_sparse, reading_npz
 from ..times import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
     from pathlib import Path
 
-    from ...core.types import Booleans, CSRMatrix, Labels, PathLike
+    from ...core.types import Booleans, CSRMatrix, PathLike
 
 #: The parts of a split; the first three in the order of time.
 PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
@@ -50,6 +52,9 @@ class LeftOut(NamedTuple):
     unknown: int = 0
 
 
+_NOTHING_LEFT_OUT = LeftOut()
+
+
 class Unknown(NamedTuple):
     """What is held out and not in the training data.
 
@@ -66,17 +71,18 @@ class Unknown(NamedTuple):
     pairs: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(init=False, frozen=True, slots=True, eq=False, repr=False)
 class Holdout:
     """Training and validation matrices of the same users and items, and maybe a test matrix.
 
     Parameters
     ----------
     train, validation : csr_matrix of float64, shape (n_users, n_items)
-        The two parts. As attributes they are labelled (`LabelledMatrix`), so that what is trained
-        on one of them, or evaluated against it, knows its users and items.
-    users, items : pandas.Index or None
-        Labels of the rows and columns, if there are any; by default those of `train`.
+        The two parts. As attributes they are labelled (`LabelledMatrix`): models trained on them
+        and evaluations against them have the ids of users and items. ``holdout.train.csr`` is the
+        plain csr_matrix, to slice, to compute with, and for other libraries.
+    users, items : sequence of hashable, or None
+        The labels of the rows and columns, if there are any; by default those of `train`.
     test : csr_matrix of float64, shape (n_users, n_items), or None
         The third part of a three-way split, which `for_test` holds out.
     fold_in : csr_matrix of float64, shape (n_users, n_items), or None
@@ -113,28 +119,42 @@ class Holdout:
     left out: 1 unknown pairs)
     """
 
-    train: CSRMatrix
-    validation: CSRMatrix
-    users: Labels | None = None
-    items: Labels | None = None
-    test: CSRMatrix | None = field(default=None, kw_only=True)
-    fold_in: CSRMatrix | None = field(default=None, kw_only=True)
-    cut: np.datetime64 | int | None = field(default=None, kw_only=True)
-    left_out: LeftOut = field(default=LeftOut(), kw_only=True)
+    train: LabelledMatrix
+    validation: LabelledMatrix
+    users: Axis | None
+    items: Axis | None
+    test: LabelledMatrix | None
+    fold_in: LabelledMatrix | None
+    cut: np.datetime64 | int | None
+    left_out: LeftOut
 
-    def __post_init__(self) -> None:
-        for part, matrix in self._parts():
-            if self.train.shape != matrix.shape:
+    def __init__(
+        self,
+        train: CSRMatrix,
+        validation: CSRMatrix,
+        users: Any = None,
+        items: Any = None,
+        *,
+        test: CSRMatrix | None = None,
+        fold_in: CSRMatrix | None = None,
+        cut: np.datetime64 | int | None = None,
+        left_out: LeftOut = _NOTHING_LEFT_OUT,
+    ) -> None:
+        given = dict(zip(PARTS, (train, validation, test, fold_in), strict=True))
+        for part, matrix in given.items():
+            if matrix is not None and matrix.shape != train.shape:
                 raise InvalidDataError(
-                    f"train has shape {self.train.shape}, {part} {matrix.shape}; expected the same"
+                    f"train has shape {train.shape}, {part} {matrix.shape}; expected the same"
                 )
-        for axis, index in zip(("users", "items"), labels_of(self.train), strict=True):
-            if getattr(self, axis) is None:
-                object.__setattr__(self, axis, index)
-        labels = (("users", self.users), ("items", self.items))
-        for (name, index), size in zip(labels, self.train.shape, strict=True):
-            if index is not None and len(index) != size:
-                raise InvalidDataError(f"{name}: expected {size} labels, found {len(index)}")
+        own = labels_of(train)
+        users = own[0] if users is None else Axis.of(users, "users", train.shape[0])
+        items = own[1] if items is None else Axis.of(items, "items", train.shape[1])
+        values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
+        for part, matrix in given.items():
+            labelled = None if matrix is None else LabelledMatrix.of(matrix, users, items, part)
+            values[part] = labelled
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         if self.fold_in is not None:
             is_trained_on = np.diff(self.train.indptr) > 0
             both = np.flatnonzero(is_trained_on & (np.diff(self.fold_in.indptr) > 0))
@@ -144,9 +164,6 @@ class Holdout:
                     f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in "
                     "only users whom the model is not trained on"
                 )
-        for part, matrix in self._parts():
-            labelled = LabelledMatrix.of(matrix, self.users, self.items, part)
-            object.__setattr__(self, part, labelled)
 
     def __repr__(self) -> str:
         n_users, n_items = self.train.shape
@@ -179,7 +196,7 @@ class Holdout:
         return remarks + ([f"left out: {', '.join(left_out)}"] if left_out else [])
 
     @property
-    def seen(self) -> CSRMatrix:
+    def seen(self) -> LabelledMatrix:
         """What users have seen: `train` and, of a split by users, what is folded in.
 
         A list holds none of it, unless a model may recommend again, and metrics that need to know
@@ -304,7 +321,7 @@ class Holdout:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     holdout.save(folder)
         ...     again = Holdout.load(folder)
-        >>> (again.train != holdout.train).nnz
+        >>> (again.train.csr != holdout.train.csr).nnz
         0
         """
         with self.saving(folder):
@@ -324,7 +341,7 @@ class Holdout:
         checksums, values = self._checksums()
         with replacing_together(folder, last="labels.npz") as temporary_for:
             for name, matrix in self._parts():
-                sparse.save_npz(temporary_for(f"{name}.npz"), matrix)
+                sparse.save_npz(temporary_for(f"{name}.npz"), matrix.csr)
             np.savez_compressed(
                 temporary_for("labels.npz"),
                 allow_pickle=False,
@@ -339,6 +356,54 @@ class Holdout:
             if getattr(self, name) is None:
                 with suppress(OSError):  # one that another split left here; `load` knows better
                     remove(folder / f"{name}.npz")
+
+    @classmethod
+    def from_frames(
+        cls,
+        train: Any,
+        validation: Any,
+        *,
+        test: Any = None,
+        user: Hashable = USUAL,
+        item: Hashable = USUAL,
+        value: Hashable = USUAL,
+    ) -> Holdout:
+        """Make a holdout of parts that are divided already.
+
+        Parameters
+        ----------
+        train, validation : frame, path or Interactions
+            Read as in `sparse_eval.datasets.load`, with one numbering of users and items.
+        test : frame, path or Interactions, optional
+            The third part.
+        user, item, value : hashable, optional
+            The columns of frames and files, as in `Interactions.from_frame`.
+
+        Returns
+        -------
+        Holdout
+
+        Raises
+        ------
+        InvalidDataError
+            If a part cannot be read, or ids are text in one frame and numbers in another.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> train = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"]})
+        >>> validation = pd.DataFrame({"user": ["ann"], "item": ["y"]})
+        >>> Holdout.from_frames(train, validation)
+        Holdout(2 users × 2 items, 2 train + 1 validation pairs)
+        """
+        from ..load import load_parts
+
+        columns = {"user": user, "item": item, "value": value}
+        named: Any = {role: name for role, name in columns.items() if name is not USUAL}
+        given = [train, validation] if test is None else [train, validation, test]
+        parts = load_parts(*given, **named)
+        train, validation, *tests = (part.matrix() for part in parts)
+        return cls(train, validation, test=tests[0] if tests else None)
 
     @classmethod
     def load(cls, folder: PathLike) -> Holdout:
@@ -369,17 +434,13 @@ class Holdout:
             left_out = LeftOut(*map(int, arrays["left_out"]))
             names = {"train", "validation", *arrays["parts"].tolist()}
             labels: Any = {
-                name: pd.Index(arrays[name].tolist())
-                for name in ("users", "items")
-                if name in arrays
+                name: arrays[name].tolist() for name in ("users", "items") if name in arrays
             }
             cut: Any = arrays["cut"][()] if "cut" in arrays else None
         parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}
-        try:
-            cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
+        with naming(folder):
             holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
-        except InvalidDataError as error:
-            raise InvalidFileError(str(error), folder) from error
         if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
@@ -387,7 +448,7 @@ class Holdout:
             )
         return holdout
 
-    def _parts(self) -> list[tuple[SplitPart, CSRMatrix]]:
+    def _parts(self) -> list[tuple[SplitPart, LabelledMatrix]]:
         """Return the names and matrices of the parts."""
         parts = ((name, getattr(self, name)) for name in PARTS)
         return [(name, matrix) for name, matrix in parts if matrix is not None]
@@ -436,7 +497,5 @@ def _added(*matrices: CSRMatrix) -> CSRMatrix:
 
 
 def _read_part(path: Path) -> CSRMatrix:
-    try:
+    with naming(path):
         return summed_csr(*coordinates(read_sparse(path)))
-    except InvalidDataError as error:
-        raise InvalidFileError(str(error), path) from error

@@ -6,28 +6,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.arguments import check_choice, check_whole
+from ...core.arguments import check_choice, check_fraction, check_whole
 from ...core.csr import indptr_from_counts
-from ..times import UNDATED
+from ...core.removed import removed
+from ...errors import InvalidDataError
+from ...inputs.cells import UNDATED
 from .events import REPEATS, Events, first_of_users, positions_by_time
 from .holdout import LeftOut
 from .pairs import MAX_COUNT
 
 if TYPE_CHECKING:
-    from ...core.types import Booleans
+    from ...core.types import Booleans, Integers
     from ..interactions import Interactions
     from .events import Repeats
     from .holdout import Holdout
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def last_n(
     interactions: Interactions,
     *,
     n: int = 1,
+    fraction: float | None = None,
     test: int | None = None,
     repeats: Repeats = "drop",
 ) -> Holdout:
-    """Hold out the n latest pairs of each user who has more than n.
+    """Hold out the n latest pairs of each user who has more than n, or a share of the pairs.
 
     With ``n=1`` this is the usual leave-one-out protocol [1]_; with ``test=1`` too, the latest
     pair of each user is for the test, and the one before it for validation [2]_.
@@ -43,6 +47,9 @@ def last_n(
         Undated pairs are the earliest, and never held out.
     n : int
         At least 1.
+    fraction : float, optional
+        Instead of `n` the share of each user's pairs to hold out, the latest: of m pairs
+        ``round(fraction * m)``, but never all.
     test : int, optional
         At least 1: how many pairs to hold out as the test part, before the n latest of what is
         left.
@@ -81,12 +88,16 @@ def last_n(
     >>> from sparse_eval.datasets import Interactions
     >>> frame = pd.DataFrame({"user": [1, 1, 1], "item": [5, 6, 7], "at": [30, 10, 20]})
     >>> interactions = Interactions.from_frame(frame, timestamp="at")
-    >>> last_n(interactions, n=1).validation.toarray()
+    >>> last_n(interactions, n=1).validation.csr.toarray()
     array([[1., 0., 0.]])
-    >>> last_n(interactions, n=1, test=1).validation.toarray()
+    >>> last_n(interactions, n=1, test=1).validation.csr.toarray()
     array([[0., 0., 1.]])
     """
     check_whole("n", n, 1, MAX_COUNT)
+    if fraction is not None:
+        check_fraction("fraction", fraction)
+        if n != 1:
+            raise InvalidDataError("give n= or fraction=, not both", argument="fraction")
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
@@ -94,14 +105,15 @@ def last_n(
         tested = np.zeros(len(events), bool)
         if n_test:
             tested = _latest_events(events, ~tested, n_test)
-        validation = _latest_events(events, ~tested, n)
+        validation = _latest_events(events, ~tested, n, fraction)
         parts = [~tested & ~validation, validation, tested]
         return events.divide(parts if n_test else parts[:2], LeftOut())
     bounds, first = events.pair_bounds, events.first
     sizes = np.diff(bounds)
     dated = np.diff(indptr_from_counts(first != UNDATED)[bounds])
     tested = np.where((sizes > n_test) & (dated >= n_test), n_test, 0)
-    validated = np.where((sizes - tested > n) & (dated - tested >= n), n, 0)
+    held = _held_out(sizes - tested, n, fraction)
+    validated = np.where((sizes - tested > held) & (dated - tested >= held), held, 0)
 
     positions = events.pair_positions
     # What is not held out must not be later than what is, of the same user.
@@ -119,14 +131,25 @@ def last_n(
     return events.divide(parts, LeftOut(repeated=n_repeated))
 
 
-def _latest_events(events: Events, available: Booleans, n: int) -> Booleans:
+def _held_out(sizes: Integers, n: int, fraction: float | None) -> Integers:
+    """Return how many of each user's pairs are to be held out."""
+    if fraction is None:
+        return np.full(len(sizes), n)
+    counts: Integers = np.rint(fraction * sizes).astype(np.int64)
+    return np.minimum(counts, np.maximum(sizes - 1, 0))
+
+
+def _latest_events(
+    events: Events, available: Booleans, n: int, fraction: float | None = None
+) -> Booleans:
     """Return the last events of the n pairs of each user whose last available ones are latest."""
     bounds = events.pair_bounds
     sizes = np.diff(bounds)
     last = events.last_of_pairs(available)
     n_pairs = np.diff(indptr_from_counts(events.in_pairs(available).astype(np.int64))[bounds])
     n_dated = np.diff(indptr_from_counts(last != UNDATED)[bounds])
-    counts = np.where((n_pairs > n) & (n_dated >= n), n, 0)
+    held = _held_out(n_pairs, n, fraction)
+    counts = np.where((n_pairs > held) & (n_dated >= held), held, 0)
     chosen = positions_by_time(bounds, last) >= np.repeat(sizes - counts, sizes)
     limit = np.repeat(first_of_users(bounds, chosen, last), np.diff(events.bounds))
     latest: Booleans = available & events.of_events(chosen) & (events.times >= limit)

@@ -8,22 +8,24 @@ import numpy as np
 
 from ...core.arguments import check_choice, check_fraction
 from ...core.csr import indptr_from_counts
+from ...core.removed import removed
 from ...errors import InvalidDataError
-from ..times import UNDATED
+from ...inputs.cells import UNDATED
 from .events import Events, first_of_users
 from .holdout import Holdout, LeftOut
 from .pairs import Pairs, hashes
 
 if TYPE_CHECKING:
-    from ...core.types import Booleans, Integers, SparseInput
-    from .pairs import HasMatrix
+    from ...core.types import Booleans, Integers
+    from .pairs import Divisible
 
 #: Which pairs of a held-out user are given to the model.
 Order = Literal["random", "time"]
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def users(
-    interactions: HasMatrix | SparseInput,
+    interactions: Divisible,
     *,
     fraction: float = 0.2,
     fold_in: float = 0.8,
@@ -40,7 +42,7 @@ def users(
 
     Parameters
     ----------
-    interactions : Interactions or scipy sparse matrix or array
+    interactions : Interactions, frame, path, or scipy sparse matrix or array
         Of shape (n_users, n_items), with finite values >= 0; with timestamps for ``order="time"``.
     fraction : float
         Between 0 and 1, both excluded: of n users with at least two pairs ``round(fraction * n)``

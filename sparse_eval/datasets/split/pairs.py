@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from ...core.arguments import check_whole
-from ...core.csr import coordinates, sorted_csr, summed_csr
+from ...core.csr import coordinates, plain_matrix, sorted_csr, summed_csr
 from ...core.hashing import splitmix64
-from ...core.labelled import labels_of
-from ...core.mistaken import describe, way_from_frame
+from ...core.mistaken import describe
 from ...core.sorting import order_within
 from ...core.threads import for_blocks, for_each
-from ...errors import InvalidDataError
+from ...errors import InvalidDataError, SparseEvalError
+from ...inputs.labelled import labels_of
+from ...inputs.scan import engine_of
 from ..interactions import Interactions
+from ..load import load
 from .holdout import Holdout
 
 if TYPE_CHECKING:
@@ -28,9 +31,11 @@ if TYPE_CHECKING:
         CSRMatrix,
         Hashes,
         Integers,
-        Labels,
+        PathLike,
         SparseInput,
     )
+    from ...inputs.axes import Axis
+    from ...inputs.scan import FrameLike
 
 #: The most pairs of a user that can be held out, and the most folds.
 MAX_COUNT = 2**31 - 1
@@ -43,27 +48,49 @@ class HasMatrix(Protocol):
         """Return the matrix."""
 
 
+#: What is split at random.
+Divisible: TypeAlias = "HasMatrix | SparseInput | FrameLike | PathLike"
+
+
+def open_interactions(given: Any) -> Any:
+    """Return the interactions in a frame or at a path; anything else is kept as it is."""
+    if not isinstance(given, str | os.PathLike) and engine_of(given) is None:
+        return given
+    try:
+        return load(given)
+    except SparseEvalError as error:
+        if error.argument not in ("user", "item", "value", "timestamp"):
+            raise
+        raise InvalidDataError(
+            str(error),
+            argument=error.argument,
+            column=error.column,
+            hint=f"se.datasets.load(…, {error.argument}=…) takes it, and a split what that returns",
+        ) from None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """The distinct pairs of interactions, in the order of a canonical CSR matrix."""
 
     matrix: CSRMatrix
-    users: Labels | None
-    items: Labels | None
+    users: Axis | None
+    items: Axis | None
 
     @classmethod
-    def of(cls, interactions: HasMatrix | SparseInput) -> Pairs:
-        """Return the pairs of interactions or of a matrix."""
+    def of(cls, interactions: Divisible) -> Pairs:
+        """Return the pairs of interactions, of a table of them, or of a matrix."""
         users = items = None
         matrix: CSRMatrix
+        interactions = open_interactions(interactions)
         if isinstance(interactions, Interactions):
             matrix, users, items = interactions.matrix(), interactions.users, interactions.items
         else:
             given = interactions.matrix() if hasattr(interactions, "matrix") else interactions
-            if not sparse.issparse(given):
+            if not sparse.issparse(plain_matrix(given)):
                 raise InvalidDataError(
-                    f"expected Interactions or a scipy sparse matrix, found {describe(given)}"
-                    f"{way_from_frame(given)}"
+                    "expected Interactions, a frame, a path or a scipy sparse matrix, found "
+                    f"{describe(given)}"
                 )
             users, items = labels_of(given)
             matrix = summed_csr(*coordinates(given))
@@ -103,11 +130,9 @@ class Pairs:
 
     def select(self, masks: Sequence[Booleans]) -> list[CSRMatrix]:
         """Return a matrix of the pairs that each mask selects."""
-        return for_each(self._select, masks)
-
-    def _select(self, mask: Booleans) -> CSRMatrix:
         whole = self.matrix
-        return sorted_csr(whole.indptr, whole.indices, whole.data, whole.shape, chosen=mask)
+        parts = (whole.indptr, whole.indices, whole.data, whole.shape)
+        return for_each(lambda mask: sorted_csr(*parts, chosen=mask), masks)
 
 
 def hashes(seed: int, *columns: AnyArray) -> Hashes:

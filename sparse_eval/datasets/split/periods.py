@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.arguments import check_choice, check_fraction
+from ...core.removed import removed
 from ...errors import InvalidDataError
-from ..times import UNDATED
+from ...inputs.cells import UNDATED
 from .events import REPEATS, Events
 from .holdout import PARTS, LeftOut
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .holdout import Holdout
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def temporal(
     interactions: Interactions,
     *,
@@ -129,6 +131,7 @@ def temporal(
     return events.divide(parts, left_out, clock.date(cuts[0]))
 
 
+@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def rolling(
     interactions: Interactions,
     *,

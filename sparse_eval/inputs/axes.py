@@ -1,0 +1,504 @@
+"""`Axis`: the labels of the rows or columns of a matrix, and the one way to match them.
+
+Text is kept and compared in Arrow, whole numbers in NumPy. Only labels of other types, or of
+several types, are compared as objects of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from contextlib import suppress
+from copy import copy
+from functools import cached_property
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from ..core.arrays import as_array
+from ..core.mistaken import describe, is_frame
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
+
+#: Whole numbers are matched by a table of all numbers between the smallest and the largest if
+#: these are at most so many times as many as there are labels.
+_SPARSE = 8
+
+
+class Axis:
+    """Axis of users or items: distinct, none missing, in a fixed order.
+
+    It is a sequence of labels, and converts to a `pandas.Index` by `index` and to an array by
+    `numpy.asarray`. `Axis.of` makes one of any labels.
+
+    Parameters
+    ----------
+    values : pyarrow.Array of text, or ndarray
+        An array of int64, uint64, float64 or, for anything else, of objects.
+    are_numbers : bool
+        Whether the labels are only the numbers of the rows or columns, from 0 on.
+    by_id : bool
+        Whether rows or columns were numbered from ids here, as those of a table, so that their
+        numbers mean nothing elsewhere.
+
+    Examples
+    --------
+    >>> axis = Axis.of(["ann", "bob"])
+    >>> axis.locate(["bob", "eve"])
+    array([ 1, -1])
+    >>> axis.index.tolist()
+    ['ann', 'bob']
+    """
+
+    def __init__(
+        self, values: pa.Array | AnyArray, *, are_numbers: bool = False, by_id: bool = False
+    ) -> None:
+        self._values = values
+        self.are_numbers = are_numbers
+        self.by_id = by_id
+
+    @classmethod
+    def numbers(cls, n: int) -> Axis:
+        """Return the labels 0 to n − 1 of rows or columns that have no other labels."""
+        return cls(np.arange(n), are_numbers=True)
+
+    @classmethod
+    def unchecked(cls, labels: Any) -> Axis:
+        """Return labels that are known to be distinct and complete."""
+        return labels if isinstance(labels, Axis) else cls(_values_of(labels))
+
+    @classmethod
+    def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
+        """Check labels, of which there have to be `n`; messages call them `name`.
+
+        Raises
+        ------
+        InvalidDataError
+            If labels are missing, repeated or cannot be hashed, or their number differs.
+        """
+        if isinstance(labels, Axis):
+            axis = labels
+        else:
+            expected = "a label for each of them, in order"
+            if isinstance(labels, str | bytes | Mapping | Set) or is_frame(labels):
+                raise InvalidDataError(
+                    f"{name} is {describe(labels)}; expected {expected}", argument=name
+                )
+            if hasattr(labels, "__dlpack__"):
+                labels = as_array(labels, name, expected)
+            axis = _checked(labels, name)
+            # A range from 0 on is the index of a frame without ids.
+            axis.are_numbers = hasattr(labels, "step") and (labels.start, labels.step) == (0, 1)
+        if n is not None and len(axis) != n:
+            raise InvalidDataError(
+                f"{name} has {len(axis)} labels; the matrix has {n} {name}", argument=name
+            )
+        return axis
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all labels are text."""
+        return not isinstance(self._values, np.ndarray)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether all labels are whole numbers of 64 bits."""
+        return isinstance(self._values, np.ndarray) and self._values.dtype.kind in "iu"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the labels as an array; that of text is object."""
+        return self._values.dtype if isinstance(self._values, np.ndarray) else np.dtype(object)
+
+    @cached_property
+    def index(self) -> pd.Index[Any]:
+        """The labels as an index of pandas."""
+        import pandas as pd
+
+        if self.are_numbers:
+            return pd.RangeIndex(len(self))
+        if not isinstance(self._values, np.ndarray):
+            texts: pd.Index[Any] = pd.Index(self._values.to_pandas())
+            return texts
+        try:
+            return pd.Index(self._values, tupleize_cols=False)
+        except UnicodeEncodeError:
+            return pd.Index(self._values, dtype=object, tupleize_cols=False)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self.to_numpy(), dtype=dtype, copy=copy)
+
+    @overload
+    def __getitem__(self, rows: int | np.integer[Any]) -> Any: ...
+    @overload
+    def __getitem__(self, rows: slice | AnyArray | Sequence[int]) -> Axis: ...
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(len(self))
+            if step == 1:
+                return Axis(self._values[first : max(first, last)], by_id=self.by_id)
+            return self.take(np.arange(first, last, step))
+        if isinstance(rows, int | np.integer):
+            label = self._values[int(rows)]
+            if isinstance(self._values, np.ndarray):
+                return label.item() if isinstance(label, np.generic) else label
+            return label.as_py()
+        rows = np.asarray(rows)
+        return self.take(np.flatnonzero(rows) if rows.dtype == bool else rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = self._values
+        if not isinstance(values, np.ndarray):
+            import pyarrow as pa
+
+            values = pa.concat_arrays([values])  # a slice would take its whole buffers along
+        return Axis, (values,), {"are_numbers": self.are_numbers, "by_id": self.by_id}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:3].tolist()))
+        return f"<Axis: {len(self)} labels{f': {shown}' if shown else ''}{', …' * (len(self) > 3)}>"
+
+    def tolist(self) -> list[Any]:
+        """Return the labels as objects of Python."""
+        values = self._values
+        return list(values.tolist() if isinstance(values, np.ndarray) else values.to_pylist())
+
+    def to_numpy(self) -> AnyArray:
+        """Return the labels as an array, text as one of objects."""
+        values = self._values
+        if isinstance(values, np.ndarray):
+            return values
+        texts: AnyArray = values.to_numpy(zero_copy_only=False)
+        return texts
+
+    def take(self, rows: AnyArray) -> Axis:
+        """Return the labels of some rows, which are distinct."""
+        return Axis(self._values.take(np.asarray(rows)), by_id=self.by_id)
+
+    def marked(self, by_id: bool) -> Axis:
+        """Return the same labels with another `by_id`."""
+        if by_id == self.by_id:
+            return self
+        axis = copy(self)
+        axis.by_id = by_id
+        return axis
+
+    def repeat(self, rows: AnyArray) -> Any:
+        """Return the labels of any rows as a column for a frame."""
+        return self.index.take(np.asarray(rows))
+
+    def equals(self, other: Any) -> bool:
+        """Return whether another has the same labels in the same order."""
+        if other is self:
+            return True
+        other = other if isinstance(other, Axis) else Axis.of(other)
+        if len(other) != len(self) or other.is_text != self.is_text:
+            return False
+        if self.is_text:
+            return bool(_large(self._values).equals(_large(other._values)))
+        if self.dtype != other.dtype:  # NumPy would round whole numbers
+            return bool(self.tolist() == other.tolist())
+        return bool(np.array_equal(self._values, other._values))
+
+    def locate(self, labels: Any) -> Integers:
+        """Return the position of each given label, which may be repeated; -1 if there is none."""
+        other = labels if isinstance(labels, Axis) else Axis(_values_of(labels))
+        if other is self:
+            return np.arange(len(self))
+        if self.is_text and other.is_text:
+            import pyarrow.compute as pc
+
+            found = pc.index_in(_large(other._values), value_set=_large(self._values))
+            positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
+            return positions.astype(np.int64)
+        if self.is_integer and other.is_integer:
+            return _locate_numbers(self._values, other._values)
+        if self.is_text or other.is_text:
+            kinds = {type(label) for label in (other if self.is_text else self)}
+            if not any(issubclass(kind, str) for kind in kinds):
+                return np.full(len(other), -1, np.int64)
+        return _objects(self).get_indexer(_objects(other)).astype(np.int64)
+
+    get_indexer = locate
+
+    def get_loc(self, label: Hashable) -> int:
+        """Return the position of one label, or raise KeyError."""
+        position = int(self.locate([label])[0])
+        if position < 0:
+            raise KeyError(label)
+        return position
+
+    def isin(self, other: Axis) -> Booleans:
+        """Return which of these labels another has."""
+        return np.asarray(other.locate(self) >= 0)
+
+    def append(self, other: Axis) -> Axis:
+        """Return the labels of both; those of `other` are new."""
+        if not len(other):
+            return self
+        if not len(self):
+            return other
+        if self.is_text and other.is_text:
+            import pyarrow as pa
+
+            values: Any = pa.concat_arrays([_large(self._values), _large(other._values)])
+        elif self.is_integer and self.dtype == other.dtype:
+            values = np.concatenate((self.to_numpy(), other.to_numpy()))
+        else:
+            values = _values_of(self.tolist() + other.tolist())
+        return Axis(values, by_id=self.by_id)
+
+    def union(self, other: Axis) -> tuple[Integers, Axis]:
+        """Return the positions of other labels in the union, where new ones come last; and that."""
+        positions = self.locate(other)
+        unknown = positions < 0
+        positions[unknown] = len(self) + np.arange(np.count_nonzero(unknown))
+        return positions, self.append(other[unknown])
+
+    @property
+    def blank(self) -> Booleans:
+        """Which labels of text are empty or white space."""
+        import pyarrow.compute as pc
+
+        texts = self._values
+        blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
+        return np.asarray(blank.to_numpy(zero_copy_only=False))
+
+    @cached_property
+    def item_keys(self) -> Hashes:
+        """What stands for each item in the fingerprints of users: whole numbers for themselves."""
+        if self.is_integer:
+            return self.to_numpy().astype(np.int64).view(np.uint64)
+        return np.array(
+            [
+                int.from_bytes(blake2b(str(label).encode(), digest_size=8).digest(), "little")
+                for label in self.tolist()
+            ],
+            np.uint64,
+        )
+
+
+def _objects(axis: Axis) -> pd.Index[Any]:
+    """Return labels as objects of Python, which compare whole numbers with fractions exactly."""
+    import pandas as pd
+
+    return pd.Index(axis.tolist(), dtype=object, tupleize_cols=False)
+
+
+def encode(
+    columns: Sequence[Any], given: Axis | None = None, first: Axis | None = None
+) -> tuple[list[Items], Axis]:
+    """Encode the ids of several columns together.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        Text, whole numbers or floats, or dictionaries of them, without nulls.
+    given : Axis, optional
+        The labels to number by; an id that is none of them has the code -1.
+    first : Axis, optional
+        The labels that come first, even if they have no rows.
+
+    Returns
+    -------
+    list of ndarray of int32
+        The code of each row of each column.
+    Axis
+        The labels: `given`; or all ids in order, numbers by value, text by code points, after the
+        labels of `first` if these are of the same type.
+    """
+    import pyarrow as pa
+
+    chunks = [
+        chunk
+        for column in columns
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    ]
+    encoded = _unified([_plain(chunk).dictionary_encode() for chunk in chunks])
+    distinct = encoded[0].dictionary if encoded else pa.array([], pa.large_string())
+    codes = (
+        np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
+        if encoded
+        else np.empty(0, np.int32)
+    )
+    used = np.bincount(codes, minlength=len(distinct)) > 0
+    found = Axis(_of_arrow(distinct))
+    if given is not None:
+        places = given.locate(found).astype(np.int32)
+    else:
+        if first is None or (first.is_text, first.dtype) != (found.is_text, found.dtype):
+            first = found[:0]
+        places = first.locate(found).astype(np.int32)
+        rows = np.flatnonzero(used & (places < 0))
+        rows = rows[_order(found.take(rows) if len(rows) < len(found) else found)]
+        places[rows] = len(first) + np.arange(len(rows), dtype=np.int32)
+        given = first.append(found.take(rows)) if len(rows) else first
+    codes = places[codes]
+    bounds = np.cumsum([0, *map(len, columns)])
+    return [codes[a:b] for a, b in pairwise(bounds)], given
+
+
+def _order(axis: Axis) -> NDArray[np.intp]:
+    """Return the order that sorts labels: numbers by value, text by code points."""
+    if axis.is_text:
+        import pyarrow.compute as pc
+
+        order: NDArray[np.intp] = pc.sort_indices(axis._values).to_numpy().astype(np.intp)
+        return order
+    return np.argsort(axis.to_numpy(), kind="stable")
+
+
+def _plain(chunk: Any) -> Any:
+    """Return an array of a type that all chunks of such ids share."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(chunk.type):
+        dictionary = _plain(chunk.dictionary)
+        return pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int32()), dictionary)
+    if types.is_integer(chunk.type) and not types.is_uint64(chunk.type):
+        return chunk.cast(pa.int64())
+    if types.is_floating(chunk.type):
+        return chunk.cast(pa.float64())
+    return _large(chunk) if not types.is_integer(chunk.type) else chunk
+
+
+def _unified(chunks: list[Any]) -> list[Any]:
+    """Return encoded chunks with one dictionary."""
+    import pyarrow as pa
+
+    if len(chunks) < 2:
+        return chunks
+    unified: list[Any] = pa.chunked_array(chunks).unify_dictionaries().chunks
+    return unified
+
+
+def _large(texts: Any) -> Any:
+    """Return text of any Arrow type as one of large_string."""
+    import pyarrow as pa
+
+    return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
+
+
+def _of_arrow(labels: Any) -> Any:
+    """Return an Arrow array as what an `Axis` keeps."""
+    from pyarrow import types
+
+    if types.is_integer(labels.type) or types.is_floating(labels.type):
+        numbers = labels.to_numpy(zero_copy_only=False)
+        return numbers + 0.0 if numbers.dtype.kind == "f" else numbers
+    return labels
+
+
+def _checked(labels: Any, name: str) -> Axis:
+    """Return an axis of labels that are distinct and none of them missing."""
+    try:
+        values = _values_of(labels)
+        axis = Axis(values)
+        if axis.is_text:
+            missing = values.is_null().to_numpy(zero_copy_only=False)
+        elif axis.dtype.kind in "iuf":
+            missing = np.isnan(values)
+        else:
+            missing = np.asarray(axis.index.isna())
+            set(axis.index)  # raises an error if a label cannot be hashed
+    except (TypeError, ValueError, NotImplementedError) as error:  # the last one by a MultiIndex
+        raise InvalidDataError(f"{name} cannot be labels: {error}", argument=name) from None
+    if missing.any():
+        raise InvalidDataError(f"{name}: label {int(np.argmax(missing))} is missing", argument=name)
+    if axis.is_text:
+        import pyarrow.compute as pc
+
+        unique = pc.count_distinct(values).as_py() == len(axis)
+    elif axis.dtype.kind in "iuf":
+        ordered = np.sort(values)
+        unique = not (ordered[1:] == ordered[:-1]).any()
+    else:
+        unique = axis.index.is_unique
+    if not unique:
+        index = axis.index
+        repeated = index[index.duplicated()].tolist()[0]
+        raise InvalidDataError(
+            f"{name}: the label {repeated!r} is there twice; give each once", argument=name
+        )
+    return axis
+
+
+def _values_of(labels: Any) -> Any:
+    """Return labels as what an `Axis` keeps: Arrow text, numbers, or an array of objects."""
+    if isinstance(labels, range):
+        return np.arange(labels.start, labels.stop, labels.step)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuf" and labels.ndim == 1:
+        wide = {"i": np.int64, "u": np.uint64, "f": np.float64}[labels.dtype.kind]
+        return labels.astype(wide, copy=True) + (0 if labels.dtype.kind != "f" else 0.0)
+    if type(labels).__module__.startswith("pyarrow"):
+        import pyarrow as pa
+
+        if isinstance(labels, pa.ChunkedArray):
+            labels = labels.combine_chunks()
+        if pa.types.is_dictionary(labels.type):
+            labels = labels.dictionary_decode()
+        return _of_arrow(_plain(labels))
+    import pandas as pd
+
+    if not isinstance(labels, pd.Index):
+        labels = pd.Index(list(labels), dtype=object, tupleize_cols=False)
+    if isinstance(labels, pd.MultiIndex):
+        raise NotImplementedError("an index of several levels")
+    if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iuf":
+        return _values_of(labels.to_numpy())
+    kind = pd.api.types.infer_dtype(labels, skipna=True)
+    if kind in ("integer", "floating") and not labels.hasnans:
+        numbers = np.array(labels.tolist())
+        if numbers.dtype.kind in {"integer": "iu", "floating": "f"}[kind]:
+            return _values_of(numbers)
+    if kind == "string":
+        import pyarrow as pa
+
+        with suppress(UnicodeEncodeError):  # Arrow has no text beyond UTF-8
+            texts = pa.array(labels, from_pandas=True)
+            if isinstance(texts, pa.ChunkedArray):
+                texts = texts.combine_chunks()
+            return texts.cast(pa.large_string())
+    objects = np.empty(len(labels), object)
+    objects[:] = labels.tolist()
+    return objects
+
+
+def _locate_numbers(known: Any, given: Any) -> Integers:
+    """Return where given whole numbers are among known ones, -1 where they are not."""
+    if not len(known) or not len(given):
+        return np.full(len(given), -1, np.int64)
+    least, most = int(known.min()), int(known.max())
+    inside = (given >= least) & (given <= most)
+    if most - least < _SPARSE * len(known):
+        table = np.full(most - least + 1, -1, np.int64)
+        table[_offsets(known, least)] = np.arange(len(known))
+        positions = np.full(len(given), -1, np.int64)
+        positions[inside] = table[_offsets(given[inside], least)]
+        return positions
+    order = np.argsort(known, kind="stable")
+    ordered = known[order]
+    places = np.searchsorted(ordered, given.astype(known.dtype)).clip(max=len(known) - 1)
+    return np.where(inside & (ordered[places] == given), order[places], -1)
+
+
+def _offsets(numbers: Any, least: int) -> Integers:
+    """Return differences to the least number, which are small, of int64 or uint64."""
+    bits = numbers.view(np.uint64) - np.uint64(least % 2**64)
+    return np.asarray(bits.view(np.int64))

@@ -1,0 +1,236 @@
+"""Numbers, times and events in the columns of a table, as arrays.
+
+Columns are those of Arrow, or arrays of objects where Arrow has no common type for the values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.csr import MAX_ITEMS
+from ..errors import InvalidDataError
+from .lines import MalformedLineError, parse_number
+from .scores import check_exact
+from .written_times import nanoseconds, parser_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from ..core.types import Booleans, Floats, Integers
+
+#: The time of a row that has none. It is before all others, and pandas' NaT.
+UNDATED = int(np.iinfo(np.int64).min)
+
+_TIME = "a whole number or a date"
+_UNDATED_HINT = (
+    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') takes it as before all dates)"
+)
+
+
+def at(column: Any, row: int) -> object:
+    """Return one cell as an object of Python."""
+    cell = column[row]
+    return cell.as_py() if hasattr(cell, "as_py") else cell
+
+
+def is_missing(column: Any) -> Booleans:
+    """Return which cells are null, None, NaN or NaT."""
+    if isinstance(column, np.ndarray):
+        import pandas as pd
+
+        return np.asarray(pd.isna(column))
+    return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+
+
+def codes_of(column: Any) -> tuple[Integers, list[Any]]:
+    """Return a code for each cell, -1 if it is missing, and what the codes stand for."""
+    import pandas as pd
+
+    codes, values = pd.factorize(
+        column if isinstance(column, np.ndarray) else column.to_pandas(integer_object_nulls=True)
+    )
+    return codes, list(values)
+
+
+def numbers_of(column: Any, name: Hashable, expected: str) -> Floats:
+    """Return a column as float64, with NaN for cells that are no numbers.
+
+    Raises
+    ------
+    InvalidDataError
+        If its type is neither one of numbers nor one of text.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    dtype = column.type
+    if types.is_dictionary(dtype):
+        column = column.cast(dtype := dtype.value_type)
+    if is_text(dtype):
+        codes, texts = codes_of(column)
+        return np.array([*map(parse_number, texts), np.nan])[codes]
+    if not (is_number(dtype) or types.is_null(dtype)):
+        raise _wrong_type(name, expected, dtype)
+    if types.is_boolean(dtype):
+        column = column.cast(pa.int8())
+    column = column.cast(pa.float64(), safe=False)
+    return np.array(column.to_numpy(zero_copy_only=False), np.float64)
+
+
+def _wrong_type(name: Hashable, expected: str, found: object) -> InvalidDataError:
+    return InvalidDataError(
+        f"column {name!r}: expected {expected}, found {found} values", column=name
+    )
+
+
+def is_number(dtype: Any) -> bool:
+    """Return whether an Arrow type is one of numbers or booleans."""
+    from pyarrow import types
+
+    kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    return any(kind(dtype) for kind in kinds)
+
+
+def is_text(dtype: Any) -> bool:
+    """Return whether an Arrow type is one of text."""
+    from pyarrow import types
+
+    return bool(
+        types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
+    )
+
+
+def _check(valid: Booleans, column: Any, name: Hashable, expected: str, first: int) -> None:
+    """Raise an error about the first cell that is not valid; `first` is the number of its row."""
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise InvalidDataError(
+            f"row {first + row}, column {name!r}: expected {expected}, found {at(column, row)!r}",
+            row=first + row,
+            column=name,
+        )
+
+
+def gains_of(column: Any, name: Hashable, first: int) -> Floats:
+    """Return a column of values or gains, or raise an error about the first that is none."""
+    expected = "a finite number that is not negative"
+    values = numbers_of(column, name, expected)
+    _check(np.isfinite(values) & (values >= 0), column, name, expected, first)
+    return values
+
+
+def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> Floats:
+    """Return a column of ranks or scores, or raise an error about the first that is none."""
+    expected = "a whole number of at least 1" if ranks else "a finite number"
+    if is_text(column.type):
+        raise _wrong_type(name, expected, "text")
+    values = numbers_of(column, name, expected)
+    valid = np.isfinite(values)
+    if ranks:
+        valid &= (values >= 1) & (values <= MAX_ITEMS) & (values == np.floor(values))
+    _check(valid, column, name, expected, first)
+    if not ranks and str(column.type) in ("int64", "uint64"):
+        check_exact(column.to_numpy(zero_copy_only=False))
+    return values
+
+
+class Times:
+    """A column of times, the first batch of which decides what they are.
+
+    Attributes
+    ----------
+    blocks : list of ndarray of int64
+    unit : {"ns"} or None
+        The unit of dates.
+    """
+
+    def __init__(self, name: Hashable, *, undated: bool) -> None:
+        self.name, self.undated = name, undated
+        self.blocks: list[Integers] = []
+        self.unit: Any = None
+        self._parse: Callable[[str], int] | None = None
+
+    def add(self, column: Any, first: int) -> None:
+        """Add the rows of a batch, the first of which has a number."""
+        missing = is_missing(column)
+        if not self.undated:
+            _check(~missing, column, self.name, _UNDATED_HINT, first)
+        if missing.all():
+            self.blocks.append(np.full(len(column), UNDATED, np.int64))
+            return
+        times, unit = self._times(column, missing, first)
+        if self.blocks and unit != self.unit and (self.blocks[-1] != UNDATED).any():
+            raise InvalidDataError(
+                f"row {first}, column {self.name!r}: expected "
+                f"{'whole numbers' if self.unit is None else 'dates'} as before, found "
+                f"{at(column, int(np.argmin(missing)))!r}",
+                row=first,
+                column=self.name,
+            )
+        self.unit = unit
+        times[missing] = UNDATED
+        self.blocks.append(times)
+
+    def _times(self, column: Any, missing: Booleans, first: int) -> tuple[Integers, str | None]:
+        import pyarrow as pa
+        from pyarrow import types
+
+        if types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        dtype = column.type
+        if is_text(dtype):
+            return self._of_text(column, first)
+        if types.is_timestamp(dtype) or types.is_date(dtype):
+            try:
+                dates = column.cast(pa.timestamp("ns", getattr(dtype, "tz", None)))
+            except pa.ArrowInvalid as error:  # dates outside 1677..2262
+                raise InvalidDataError(f"column {self.name!r}: {error}", column=self.name) from None
+            return _whole(dates.cast(pa.int64())), "ns"
+        if types.is_integer(dtype):
+            fits = missing | (column.fill_null(0).to_numpy(zero_copy_only=False) < 2**63)
+            _check(fits, column, self.name, _TIME, first)
+            return _whole(column.cast(pa.int64())), None
+        _check(missing | (not types.is_boolean(dtype)), column, self.name, _TIME, first)
+        numbers = numbers_of(column, self.name, _TIME)
+        # 2**63 is the smallest positive float64 that int64 cannot hold.
+        valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
+        _check(valid, column, self.name, f"{_TIME} (use a finer unit for fractions)", first)
+        return np.where(missing, 0, numbers).astype(np.int64), None
+
+    def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:
+        codes, texts = codes_of(column)  # the first text stays the first
+        parse = self._parse = self._parse or parser_of(texts[codes[codes >= 0][0]])
+        times = np.zeros(len(texts) + 1, np.int64)
+        for code, text in enumerate(texts):
+            try:
+                times[code] = parse(text)
+            except MalformedLineError as error:
+                row = first + int(np.argmax(codes == code))
+                raise InvalidDataError(
+                    f"row {row}, column {self.name!r}: {error}; pandas.to_datetime reads other "
+                    "dates",
+                    row=row,
+                    column=self.name,
+                ) from None
+        return times[codes], "ns" if parse is nanoseconds else None
+
+
+def _whole(column: Any) -> Integers:
+    return np.array(column.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+
+
+def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: int) -> Floats:
+    """Return the gain of each row's event, or raise an error about the first without one."""
+    codes, events = codes_of(column)
+    worth = np.array([*(gains.get(event, np.nan) for event in events), np.nan])[codes]
+    if np.isnan(worth).any():
+        row = int(np.argmax(np.isnan(worth)))
+        raise InvalidDataError(
+            f"row {first + row}, column {name!r}: the event {at(column, row)!r} has no gain; add "
+            "it to gains, with 0 if it is worth nothing, or leave such rows out",
+            row=first + row,
+            column=name,
+        )
+    return worth

@@ -1,0 +1,325 @@
+"""The role of each column of a table, by its name: one rule for all inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ..core.warning import warn
+from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+#: What a column can be for. "value" and "gain" have the same usual names.
+Role: TypeAlias = Literal["user", "item", "value", "gain", "rank", "score", "timestamp", "event"]
+
+
+class GuessWarning(UserWarning):
+    """An input was read in the way that is most likely, which only the user can confirm."""
+
+
+class Usual(Enum):
+    """The default for the name of a column: a usual name of its role."""
+
+    NAME = "the usual name"
+
+    def __repr__(self) -> str:
+        return "USUAL"
+
+
+USUAL = Usual.NAME
+
+#: Usual names of values in which 0 can only mean that an item is not relevant.
+_PLAIN_ZEROS = (
+    "value gain relevance relevant isrelevant label target y liked isliked clicked isclick "
+    "isclicked purchased ispurchased"
+)
+
+#: Usual names of each role, in lower case, without anything but letters and digits. The names of
+#: no two roles overlap.
+_USUAL_NAMES = {
+    "user": """
+        user userid users uid visitor visitorid customer customerid client clientid member memberid
+        reader readerid reviewer reviewerid account accountid person personid
+    """,
+    "item": """
+        item itemid items iid movie movieid product productid article articleid news newsid
+        track trackid song songid artist artistid album albumid book bookid isbn asin parentasin
+        video videoid show showid game gameid app appid anime animeid recipe recipeid
+        document documentid doc docid page pageid contentid postid business businessid
+        venue venueid poi poiid locationid sku skuid stockcode offerid jobid adid
+    """,
+    "value": f"""
+        {_PLAIN_ZEROS} values gains labels click
+        rating ratings bookrating userrating stars count counts cnt n freq frequency
+        plays playcount nplays listens listencount clicks nclicks clickcount
+        views nviews viewcount purchases purchasecount weight weights confidence
+        quantity qty amount strength preference hours hoursplayed
+    """,
+    "rank": "rank ranks position positions pos ranking",
+    "score": "score scores prediction predictions predicted pred est estimate estimates",
+    "timestamp": """
+        timestamp timestamps timestampms ts time times date datetime unixtime unixtimestamp
+        unixreviewtime eventtime eventtimestamp eventdate clicktime reviewtime playedat
+        createdat createdtime creationdate invoicedate orderdate purchasedate tdat
+    """,
+}
+_ROLE_OF = {name: role for role, names in _USUAL_NAMES.items() for name in names.split()}
+
+#: Columns of numbers that are no values: row numbers, ids, and parts or ends of times.
+_NO_VALUE = re.compile(
+    r"|unnamed.*|(__)?index(_level_\d+)?(__)?|level_\d+|id|ids"
+    r"|year|month|week|day|weekday|dayofweek|day_of_week|hour|minute|second"
+    r"|.*[\W_](id|ids|at|ts|date|datetime|timestamp)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The column of each role.
+
+    Attributes
+    ----------
+    names : dict of str to hashable
+        The columns by role, without roles that have no column.
+    recognized : dict of str to hashable
+        The columns that were recognized by a usual name other than their role.
+    ignored : tuple of hashable
+        The columns that are not used.
+    given : mapping of str to hashable
+        The arguments: a name, None for no column, or `USUAL`.
+    """
+
+    names: dict[str, Hashable]
+    recognized: dict[str, Hashable] = field(default_factory=dict)
+    ignored: tuple[Hashable, ...] = ()
+    given: Mapping[str, Hashable] = field(default_factory=dict)
+
+    def remedy(self, role: str) -> str:
+        """Return the remedy if a column that nobody named is not what its name promised."""
+        if self.given.get(role) is not USUAL or role in ("user", "item"):
+            return ""
+        return (
+            f"; the column {self.names[role]!r} was taken for the {role} by its name: name another "
+            f"with {role}=, or none with {role}=None"
+        )
+
+    @contextmanager
+    def remedied(self, role: str) -> Iterator[None]:
+        """Add the remedy to errors about a column that nobody named."""
+        try:
+            yield
+        except InvalidDataError as error:
+            if not (remedy := self.remedy(role)):
+                raise
+            raise InvalidDataError(f"{error}{remedy}", row=error.row, column=error.column) from None
+
+    def warn_of_zeros(self, role: str, n_zeros: int, n: int, where: str = "") -> None:
+        """Warn if values are 0 that may not mean that an item was shown and not chosen.
+
+        A zero among ratings often means an event without a rating, as in Book-Crossing.
+        """
+        column = str(self.names[role])
+        named = self.given.get(role) is not USUAL
+        is_rating = re.search(r"ratings?$", column, re.IGNORECASE)
+        if n_zeros and not (_plain(column) in _PLAIN_ZEROS.split() or (named and not is_rating)):
+            warn(
+                f"{where}{n_zeros:,} of {n:,} values in the column {column!r} are 0, which means "
+                "shown and not chosen; if here it means chosen without a rating, drop these rows "
+                "(Interactions.filter with a min_value above 0), or count every row as 1 "
+                f"({role}=None)",
+                GuessWarning,
+            )
+
+
+def describe_columns(
+    recognized: Mapping[str, Hashable], ignored: Sequence[Hashable], most: int = 5
+) -> list[str]:
+    """Return which columns were recognized and which ignored, as a `repr` shows it."""
+    notes = [f"{column!r} as {role}" for role, column in recognized.items()]
+    if ignored:
+        others = f" and {len(ignored) - most:,} others" if len(ignored) > most else ""
+        notes.append(f"ignored {', '.join(map(repr, ignored[:most]))}{others}")
+    return notes
+
+
+def choose_columns(
+    names: Sequence[Hashable],
+    given: Mapping[str, Hashable],
+    is_number: Callable[[Hashable], bool],
+    event: Hashable = None,
+) -> Columns:
+    """Return the column of each role.
+
+    Parameters
+    ----------
+    names : sequence of hashable
+        The columns of the table.
+    given : mapping of str to hashable
+        By role: a name, None for no column, or `USUAL`: the column called like the role if there
+        is one, otherwise the only one with another usual name, in any case and with or without
+        ``_``, ``-`` and spaces (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
+        it). With both "rank" and "score", one of them.
+    is_number : callable
+        Whether a column has numbers or booleans. If the value is not recognized, no such column
+        may be left over, except row numbers, ids, times and ranks.
+    event : hashable, optional
+        A column with types of events, which replace values.
+
+    Raises
+    ------
+    InvalidDataError
+        If a column is missing or several have its name; several columns have a usual name of one
+        role; two roles have the same column; or a column may hold the value.
+    """
+    names = list(names)
+    _check_given({**given, "event": event})
+    taken = {_named(name, names) for name in (*given.values(), event) if name not in (None, USUAL)}
+    columns: dict[str, Hashable] = {}
+    for role, name in _without_second_order(given, names).items():
+        if name is USUAL:
+            found = _recognized(role, [column for column in names if column not in taken])
+            if found is not None:
+                columns[role] = found
+        elif name is not None:
+            columns[role] = _named(name, names)
+    needed = columns if event is None else {**columns, "event": _named(event, names)}
+    for role, column in needed.items():
+        _check_once(role, column, names)
+    if columns["user"] == columns["item"]:
+        raise InvalidDataError(
+            f"user and item are both the column {columns['user']!r}; name a column for each",
+            column=columns["user"],
+        )
+    refused = {_ROLE_OF.get(role, "value") for role, name in given.items() if name is None}
+    ignored = tuple(
+        column
+        for column in dict.fromkeys(names)
+        if column not in needed.values() and role_of(column) not in refused
+    )
+    value = next((role for role in ("value", "gain") if given.get(role) is USUAL), None)
+    if value is not None and value not in columns and event is None:
+        _check_left_over(value, ignored, is_number)
+    recognized = {
+        role: column
+        for role, column in columns.items()
+        if given[role] is USUAL and column != role and {role, column} != {"gain", "value"}
+    }
+    return Columns(needed, recognized, ignored, given)
+
+
+def role_of(column: Hashable) -> str | None:
+    """Return the role of which a column has a usual name; None if there is none."""
+    return _ROLE_OF.get(_plain(column)) if isinstance(column, str) else None
+
+
+def _plain(column: str) -> str:
+    return re.sub(r"[\W_]+", "", column.partition(":")[0].lower())
+
+
+def _check_given(given: Mapping[str, Hashable]) -> None:
+    for role, name in given.items():
+        if not isinstance(name, Hashable) or (name is None and role in ("user", "item")):
+            raise InvalidDataError(
+                f"{role}: expected the name of a column, found {name!r}", argument=role
+            )
+
+
+def _named(name: Hashable, names: Sequence[Hashable]) -> Hashable:
+    """Return the column of a name; a column called 0 may be named by the text "0"."""
+    if name in names:
+        return name
+    return next((column for column in names if str(column) == name), name)
+
+
+def _without_second_order(
+    given: Mapping[str, Hashable], names: Sequence[Hashable]
+) -> Mapping[str, Hashable]:
+    """Leave only one of rank and score: the named one, or else the first that is recognized."""
+    if not {"rank", "score"} <= set(given):
+        return given
+    named = [role for role in ("rank", "score") if given[role] not in (None, USUAL)]
+    if len(named) == 2:
+        raise InvalidDataError("give one of rank= and score=, the column to order by")
+    usual = [role for role in ("rank", "score") if given[role] is USUAL]
+    found = [role for role in usual if role in names]
+    found += [role for role in usual if role in map(role_of, names)]
+    if not named and not found:
+        raise InvalidDataError(
+            "there is no column 'rank' or 'score', nor one with another usual name of these, among "
+            f"{_listed(names)}; name one with rank= or score="
+        )
+    order = (named + found)[0]
+    return {role: name for role, name in given.items() if role not in {"rank", "score"} - {order}}
+
+
+def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
+    """Return the column with a usual name of a role, None if an optional role has none."""
+    kind = "value" if role == "gain" else role
+    required = role in ("user", "item")
+    others = ("gain", "value") if kind == "value" else ()
+    own = [name for name in (role, *others) if name in names]
+    usual = [name for name in dict.fromkeys(names) if role_of(name) == kind]
+    if own or len(usual) == 1:
+        return (own or usual)[0]
+    if usual:
+        none = "" if required or role in ("rank", "score") else f", or none with {role}=None"
+        raise InvalidDataError(
+            f"{role}: the columns {_listed(usual)} may all be it; name one with {role}={none}"
+        )
+    if required:
+        raise InvalidDataError(
+            f"{role}: there is no column {role!r}, nor one with another usual name; the columns to "
+            f"choose from are {_listed(names)}; name one with {role}="
+        )
+    return None
+
+
+def _check_once(role: str, column: Hashable, names: Sequence[Hashable]) -> None:
+    n = names.count(column)
+    if n == 1:
+        return
+    if n:
+        message = f"there are {n} columns named {column!r}; rename one"
+    else:
+        texts = [name for name in names if isinstance(name, str)]
+        near = get_close_matches(str(column), texts, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        message = f"there is no column {column!r}; the columns are {_listed(names)}{hint}"
+    raise InvalidDataError(f"{role}: {message}", column=column)
+
+
+def _check_left_over(
+    role: str, ignored: Sequence[Hashable], is_number: Callable[[Hashable], bool]
+) -> None:
+    """Raise if a column of numbers may hold the values that nobody named."""
+    doubtful = [
+        column
+        for column in ignored
+        if role_of(column) in (None, "score")
+        and not (isinstance(column, str) and _NO_VALUE.fullmatch(_separated(column)))
+        and is_number(column)
+    ]
+    if doubtful:
+        raise InvalidDataError(
+            f"{role}: no column has a usual name of it, and {_listed(doubtful)} "
+            f"{'holds' if len(doubtful) == 1 else 'hold'} numbers; name the column with "
+            f"{role}={doubtful[0]!r}, or count every row as 1 with {role}=None",
+            argument=role,
+            column=doubtful[0],
+        )
+
+
+def _separated(column: str) -> str:
+    """Return a name in lower case, `_` between its words."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.partition(":")[0]).lower()
+
+
+def _listed(names: Sequence[Hashable]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,161 @@
+"""`LabelledMatrix`: a CSR matrix with the labels of its rows and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from scipy import sparse
+
+from ..errors import InvalidDataError
+from .axes import Axis
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import numpy as np
+
+    from ..core.types import AnyArray, SparseInput
+
+#: The parts of a split that a matrix can be.
+SplitPart = Literal["train", "validation", "test", "fold_in"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LabelledMatrix:
+    """A CSR matrix with the labels of its rows and columns.
+
+    Every function of this package takes it and matches it by id. It has no slices and no
+    arithmetic, so that labels are never lost silently: slice and compute on `csr`, and give `csr`
+    to other libraries.
+
+    Attributes
+    ----------
+    csr : scipy.sparse.csr_matrix
+        The matrix without labels.
+    users, items : Axis or None
+        The labels of rows and columns, None if they are only numbered.
+    part : {"train", "validation", "test", "fold_in"} or None
+        Which part of a `Holdout` it is, if it is one.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> matrix = se.Interactions.from_frame([{"user": "ann", "item": "x"}]).matrix()
+    >>> matrix
+    <LabelledMatrix: 1 users × 1 items, 1 pairs; labels of users and items>
+    >>> matrix.csr.toarray()
+    array([[1.]])
+    """
+
+    csr: sparse.csr_matrix
+    users: Axis | None = None
+    items: Axis | None = None
+    part: SplitPart | None = None
+
+    @classmethod
+    def of(
+        cls,
+        matrix: SparseInput,
+        users: Axis | None,
+        items: Axis | None,
+        part: SplitPart | None = None,
+    ) -> Self:
+        """Label a matrix, which shares its arrays with the result."""
+        csr = matrix.tocsr()
+        csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape)
+        return cls(csr, own_labels(users), own_labels(items), part)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and columns."""
+        shape: tuple[int, int] = self.csr.shape
+        return shape
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries, explicit zeros included."""
+        return int(self.csr.nnz)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the stored values."""
+        return self.data.dtype
+
+    @property
+    def data(self) -> AnyArray:
+        """The stored values, row by row."""
+        data: AnyArray = self.csr.data
+        return data
+
+    @property
+    def indices(self) -> AnyArray:
+        """The column of each stored value."""
+        indices: AnyArray = self.csr.indices
+        return indices
+
+    @property
+    def indptr(self) -> AnyArray:
+        """Where each row starts and ends in `data` and `indices`."""
+        indptr: AnyArray = self.csr.indptr
+        return indptr
+
+    def tocsr(self) -> sparse.csr_matrix:
+        """Return `csr`; other libraries call this."""
+        return self.csr
+
+    def tocoo(self) -> sparse.coo_matrix:
+        """Return the entries by their coordinates, without labels."""
+        return self.csr.tocoo()
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise TypeError(
+            "a LabelledMatrix cannot be sliced, because a slice would lose its labels; "
+            "slice the plain matrix: matrix.csr[...]"
+        )
+
+    def __repr__(self) -> str:
+        n_users, n_items = self.shape
+        named = [name for name in ("users", "items") if getattr(self, name) is not None]
+        labels = f"labels of {' and '.join(named)}" if named else "no labels"
+        return (
+            f"<LabelledMatrix: {n_users:,} users × {n_items:,} items, {self.nnz:,} pairs; {labels}>"
+        )
+
+
+def own_labels(labels: Axis | None) -> Axis | None:
+    """Return labels, or None if they are only the numbers of rows or columns."""
+    return None if labels is None or labels.are_numbers else labels
+
+
+def labels_of(side: Any) -> tuple[Axis | None, Axis | None]:
+    """Return the labels of users and items of a matrix, lists or relevance, None if it has none."""
+    if hasattr(side, "items_index"):  # Rankings and Relevance
+        return side.users, side.items_index
+    return (side.users, side.items) if isinstance(side, LabelledMatrix) else (None, None)
+
+
+def matrix_labels(
+    matrix: object, shape: tuple[int, int], users: Any, items: Any
+) -> tuple[Axis | None, Axis | None]:
+    """Return the labels of rows and columns: those given, or else those of a `LabelledMatrix`.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `Axis.of`.
+    """
+    own = labels_of(matrix)
+    return (
+        own[0] if users is None else Axis.of(users, "users", shape[0]),
+        own[1] if items is None else Axis.of(items, "items", shape[1]),
+    )
+
+
+def check_part(train: object) -> None:
+    """Raise `InvalidDataError` if the validation part of a holdout is given as training data."""
+    if isinstance(train, LabelledMatrix) and train.part == "validation":
+        raise InvalidDataError(
+            "train is the validation part of a holdout, so that everything relevant would count as "
+            "seen; give train=holdout.train, and holdout.validation as validation"
+        )

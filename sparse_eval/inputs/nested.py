@@ -1,0 +1,205 @@
+"""Lists and relevant items by user, and lists in columns, as tables with a row for each item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..core.mistaken import describe
+from ..errors import InvalidDataError
+from .columns import role_of
+from .scan import engine_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from ..core.types import Items
+    from .axes import Axis
+
+#: A column for the items at one rank, such as "rec_1".
+_NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>[0-9]+)")
+
+
+def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "gain"]) -> Any:
+    """Return a frame with a row for each item of a user.
+
+    Parameters
+    ----------
+    given : mapping
+        By user a list of items, best first, or a mapping of items to numbers.
+    name : str
+        What messages call it.
+    column : {"score", "gain"}
+        What the numbers are. The ranks of lists are in the column "rank".
+    """
+    import pandas as pd
+
+    rows = []
+    for user, row in given.items():
+        has_no_order = column == "score" and isinstance(row, Set)
+        if isinstance(row, str | bytes) or not isinstance(row, Iterable) or has_no_order:
+            raise InvalidDataError(
+                f"{name} of user {user!r} is {describe(row)}; expected a list of items, or a "
+                "mapping of items to numbers",
+                user=user,
+            )
+        rows.append(row if isinstance(row, Mapping) else list(row))
+    are_mappings = {isinstance(row, Mapping) for row in rows}
+    if len(are_mappings) > 1:
+        raise InvalidDataError(
+            f"{name} has lists of items for some users and mappings for others; give one of them"
+        )
+    frame = pd.DataFrame(
+        {
+            "user": pd.Series(list(given), dtype=object),
+            "item": pd.Series(list(map(list, rows)), dtype=object),
+        }
+    )
+    if are_mappings == {True}:
+        frame[column] = [list(row.values()) for row in rows if isinstance(row, Mapping)]
+        return frame.explode(["item", column]).dropna(subset="item").astype({column: float})
+    frame["rank"] = [list(range(1, len(row) + 1)) for row in rows]
+    return frame.explode(["item", "rank"]).dropna(subset="rank").astype({"rank": int})
+
+
+def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
+    """Return lists as an array of item numbers padded with -1, and the items' labels.
+
+    Lists of whole numbers have no labels. Anything but a sequence of sequences is kept as it is.
+    """
+    if not (
+        isinstance(lists, list | tuple)
+        and lists
+        and all(isinstance(row, Sequence | np.ndarray) for row in lists)
+        and not any(isinstance(row, str | bytes) for row in lists)
+    ):
+        return lists, None
+    sizes = [len(row) for row in lists]
+    flat = list(chain.from_iterable(lists))
+    numbers = all(isinstance(item, int | np.integer) for item in flat)
+    if numbers and len(set(sizes)) == 1:
+        return lists, None
+    items = None
+    codes: Any = flat
+    if not numbers:
+        codes, items = _encoded(flat)
+    table: Items = np.full((len(lists), max(sizes)), -1, np.int64)
+    table[np.arange(max(sizes)) < np.array(sizes)[:, None]] = codes
+    return table, items
+
+
+def _encoded(flat: list[Any]) -> tuple[Items, Axis]:
+    import pandas as pd
+
+    from .rows import read_rows
+    from .tables import open_table
+
+    table = open_table(pd.DataFrame({"user": 0, "item": pd.Series(flat, dtype=object)}))
+    rows = read_rows(table, table.choose({"user": "user", "item": "item"}))
+    return rows.item_codes, rows.items
+
+
+def rows_of_columns(frame: Any) -> pa.Table | None:
+    """Return lists that are in one column, or in a column for each rank, as a row for each item.
+
+    Returns None for a frame with a row for each item.
+    """
+    if engine_of(frame) not in ("pandas", "polars", "pyarrow", "arrow"):
+        return None
+    import pyarrow as pa
+
+    names = list(map(str, _names(frame)))
+    users = [name for name in names if role_of(name) == "user"]
+    if len(users) != 1 or any(role_of(name) in ("rank", "score") for name in names):
+        return None
+    others = [name for name in names if name not in users]
+    wide = _wide(others)
+    if not wide and not _may_be_lists(frame, others):
+        return None
+    table = (
+        pa.Table.from_pandas(frame, preserve_index=False)
+        if engine_of(frame) == "pandas"
+        else pa.table(frame)
+    )
+    user = _plain(table.column(users[0]))
+    if wide:
+        return _of_wide(user, [_plain(table.column(name)) for name in wide])
+    lists = [name for name in others if _is_list(table.schema.field(name).type)]
+    return _of_lists(user, table.column(lists[0])) if len(lists) == 1 else None
+
+
+def _names(frame: Any) -> Any:
+    """Return the names of the columns, without reading a row."""
+    if hasattr(frame, "collect_schema"):  # of polars
+        return frame.collect_schema().names()
+    if hasattr(frame, "columns"):
+        return getattr(frame, "column_names", frame.columns)
+    return getattr(getattr(frame, "schema", None), "names", ())
+
+
+def _wide(names: list[str]) -> list[str]:
+    """Return columns that are numbered without a gap, by number."""
+    matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
+    stems = groupby(sorted(matches, key=lambda match: match["stem"]), lambda match: match["stem"])
+    for _, group in stems:
+        ordered = sorted(group, key=lambda match: int(match["number"]))
+        numbers = [int(match["number"]) for match in ordered]
+        if len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return [match[0] for match in ordered]
+    return []
+
+
+def _may_be_lists(frame: Any, names: list[str]) -> bool:
+    if engine_of(frame) != "pandas":
+        return True
+    pandas: pd.DataFrame = frame
+    return any(
+        isinstance(pandas[name].iloc[0], list | tuple | np.ndarray)
+        for name in names
+        if len(pandas) and pandas[name].dtype == object
+    ) or any("list" in str(pandas[name].dtype) for name in names)
+
+
+def _is_list(dtype: Any) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype)
+    )
+
+
+def _plain(column: Any) -> Any:
+    """Return a column of a type that Arrow can take rows of."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.large_string()) if types.is_string_view(column.type) else column
+
+
+def _of_lists(user: Any, lists: Any) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parents = pc.list_parent_indices(lists.combine_chunks()).to_numpy()
+    sizes = np.bincount(parents, minlength=len(lists))
+    ranks = np.arange(1, len(parents) + 1) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    items = pc.list_flatten(lists.combine_chunks())
+    return pa.table({"user": user.take(pa.array(parents)), "item": items, "rank": ranks})
+
+
+def _of_wide(user: Any, columns: list[Any]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = []
+    for rank, column in enumerate(columns, start=1):
+        part = pa.table({"user": user, "item": column, "rank": np.full(len(column), rank)})
+        parts.append(part.filter(pc.invert(pc.is_null(column, nan_is_null=True))))
+    return pa.concat_tables(parts, promote_options="permissive")

@@ -1,0 +1,386 @@
+"""The rows of a table as arrays: codes and labels of users and items, values and times."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.threads import for_each
+from ..errors import InvalidDataError
+from .axes import Axis, encode
+from .cells import Times, at, codes_of, event_gains, gains_of, is_missing, is_text, orders_of
+from .tables import naming
+from .text import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ..core.types import AnyArray, Booleans, Floats, Integers, Items
+    from .columns import Columns
+    from .tables import Batch, Table
+
+_KINDS: dict[str, Any] = {
+    "user": "id", "item": "id", "value": "gain", "gain": "gain", "rank": "number",
+    "score": "number", "timestamp": "time", "event": "text",
+}  # fmt: skip
+
+#: Text is a whole number only if nothing is lost: "007" and "7" are different ids.
+_INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of a table.
+
+    Attributes
+    ----------
+    users, items : Axis
+        The labels: those given, or else all ids in order.
+    user_codes, item_codes : ndarray of int32
+        The position of each row's user and item in these.
+    numbers : ndarray of float64 or None
+        The values, gains, ranks or scores; or the gains of events.
+    times : ndarray of int64 or None
+    unit : {"ns"} or None
+        The unit of times that are dates.
+    kept : ndarray of bool or None
+        Which rows have one of the events to keep.
+    """
+
+    users: Axis
+    items: Axis
+    user_codes: Items
+    item_codes: Items
+    numbers: Floats | None = None
+    times: Integers | None = None
+    unit: Any = None
+    kept: Booleans | None = None
+
+
+def read_rows(
+    table: Table,
+    columns: Columns,
+    *,
+    users: Axis | None = None,
+    items: Axis | None = None,
+    order: tuple[Axis | None, Axis | None] = (None, None),
+    undated: bool = False,
+    keep: Collection[str] | None = None,
+    gains: Mapping[Any, float] | None = None,
+) -> Rows:
+    """Read the columns of a table.
+
+    Parameters
+    ----------
+    table : Table
+    columns : Columns
+        Of users, items, one of values, gains, ranks and scores, times, and events.
+    users, items : Axis, optional
+        The labels to number by.
+    order : tuple of Axis or None
+        Users and items that come before all others.
+    undated : bool
+        Whether rows may have no time.
+    keep : collection of str, optional
+        The types of events to keep, compared as text.
+    gains : mapping, optional
+        The gain of each type of event.
+
+    Raises
+    ------
+    InvalidDataError, InvalidFileError
+        If there is no row, or a row has a missing or unknown id or event, or an invalid number or
+        time. The first such row, from 0 on, is named.
+    """
+    names = columns.names
+    fields = [Field(role, name, _KINDS[role], columns.remedy(role)) for role, name in names.items()]
+    ids = {role: _Ids(role, names[role]) for role in ("user", "item")}
+    times = Times(names.get("timestamp"), undated=undated)
+    numbers: list[Floats] = []
+    kept: list[Booleans] = []
+    events: set[str] = set()
+    starts: list[tuple[int, Path | None]] = []
+    n_rows = 0
+    for part in table.parts():
+        starts.append((n_rows, part.where))
+        with naming(part.where):
+            for batch in part.batches(fields):
+                first = n_rows - starts[-1][0]
+                n_rows += len(batch["user"])
+                for_each(partial(_add, ids, batch, first), list(ids))
+                for role, name in names.items():
+                    column = batch[role]
+                    with columns.remedied(role):
+                        if role == "timestamp":
+                            times.add(column, first)
+                        elif role == "event" and keep is not None:
+                            codes, found = codes_of(column)
+                            texts = list(map(str, found))
+                            events.update(texts)
+                            kept.append(np.array([*(text in keep for text in texts), False])[codes])
+                        elif role == "event" and gains is not None:
+                            numbers.append(event_gains(column, name, gains, first))
+                        elif _KINDS[role] == "number":
+                            numbers.append(orders_of(column, name, first, ranks=role == "rank"))
+                        elif _KINDS[role] == "gain":
+                            numbers.append(gains_of(column, name, first))
+    with naming(table.where):
+        if not n_rows:
+            raise InvalidDataError(table.empty)
+        for name in keep or ():
+            if name not in events:
+                listed = ", ".join(map(repr, sorted(events)))
+                raise InvalidDataError(
+                    f"keep: there is no event {name!r}; there are {listed}", argument="keep"
+                )
+    given = {"user": users, "item": items}
+    before = dict(zip(given, order, strict=True))
+
+    def finish(role: str) -> tuple[Items, Axis]:
+        codes, labels = ids[role].encode(given[role], before[role], text=table.is_text)
+        bad = codes < 0
+        if labels.is_text and (blank := labels.blank).any():
+            bad |= blank[codes]
+        if bad.any():
+            row = int(np.argmax(bad))
+            start, where = next(place for place in reversed(starts) if place[0] <= row)
+            with naming(where):
+                raise ids[role].fault(row, row - start, given[role])
+        return codes, labels
+
+    (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
+    return Rows(
+        user_labels,
+        item_labels,
+        user_codes,
+        item_codes,
+        joined(numbers),
+        joined(times.blocks),
+        times.unit,
+        joined(kept),
+    )
+
+
+def _add(ids: dict[str, _Ids], batch: Batch, first: int, role: str) -> None:
+    ids[role].add(batch[role], first)
+
+
+def joined(blocks: list[NDArray[Any]]) -> Any:
+    """Return the rows of all blocks, None if there are no blocks, and forget the blocks."""
+    if not blocks:
+        return None
+    result = np.empty(sum(map(len, blocks)), blocks[0].dtype)
+    end = len(result)
+    while blocks:
+        block = blocks.pop()
+        result[end - len(block) : end] = block
+        end -= len(block)
+    return result
+
+
+class _Ids:
+    """A column of ids as it comes: Arrow dictionaries, or objects of Python.
+
+    Python objects are the ids of types that Arrow or pandas do not tell apart or compare: ids of
+    mixed types, tuples, dates, booleans. They take a second for a million rows.
+    """
+
+    def __init__(self, role: str, name: Hashable) -> None:
+        self.role, self.name = role, name
+        self.kind = ""
+        self.chunks: list[Any] = []
+
+    def add(self, column: Any, first: int) -> None:
+        """Add the rows of a batch, the first of which has a number."""
+        missing = is_missing(column)
+        if missing.any():
+            raise self._missing(column, int(np.argmax(missing)), first)
+        column, kind = _classified(column)
+        if self.kind and kind != self.kind:
+            raise InvalidDataError(
+                f"column {self.name!r} holds {kind}, and {self.kind} in the rows before; write all "
+                "rows alike",
+                column=self.name,
+            )
+        self.kind = kind
+        for chunk in getattr(column, "chunks", [column]):
+            is_array = isinstance(chunk, np.ndarray)
+            self.chunks.append(chunk if is_array else chunk.dictionary_encode())
+
+    def encode(self, given: Axis | None, first: Axis | None, *, text: bool) -> tuple[Items, Axis]:
+        """Return codes and labels; with `text`, ids that are all whole numbers become such."""
+        if self.kind == "objects":
+            numbers, labels = self._factorize(np.concatenate(self.chunks))
+            axis = Axis(labels[_order_of_objects(labels)]) if given is None else given
+            return axis.locate(Axis(labels))[numbers].astype(np.int32), axis
+        chunks = self.chunks
+        if text and (given is None or given.is_integer):
+            chunks = as_numbers(chunks)
+        elif self.kind == "whole numbers":
+            chunks = _of_one_type(chunks, self.name)
+        codes, axis = encode(chunks, given, first)
+        return codes[0] if len(codes) == 1 else np.concatenate(codes), axis
+
+    def fault(self, row: int, place: int, given: Axis | None) -> InvalidDataError:
+        """Return the error about a row, which is number `place` of its file."""
+        for chunk in self.chunks:
+            if row < len(chunk):
+                break
+            row -= len(chunk)
+        found = at(chunk, row)
+        if given is None or (isinstance(found, str) and not found.strip()):
+            return self._missing(chunk, row, place - row)
+        kind = "text" if given.is_text else given.dtype
+        return InvalidDataError(
+            f"row {place}, column {self.name!r}: {found!r} is not one of the {len(given):,} given "
+            f"{self.role}s ({kind} labels); leave the row out or add the label",
+            row=place,
+            column=self.name,
+        )
+
+    def _missing(self, column: Any, row: int, first: int) -> InvalidDataError:
+        return InvalidDataError(
+            f"row {first + row}, column {self.name!r}: the {self.role} id is missing "
+            f"({at(column, row)!r}); every row needs one",
+            row=first + row,
+            column=self.name,
+        )
+
+    def _factorize(self, column: NDArray[np.object_]) -> tuple[NDArray[np.intp], AnyArray]:
+        """Factorize ids of any types, among which pandas would not tell 1, 1.0 and True apart."""
+        numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
+        codes = np.empty(len(column), dtype=np.intp)
+        for row, value in enumerate(column.tolist()):
+            label = value.item() if isinstance(value, np.generic) else value
+            if isinstance(label, str) and not label.strip():
+                raise self._missing(column, row, 0)
+            try:
+                codes[row] = numbers[type(label), label]
+            except TypeError:
+                raise InvalidDataError(
+                    f"row {row}, column {self.name!r}: {label!r} cannot be an id, because it is "
+                    "not hashable; expected text or a number",
+                    row=row,
+                    column=self.name,
+                ) from None
+        distinct: dict[Hashable, Hashable] = {}
+        for _, label in numbers:
+            if label in distinct:
+                raise InvalidDataError(
+                    f"column {self.name!r}: the {self.role} ids {distinct[label]!r} and {label!r} "
+                    "are equal but of different types; convert the column to one type",
+                    column=self.name,
+                )
+            distinct[label] = label
+        labels = np.empty(len(distinct), dtype=object)
+        labels[:] = list(distinct)
+        return codes, labels
+
+
+def vocabulary() -> defaultdict[str, int]:
+    """Return a dict that numbers its keys 0, 1, … in the order in which they are looked up."""
+    return defaultdict(count().__next__)
+
+
+def encode_texts(texts: list[str], *, numbers: bool = False) -> tuple[Items, Axis]:
+    """Return the codes of texts and their labels; with `numbers` whole numbers if all are such."""
+    import pyarrow as pa
+
+    chunks = [pa.array(texts, pa.large_string()).dictionary_encode()]
+    (codes,), axis = encode(as_numbers(chunks) if numbers else chunks)
+    return codes, axis
+
+
+def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
+    """Return the positions of the labels of several axes in their sorted union, and that.
+
+    Whole numbers on one axis become text if those of another are text.
+    """
+    if all(axis.are_numbers for axis in axes):
+        return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)
+    if any(axis.is_text for axis in axes):
+        axes = [Axis.of(list(map(str, axis))) if axis.is_integer else axis for axis in axes]
+    union = axes[0]
+    for axis in axes[1:]:
+        _, union = union.union(axis)
+    order = _order_of_objects(union.to_numpy())
+    union = union.take(order)
+    return [union.locate(axis).astype(np.int32) for axis in axes], union
+
+
+def _classified(column: Any) -> tuple[Any, str]:
+    """Return ids in a form that can be encoded, and a name for it."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    if isinstance(column, np.ndarray):
+        return column, "objects"
+    dtype = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if is_text(dtype):
+        return column, "text"
+    if types.is_integer(dtype):
+        return column, "whole numbers"
+    if types.is_floating(dtype):
+        if types.is_dictionary(column.type):
+            column = column.cast(dtype)
+        return pc.add(column, 0.0), "fractions"  # -0.0 and 0.0 are one id
+    objects = np.empty(len(column), object)
+    objects[:] = column.to_pandas().tolist()
+    return objects, "objects"
+
+
+def as_numbers(chunks: list[Any]) -> list[Any]:
+    """Return text that is all whole numbers as such."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for chunk in chunks:
+        if not pc.all(pc.match_substring_regex(chunk.dictionary, _INTEGER)).as_py():
+            return chunks
+    try:
+        return [_recoded(chunk, chunk.dictionary.cast(pa.int64())) for chunk in chunks]
+    except pa.ArrowInvalid:  # beyond 64 bits
+        return chunks
+
+
+def _of_one_type(chunks: list[Any], name: Hashable) -> list[Any]:
+    """Return whole numbers as int64, or as uint64 if one needs it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if all(chunk.type.value_type == pa.int64() for chunk in chunks):
+        return chunks
+    for dtype in (pa.int64(), pa.uint64()):
+        try:
+            return [_recoded(chunk, chunk.dictionary.cast(dtype)) for chunk in chunks]
+        except pa.ArrowInvalid:
+            continue
+    least = min(pc.min(chunk.dictionary).as_py() for chunk in chunks)
+    raise InvalidDataError(
+        f"column {name!r} holds {least} and whole numbers of 2^63 and more, for which there is no "
+        "common type; cast it to text",
+        column=name,
+    )
+
+
+def _recoded(chunk: Any, dictionary: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(chunk.indices, dictionary)
+
+
+def _order_of_objects(labels: AnyArray) -> NDArray[np.intp]:
+    """Return the order of labels: numbers by value, others by name of their type and text."""
+    keys: list[Any] = labels.tolist()
+    types = {type(label) for label in keys}
+    if not (types <= {int, float} or types == {str}):
+        keys = [(type(label).__name__, str(label)) for label in keys]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

@@ -1,0 +1,606 @@
+"""Anything with columns as a stream of batches: frames of any library, files, folders of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
+from glob import glob
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from urllib.parse import unquote
+
+import numpy as np
+
+from ..core.files import as_input
+from ..core.parquet import check_columns, open_parquet
+from ..errors import InvalidDataError, InvalidFileError
+from .cells import is_number
+from .columns import choose_columns
+from .lines import opened, parse_number
+from .text import Field, TextTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from ..core.types import PathLike
+    from .columns import Columns
+
+
+class ArrowStream(Protocol):
+    """A table that any library can read: one of polars, Arrow, DuckDB, pandas, …."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface."""
+
+
+#: What functions accept that take a frame.
+Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
+
+#: Rows of a column by its role: an Arrow array, or objects for which Arrow has no type.
+Batch: TypeAlias = "Mapping[str, Any]"
+
+#: Rows of a batch of Parquet.
+_ROWS = 2**20
+
+#: The suffixes of files of tables in folders, by format.
+_FORMATS = {
+    "csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json",
+    "ndjson": "json", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
+}  # fmt: skip
+_HEAD = 1 << 16
+
+#: What a file and a stream of Arrow IPC begin with.
+_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+_WILD = re.compile(r"[*?[]")
+
+#: What Hive writes for a missing value in the name of a folder.
+_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+
+#: Bytes of JSON that are read at once.
+_BLOCK = 1 << 24
+
+
+class Table:
+    """A table with named columns, read in batches.
+
+    Attributes
+    ----------
+    names : list of hashable
+    where : Path or None
+        The file, which messages name.
+    is_text : bool
+        Whether the cells are text, so that ids may be whole numbers if all look like it.
+    empty : str
+        The error if there are no rows.
+    n_skipped : int
+        The number of lines that were skipped, once all batches are read.
+    """
+
+    names: Sequence[Hashable]
+    where: Path | None = None
+    is_text = False
+    empty = "there are no interactions: the table has no rows"
+    n_skipped = 0
+
+    def is_number(self, name: Hashable) -> bool:
+        """Return whether a column has numbers or booleans."""
+        raise NotImplementedError
+
+    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the rows of some columns."""
+        raise NotImplementedError
+
+    def choose(
+        self,
+        given: Mapping[str, Hashable],
+        event: Hashable = None,
+        *,
+        content: str = "",
+        hint: str = "",
+    ) -> Columns:
+        """Return the column of each role; arguments and errors as of `choose_columns`.
+
+        Errors begin with the content of the table, and end with a hint.
+        """
+        with naming(self.where):
+            try:
+                return choose_columns(self.names, given, self.is_number, event)
+            except InvalidDataError as error:
+                raise InvalidDataError(
+                    f"{content}{error}{self._doubt()}{hint}",
+                    argument=error.argument,
+                    column=error.column,
+                ) from None
+
+    def _doubt(self) -> str:
+        """Return what an error about the names of the columns adds."""
+        return ""
+
+    def parts(self) -> Sequence[Table]:
+        """Return the tables whose rows these are, one after the other."""
+        return [self]
+
+
+def open_table(source: Any, **options: Any) -> Table:
+    """Return a table of any kind.
+
+    Parameters
+    ----------
+    source : frame, list of dict, str or Path
+        A frame is one of pandas or polars (also lazy), a table, batch or reader of pyarrow, a
+        relation of DuckDB, or anything else with ``__arrow_c_stream__`` or ``__dataframe__``. A
+        reader can be taken once. A path is a file, a folder of files, or a pattern such as
+        ``"logs/*.csv"``.
+    **options
+        Of a `TextTable`, for files of text.
+
+    Raises
+    ------
+    InvalidDataError
+        If it is something else, or cannot be read.
+    InvalidFileError
+        If a file or folder cannot be read, or holds no table.
+    """
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, str | Path):
+        return _open_path(source, options)
+    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+        return PandasTable(source)
+    if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
+        import pandas as pd
+
+        return PandasTable(pd.DataFrame(list(source)))
+    name = type(source).__name__
+    if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
+        source = source.collect()
+    if not exports_rows(source) and not hasattr(source, "__dataframe__"):
+        raise InvalidDataError(
+            "expected a frame (of pandas, polars, pyarrow, DuckDB or anything else that has "
+            f"__arrow_c_stream__) or a list of dicts, found a {name}"
+        )
+    import pyarrow as pa
+
+    try:
+        if not exports_rows(source):
+            from pyarrow.interchange import from_dataframe
+
+            source = from_dataframe(source)
+        reader = pa.RecordBatchReader.from_stream(source)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidDataError(f"the {name} cannot be read: {error}") from error
+    table = ArrowTable(reader.schema, lambda _: reader)
+    if not hasattr(type(source), "__len__"):
+        table.empty = (
+            f"the {name} has no rows; one that was read before has none left: make it again, or "
+            "read it into a table first"
+        )
+    return table
+
+
+def exports_rows(table: object) -> bool:
+    """Return whether a value is a table with an Arrow stream; a single column is not."""
+    kind = type(table)
+    return hasattr(kind, "__arrow_c_stream__") and (
+        hasattr(kind, "columns") or hasattr(kind, "schema")
+    )
+
+
+@contextmanager
+def naming(where: Path | None) -> Iterator[None]:
+    """Name the file in errors about its content."""
+    try:
+        yield
+    except (InvalidFileError, MemoryError):
+        raise
+    except InvalidDataError as error:
+        if where is None:
+            raise
+        raise InvalidFileError(
+            str(error), where, argument=error.argument, row=error.row, column=error.column
+        ) from error
+    except FileNotFoundError as error:
+        raise InvalidFileError("there is no such file", where) from error
+    except _unreadable() as error:
+        message = f"cannot be read ({error})"
+        raise (
+            InvalidDataError(f"the table {message}")
+            if where is None
+            else InvalidFileError(message, where)
+        ) from error
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """Return the errors of damaged files."""
+    from pyarrow import ArrowException  # only now, as many files are read without Arrow
+
+    # IndexError: damaged codes may be of texts behind the last one.
+    return ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError
+
+
+class PandasTable(Table):
+    """A frame of pandas."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self.names = list(frame.columns)
+
+    def is_number(self, name: Hashable) -> bool:
+        """Return whether a column has numbers or booleans."""
+        import pandas as pd
+
+        dtype = self.frame.dtypes.iloc[self.names.index(name)]
+        if dtype != np.dtype(object):
+            return bool(pd.api.types.is_numeric_dtype(dtype))
+        kind = pd.api.types.infer_dtype(self.frame[name], skipna=True)
+        return kind in ("integer", "floating", "boolean", "decimal", "mixed-integer-float")
+
+    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield all rows."""
+        if len(self.frame):
+            yield {field.role: _of_pandas(self.frame[field.column], field.kind) for field in fields}
+
+
+def _of_pandas(series: pd.Series[Any], kind: str) -> Any:
+    """Return a column as one of Arrow; or as objects if ids have types that Arrow does not mix."""
+    import pandas as pd
+    import pyarrow as pa
+
+    found = "" if series.dtype != np.dtype(object) else pd.api.types.infer_dtype(series)
+    # What pandas and Arrow raise for values of several types, and of types that they lack.
+    with suppress(pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError):
+        if found == "string":
+            return pa.array(series, pa.large_string())
+        if not found or found == "integer" or (kind not in ("id", "text") and "date" not in found):
+            column = pa.array(series)
+            if not isinstance(column.type, pa.BaseExtensionType):
+                return column
+    if kind in ("id", "text"):
+        return series.to_numpy(dtype=object)
+    return pa.array(series.astype(object).map(str, na_action="ignore"), pa.large_string())
+
+
+class ArrowTable(Table):
+    """A stream of Arrow: a frame of another library, a file of JSON lines or Arrow IPC.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    read : callable
+        Takes the fields and returns batches with at least their columns.
+    where : Path, optional
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        read: Callable[[Sequence[Field]], Any] = iter,
+        where: Path | None = None,
+    ) -> None:
+        self.schema, self.read, self.where = schema, read, where
+        self.names = schema.names
+
+    def is_number(self, name: Hashable) -> bool:
+        """Return whether a column has numbers or booleans."""
+        return is_number(self.schema.field(name).type)
+
+    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the batches, without those that have no rows."""
+        with naming(self.where):
+            for batch in self.read(fields):
+                if len(batch):
+                    yield {field.role: batch.column(field.column) for field in fields}
+
+
+class ParquetTable(ArrowTable):
+    """A file of Parquet, whose text is read as the codes that the file has for it."""
+
+    def __init__(self, path: Path) -> None:
+        with naming(path):
+            file = open_parquet(path)
+        self.metadata = file.metadata
+
+        def read(fields: Sequence[Field]) -> Iterator[Any]:
+            names = list(dict.fromkeys(str(field.column) for field in fields))
+            return read_parquet_rows(path, names, _ROWS)
+
+        super().__init__(file.schema_arrow, read, path)
+
+
+def read_parquet_rows(path: Path, names: list[str], n_rows: int) -> Iterator[Any]:
+    """Yield batches of at most `n_rows` rows of a file of Parquet, text as codes."""
+    import pyarrow as pa
+
+    n_read = 0
+    with open_parquet(path, names) as file:
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(n_rows, row_groups=[group], columns=names):
+                check_columns(batch, path)
+                n_read += len(batch)
+                yield batch
+        n_told = file.metadata.num_rows
+    if n_read != n_told:
+        raise InvalidDataError(
+            f"has {n_read} rows, and says that there are {n_told}; write it again"
+        )
+    pa.default_memory_pool().release_unused()
+
+
+class DelimitedTable(TextTable, Table):  # type: ignore[misc]  # which always has a path
+    """A file of delimited text."""
+
+    is_text = True
+
+    @property
+    def empty(self) -> str:  # type: ignore[override]
+        """The error if there are no rows."""
+        return f"there are no interactions ({self.n_skipped} lines are malformed)"
+
+    def _doubt(self) -> str:
+        self.check()  # a file that is no text has no wrong columns
+        if self.header and any(np.isfinite(parse_number(str(name))) for name in self.names):
+            return ", or give header=False if the first line is not a header"
+        return ""
+
+    def is_number(self, name: Hashable) -> bool:
+        """Return whether all cells of the first batch are numbers, true, false or blank."""
+        text = copy(self)
+        text._on_bad_lines = "skip"
+        for batch in text.batches([Field("event", name, "text")]):
+            cells = set(batch["event"].dictionary.to_pylist()) - {""}
+            numbers = {cell for cell in cells if not np.isnan(parse_number(cell))}
+            return bool(cells) and {cell.lower() for cell in cells - numbers} <= {"true", "false"}
+        return False
+
+
+class FolderTable(Table):
+    """Several files with the same columns, and the columns in their paths (``year=2024/a.csv``)."""
+
+    def __init__(self, files: Sequence[Path], base: Path, options: Mapping[str, Any]) -> None:
+        self.where = base
+        self.tables = [_open_file(file, options) for file in files]
+        self.is_text = self.tables[0].is_text
+        self.keys = [_partition(file, base) for file in files]
+        first = self.tables[0]
+        self.names = [*first.names, *(key for key in self.keys[0] if key not in first.names)]
+
+    @property
+    def n_skipped(self) -> int:  # type: ignore[override]
+        """The number of lines that were skipped in all files."""
+        return sum(table.n_skipped for table in self.tables)
+
+    def is_number(self, name: Hashable) -> bool:
+        """Return whether a column has numbers in the first file; a column of the path has not."""
+        return name in self.tables[0].names and self.tables[0].is_number(name)
+
+    def parts(self) -> Sequence[Table]:
+        """Return the files."""
+        return [
+            _Part(table, keys, self.tables[0])
+            for table, keys in zip(self.tables, self.keys, strict=True)
+        ]
+
+
+class _Part(Table):
+    """A file of a folder, with the columns of its path."""
+
+    def __init__(self, table: Table, keys: Mapping[str, str], first: Table) -> None:
+        self.table, self.keys, self.first, self.where = table, keys, first, table.where
+
+    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
+        """Yield the rows of the file."""
+        import pyarrow as pa
+
+        stored = [field for field in fields if field.column in self.table.names]
+        for field in fields:
+            n = list(self.table.names).count(field.column)
+            if n > 1 or (n == 0 and field.column not in self.keys):
+                raise InvalidDataError(
+                    f"has {n} columns {field.column!r}, and {self.first.where} has one; the "
+                    f"columns are {', '.join(map(repr, self.table.names))}",
+                    column=field.column,
+                )
+        for batch in self.table.batches(stored):
+            columns = {field.role: batch[field.role] for field in stored}
+            n_rows = len(next(iter(columns.values())))
+            for field in fields:
+                if field not in stored:
+                    text = self.keys[str(field.column)]
+                    value = None if text == _NO_KEY else text
+                    columns[field.role] = pa.repeat(pa.scalar(value, pa.string()), n_rows)
+            yield columns
+
+
+def _partition(file: Path, base: Path) -> dict[str, str]:
+    """Return the columns that a path names: ``year=2024/month=1/a.csv``."""
+    folders = file.relative_to(base).parts[:-1]
+    pairs = (folder.partition("=") for folder in folders)
+    return {key: unquote(value) for key, equals, value in pairs if equals}
+
+
+def _open_path(source: str | Path, options: Mapping[str, Any]) -> Table:
+    if is_pattern(source):
+        path = Path(source)
+        base = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
+        return FolderTable(matching(path), base, options)
+    path = as_input(source)
+    if not path.is_dir():
+        return _open_file(path, options)
+    return FolderTable(files_of(path), path, options)
+
+
+def is_pattern(path: PathLike) -> bool:
+    """Return whether a path stands for all files that match it."""
+    return bool(_WILD.search(str(path))) and not Path(path).exists()
+
+
+def matching(pattern: Path) -> list[Path]:
+    """Return the files that match a pattern, in order."""
+    paths = map(Path, sorted(glob(str(pattern), recursive=True)))  # noqa: PTH207 - of any folder
+    files = [path for path in paths if not path.is_dir()]  # a broken link is an error
+    if not files:
+        raise InvalidFileError("no file matches this pattern", pattern)
+    return files
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of the table in a folder and below it, all of one format.
+
+    Names that begin with ``.`` or ``_`` are left out, as every writer of such folders expects.
+    """
+    files = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if not any(part[0] in "._" for part in file.relative_to(folder).parts)
+        and format_of_name(file) is not None
+        and not file.is_dir()  # a broken link is an error
+    ]
+    if not files:
+        raise InvalidFileError("has no file of a table (.csv, .parquet, .jsonl, …) in it", folder)
+    for file in files:
+        if format_of_name(file) != format_of_name(files[0]):
+            raise InvalidFileError(
+                f"has files of several formats, such as {files[0].name} and {file.name}; give a "
+                'pattern such as "folder/*.csv"',
+                folder,
+            )
+    return files
+
+
+def format_of_name(path: Path) -> str | None:
+    """Return the format of a table by the name of its file: "csv", "parquet", "json", "arrow"."""
+    suffixes = [suffix[1:].lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in ("gz", "bz2", "zst"):
+        suffixes.pop()
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _open_file(path: Path, options: Mapping[str, Any]) -> Table:
+    found = format_of(read_head(path))
+    if found == "parquet":
+        return ParquetTable(path)
+    if found == "arrow":
+        return ipc_table(path)
+    if found == "json" or format_of_name(path) == "json":
+        return json_table(path)
+    return DelimitedTable(path, **options)
+
+
+def format_of(head: bytes) -> str | None:
+    """Return the format of a file that begins so: "parquet", "arrow", "json", None for others."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(_ARROW):
+        return "arrow"
+    return "json" if head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") else None
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file, decompressed."""
+    with naming(path), opened(path) as file:
+        return bytes(file.read(_HEAD))
+
+
+def ipc_table(path: Path) -> ArrowTable:
+    """Return the table in a file of Arrow IPC (Feather), a file or a stream."""
+    from pyarrow import ipc
+
+    def batches(_: Sequence[Field] = ()) -> Iterator[Any]:
+        for batch in map(source.get_batch, range(source.num_record_batches)) if is_file else source:
+            batch.validate(full=True)
+            yield batch
+
+    with naming(path):
+        with opened(path) as file:
+            data = file.read()
+        is_file = data.startswith(_ARROW[0])
+        source = ipc.open_file(data) if is_file else ipc.open_stream(data)
+        return ArrowTable(source.schema, batches, path)
+
+
+def json_table(path: Path) -> ArrowTable:
+    """Return the table in a file of JSON lines, one object in each; keys are the columns."""
+    import pyarrow as pa
+    from pyarrow import json
+
+    def batches(fields: Sequence[Field]) -> Iterator[Any]:
+        types = {
+            field.column: _json_types(schema.field(field.column).type, field.kind)
+            for field in fields
+        }
+        for block in _lines_of(path):
+            try:
+                table = _read_json(block, {name: kinds[0] for name, kinds in types.items()})
+            except pa.ArrowInvalid:
+                columns = {name: _json_column(block, name, types[name]) for name in types}
+                table = pa.table(columns)
+            table.validate(full=True)  # of text that is not UTF-8
+            yield table
+
+    with naming(path):
+        first = next(_lines_of(path), b"")
+        if format_of(first) != "json":
+            raise InvalidFileError("expected JSON lines, an object in each line", path)
+        schema = json.read_json(pa.BufferReader(first)).schema
+    return ArrowTable(schema, batches, path)
+
+
+def _json_types(found: Any, kind: str) -> list[Any]:
+    """Return the types to try for a column, given its type in the first lines."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_timestamp(found) or types.is_null(found):
+        return [pa.string()]  # ids that look like dates stay what they are
+    if not (types.is_integer(found) or types.is_floating(found)):
+        return [found]
+    is_exact = kind not in ("gain", "number")
+    return [pa.int64(), pa.uint64(), pa.float64()] if is_exact else [pa.float64()]
+
+
+def _read_json(block: bytes, types: Mapping[Any, Any]) -> Any:
+    import pyarrow as pa
+    from pyarrow import json
+
+    options = json.ParseOptions(
+        explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore"
+    )
+    return json.read_json(pa.BufferReader(block), parse_options=options)
+
+
+def _json_column(block: bytes, name: Any, kinds: Sequence[Any]) -> Any:
+    """Read a column with the first type that fits."""
+    import pyarrow as pa
+
+    for kind in kinds:
+        with suppress(*[pa.ArrowInvalid] * (kind != kinds[-1])):
+            column = _read_json(block, {name: kind})[name]
+            break
+    if len(kinds) > 1 and kind == kinds[-1]:
+        largest = np.abs(column.drop_null().to_numpy()).max(initial=0.0)
+        if largest > 2**53:
+            raise InvalidDataError(
+                f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
+                column=name,
+            )
+    return column
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file in blocks."""
+    rest = b""
+    with opened(path) as file:
+        while data := file.read(_BLOCK):
+            lines, end, data = data.rpartition(b"\n")
+            if end:
+                yield rest + lines + end
+                rest = b""
+            rest += data
+    if rest.strip():
+        yield rest

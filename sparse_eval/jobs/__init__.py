@@ -1,0 +1,1 @@
+"""Training, sweeps, cross-validation, tuning, and the records of their results."""

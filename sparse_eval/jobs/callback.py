@@ -1,0 +1,508 @@
+"""Evaluate a model of `implicit` during training, and stop when it no longer improves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from ..core.arguments import check_choice, check_whole
+from ..core.bars import tqdm
+from ..core.files import make_folder
+from ..core.formatting import as_html, number
+from ..core.progress import display
+from ..core.removed import removed
+from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
+from ..inputs.labelled import labels_of
+from ..metrics import Metric, parse_metrics
+from ..metrics.protocol import Protocol
+from ..models.accepted import catalogue, without_zeros
+from ..models.checkpoints import save_model
+from ..models.evaluate import evaluate_request, parse_cut_request
+from ..models.identifiers import copy_ids, keep_ids
+from ..models.inputs import NewUsers, open_held_out, split_arguments, training_matrix
+from ..models.shared_candidates import share_candidates
+from ..models.without_ids import without_warning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+    from ..datasets.split.holdout import Holdout
+    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import Request
+    from ..models.inputs import CandidatesLike, TrainLike
+
+#: A model of `implicit`, which has no type annotations.
+Model = TypeVar("Model", bound=Any)
+
+#: Attributes that implicit derives from the factors on first use, and caches.
+_DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host", "_YtY", "_XtX")
+
+
+def parse_monitored(
+    metrics: MetricsLike,
+    monitor: str | Metric | None,
+    convention: str | None = None,
+    *,
+    among: bool = False,
+) -> tuple[Request, Metric]:
+    """Return the request of a run that compares models, and the metric by which it does so.
+
+    Parameters
+    ----------
+    metrics : str, Metric, iterable of them, or Protocol
+        As for `evaluate_model`; none may need another input than the training data.
+    monitor : str or Metric, optional
+        One of `metrics`; by default the first.
+    convention : str, optional
+        As in `evaluate_model`.
+    among : bool
+        Whether there are candidates.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is unknown or needs an input that is not given, or `monitor` is not one of
+        `metrics`.
+    """
+    inputs = {"train", "candidates"} if among else {"train"}
+    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
+    if monitor is None:
+        return request, request.metrics[0]
+    monitored = parse_metrics(monitor, request.convention.options)
+    if len(monitored) != 1 or monitored[0] not in request.metrics:
+        raise InvalidMetricError(
+            f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
+            f"{', '.join(request.names)} in monitor="
+        )
+    return request, monitored[0]
+
+
+def signed_score(metric: Metric, value: float) -> float:
+    """Return `value`, negated if lower values of the metric are better."""
+    return value if metric.definition.higher_is_better else -value
+
+
+class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
+    """Raised to end a training whose monitored metric no longer improves.
+
+    `EvaluationCallback.fit` catches it. If you call the model's ``fit`` yourself, catch it there;
+    the model has its best factors by then.
+
+    See Also
+    --------
+    EvaluationCallback : What raises it.
+    """
+
+
+class EvaluationCallback:
+    r"""Evaluate a model of `implicit` after its training iterations.
+
+    For ALS, BPR and LMF, on the CPU or the GPU. `implicit` does not pass the model to a callback,
+    so either let the callback train it, ``callback.fit(model)``, or register it with ``on``:
+    ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for bit, as
+    without the callback.
+
+    Parameters
+    ----------
+    train : sparse matrix of shape (n_users, n_items), Interactions, frame, path or Holdout
+        The training data: every stored entry is seen and not recommended. It must not change
+        while the callback is used. ``EvaluationCallback(holdout, metrics)`` stands for both parts
+        of a `Holdout`; the users of a split by users are folded in for each evaluation.
+    validation : as `train`, or Relevance
+        The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
+        matrix is padded.
+    metrics : str, Metric, iterable of them, or Protocol
+        As for `evaluate_model`.
+    every : int
+        The number of iterations between evaluations. The last iteration is always evaluated.
+    patience : int, optional
+        Stop after this number of evaluations without a better value of `monitor` than the best so
+        far. The model is then left with the factors of its best evaluation, whether the training
+        was stopped, ran to the end or, under the callback's own `fit`, failed or was interrupted;
+        for that, a copy of the best factors is kept (two for a moment). By default the training
+        runs to the end, no copy is kept, and the model keeps its last factors.
+    monitor : str or Metric, optional
+        The metric to improve; by default the first of `metrics`. Lower values are better where
+        ``sparse-eval metrics NAME`` says so, as of ``mean_rank`` and ``gini``.
+    candidates
+        As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
+        as ``hit_rate@10 (1+99)``.
+    out : str or Path, optional
+        A folder, created if missing, in which each evaluation saves the model as
+        ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
+        of a longer training remain. A file is complete when it appears. Its ``iterations`` are
+        those that the model was to run.
+    keep : {"all", "best"}
+        "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
+        one replaces once it is written: whenever the training ends, or is killed, that file is the
+        best one's. A ``best.npz`` of an earlier training is replaced by the first evaluation.
+    log : callable, optional
+        Called after each evaluation with the metrics by name (and ``loss`` if the model computes
+        it) and the number of completed iterations.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is unknown or needs an input that is not given here, or `monitor` is not among
+        the metrics.
+    InvalidDataError
+        If `validation` is larger than `train` or has no relevant item, a value is not finite, an
+        option is out of range, or "best" is to be kept in no folder.
+    OutputError
+        If the folder cannot be written to.
+
+    See Also
+    --------
+    evaluate_model : Evaluate a model that is trained.
+    sweep : Evaluate the checkpoints that were saved.
+
+    Notes
+    -----
+    Each training starts a new history, a warm start included: a second ``fit`` of a model, which
+    continues from its factors, counts its iterations from one. The callback releases the model
+    when a training ends: register it again, with ``on``, for a second ``fit`` of your own.
+
+    An exception raised during an evaluation, by `log` or by a failing disk ends the training and
+    is not swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
+    error too if `monitor` is NaN because it is defined for no user.
+
+    `track.mlflow` and `track.wandb` connect these trackers, ``log=se.track.mlflow()``; for others a
+    function is enough.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from implicit.cpu.bpr import BayesianPersonalizedRanking
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> callback = se.EvaluationCallback(
+    ...     holdout.train, holdout.validation, ["ndcg@10", "recall@20"], every=5, patience=3
+    ... )
+    >>> model = callback.fit(BayesianPersonalizedRanking(8, iterations=20, random_state=0))
+    >>> callback.history.columns.tolist()
+    ['train_seconds', 'evaluate_seconds', 'ndcg@10', 'recall@20']
+    >>> callback.history.index.tolist()
+    [5, 10, 15, 20]
+    >>> callback.best_iteration == int(callback.history["ndcg@10"].idxmax())
+    True
+
+    If you call ``fit`` yourself, an early stop is an exception:
+
+    >>> from contextlib import suppress
+    >>> from sparse_eval.jobs.callback import TrainingStopped
+    >>> with suppress(TrainingStopped):
+    ...     model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
+    """
+
+    @removed("corrected", "judged_only", "seen", checkpoint_dir="out=folder")
+    def __init__(
+        self,
+        train: Holdout | TrainLike,
+        validation: TrainLike | MetricsLike | None = None,
+        metrics: MetricsLike | None = None,
+        *,
+        every: int = 1,
+        patience: int | None = None,
+        monitor: str | Metric | None = None,
+        candidates: CandidatesLike | None = None,
+        out: PathLike | None = None,
+        keep: Literal["all", "best"] = "all",
+        log: Callable[[dict[str, float], int], object] | None = None,
+    ) -> None:
+        train, validation, metrics = split_arguments(train, validation, metrics)
+        request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
+        self._every = check_whole("every", every, 1)
+        self._patience = None if patience is None else check_whole("patience", patience, 1)
+        self._log = log
+        self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
+        if self._only_best and out is None:
+            raise InvalidDataError("keep='best' keeps a checkpoint; name its folder with out=")
+        served = train if isinstance(train, NewUsers) else None
+        self._train = training_matrix(train if served is None else served.train)
+        self._parts: CSRMatrix | NewUsers = self._train if served is None else served
+        self._relevance = open_held_out(validation)
+        known = self._train if served is None else served.seen
+        # What does not fit is refused now, not after an iteration.
+        self._among = share_candidates(candidates, known, self._relevance, request)
+        self._request = self._among.corrected(request)
+        self._names = self._among.names(self._request)
+        self._folder = None if out is None else make_folder(out)
+        self._training = _Training()
+
+    def __repr__(self) -> str:
+        return f"EvaluationCallback({', '.join(self._names.values())}; {self.describe()})"
+
+    def describe(self) -> str:
+        """Return the last training in a few words: how many evaluations, and the best."""
+        rows = self._training.rows
+        done = f"{len(rows):,} evaluation{'' if len(rows) == 1 else 's'}"
+        if self.best_iteration is None:
+            return done
+        name = self._names[str(self._monitor)]
+        values = {row["iteration"]: row[name] for row in rows}
+        best = number(values[self.best_iteration])
+        return f"{done}, best {name} {best} after iteration {self.best_iteration}"
+
+    def _repr_html_(self) -> str:
+        table = self.history.reset_index()
+        for name in table.columns[1:]:
+            table[name] = [number(value) for value in table[name]]
+        return as_html(repr(self), table, "history")
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row for each evaluation of the last training.
+
+        Indexed by ``iteration``, the number of completed iterations. Columns: ``train_seconds``
+        since the previous evaluation, as `implicit` measures them; ``evaluate_seconds``; ``loss``
+        if the model computes it (ALS with ``calculate_training_loss=True``); the mean of each
+        metric.
+        """
+        import pandas as pd
+
+        rows = self._training.rows
+        loss = ["loss"] if any("loss" in row for row in rows) else []
+        names = ["train_seconds", "evaluate_seconds", *loss, *self._names.values()]
+        return pd.DataFrame(rows, columns=["iteration", *names]).set_index("iteration")
+
+    @property
+    def best_iteration(self) -> int | None:
+        """The number of iterations after which `monitor` was best, the first of equal ones.
+
+        Of the last training; None before its first evaluation.
+        """
+        return self._training.best_iteration
+
+    def on(self, model: Model) -> EvaluationCallback:
+        """Register the model whose ``fit`` will call the callback.
+
+        Parameters
+        ----------
+        model : model of implicit
+            ALS, BPR or LMF; a fitted model continues from its factors.
+
+        Returns
+        -------
+        EvaluationCallback
+            The same object, for ``model.fit(train, callback=callback.on(model))``. That ``fit``
+            raises `TrainingStopped` when `patience` ends it. If it is interrupted, the model keeps
+            its current factors, not the best.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the model is not trained in iterations, or, with a checkpoint folder, its
+            ``random_state`` could only be saved by pickle.
+        InvalidDataError
+            If the model is fitted, and not to the users and items of `train`.
+        """
+        if not (hasattr(model, "item_factors") and hasattr(model, "iterations")):
+            raise UnsupportedModelError(
+                f"a {type(model).__name__} is not trained in iterations; expected an ALS, BPR or "
+                "LMF model of implicit"
+            )
+        seed = getattr(model, "random_state", None)
+        if self._folder is not None and not isinstance(seed, int | np.integer | None):
+            raise UnsupportedModelError(
+                f"the model's random_state is a {type(seed).__name__}, which a checkpoint could "
+                "hold only as a pickle; give the model a whole number"
+            )
+        if model.item_factors is not None and catalogue(_on_cpu(model)) != self._train.shape:
+            n_users, n_items = catalogue(_on_cpu(model))
+            raise InvalidDataError(
+                f"the model is fitted to {n_users} users and {n_items} items, train has shape "
+                f"{self._train.shape}; give the matrix it was trained on, or a new model"
+            )
+        keep_ids(model, None, None)  # of an earlier training; it gets its own when it is evaluated
+        self._training = _Training(model)
+        return self
+
+    def fit(
+        self, model: Model, train: SparseInput | None = None, *, progress: bool | None = None
+    ) -> Model:
+        """Train and evaluate a model until its last iteration or an early stop.
+
+        Parameters
+        ----------
+        model : model of implicit
+            As for `on`.
+        train : scipy sparse matrix or array, shape (n_users, n_items), optional
+            Training data with other values than the callback's `train`, such as weights. BPR, which
+            takes every stored entry for a positive, is trained without explicit zeros.
+        progress : bool, optional
+            Show a progress bar with the monitored metric; by default on a terminal only.
+
+        Returns
+        -------
+        model
+            The same model, fitted.
+
+        Raises
+        ------
+        InvalidDataError
+            If the shape of `train` is not that of the callback's, or the factors are no longer
+            finite.
+        SparseEvalError
+            As `on`, and whatever `evaluate_model` raises.
+        OutputError
+            If a checkpoint cannot be written.
+        """
+        matrix = self._train if train is None else training_matrix(train)
+        for name, own, other in zip(
+            ("users", "items"), labels_of(self._train), labels_of(matrix), strict=True
+        ):
+            if own is not None and other is not None and not own.equals(other):
+                raise InvalidDataError(
+                    f"train has other {name} than the callback's, or in another order; make the "
+                    "callback of the data that the model is trained on"
+                )
+        callback = self.on(model)
+        with tqdm(
+            total=model.iterations, desc="train", unit=" iterations", **display(progress)
+        ) as bar:
+
+            def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
+                bar.update()
+                try:
+                    callback(iteration, seconds, *more)
+                finally:
+                    bar.set_postfix(self._last_values())
+
+            try:
+                # A copy, because implicit's compiled code cannot read write-protected arrays.
+                weights = without_zeros(model, matrix.tocsr().astype(np.float32))
+                model.fit(weights, show_progress=False, callback=after_iteration)
+            except TrainingStopped:
+                pass
+            except BaseException:
+                self._training.end()
+                raise
+        return model
+
+    def __call__(self, iteration: int, seconds: float, *more: Any) -> None:
+        """Evaluate the registered model if it is due; `implicit` calls this after each iteration.
+
+        Parameters
+        ----------
+        iteration : int
+            The iteration, from 0.
+        seconds : float
+            The duration of the iteration.
+        *more
+            Depends on the model: the loss or None for ALS, two counts for BPR.
+        """
+        training = self._training
+        model = training.model
+        if model is None:
+            raise UnsupportedModelError(
+                "implicit does not pass the model to a callback; write fit(..., "
+                "callback=callback.on(model)), or callback.fit(model)"
+            )
+        training.seconds += seconds
+        done = iteration + 1
+        last = done == model.iterations
+        if done % self._every and not last:
+            return
+        on_cpu = _on_cpu(model)
+        start = perf_counter()
+        with without_warning():  # it is trained on this part, and gets its ids below
+            ev = evaluate_request(
+                self._request,
+                on_cpu,
+                self._parts,
+                self._relevance,
+                self._among.inputs,
+                progress=False,
+            )
+        keep_ids(model, *labels_of(self._train))
+        values = {self._names[name]: value for name, value in ev.mean().items()}
+        times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
+        training.seconds = 0.0
+        if len(more) == 1 and more[0] is not None:
+            values["loss"] = float(more[0])
+        training.rows.append({"iteration": done, **times, **values})
+        is_best = self._compare(values[self._names[str(self._monitor)]], done, on_cpu)
+        if self._folder is not None and (is_best or not self._only_best):
+            users, items = labels_of(self._train)
+            name = "best.npz" if self._only_best else f"iteration_{done:04d}.npz"
+            save_model(on_cpu, self._folder / name, users=users, items=items)
+        if self._log is not None:
+            self._log(values, done)
+        if last:
+            training.end()
+        elif training.waited == self._patience:
+            training.end()
+            raise TrainingStopped(
+                f"stopped after {done} iterations; {self._monitor} was best after "
+                f"{training.best_iteration}"
+            )
+
+    def _compare(self, value: float, iteration: int, model: Any) -> bool:
+        """Return whether a value of the monitored metric is better than the best so far."""
+        training = self._training
+        score = signed_score(self._monitor, value)
+        if math.isnan(score) and (self._patience is not None or self._only_best):
+            raise InvalidMetricError(
+                f"{self._monitor} is defined for no user after {iteration} iterations, so no "
+                "iteration is the best; monitor another metric"
+            )
+        if score > training.best_score:
+            training.best_score, training.best_iteration, training.waited = score, iteration, 0
+            if self._patience is not None:
+                training.best_factors = model.user_factors.copy(), model.item_factors.copy()
+            return True
+        training.waited += 1
+        return False
+
+    def _last_values(self) -> dict[str, str]:
+        """Return the values that the progress bar shows."""
+        rows = self._training.rows
+        if not rows:
+            return {}
+        monitor = self._names[str(self._monitor)]
+        names = [name for name in ("loss", monitor) if name in rows[-1]]
+        shown = {name: f"{rows[-1][name]:.4f}" for name in names}
+        return {**shown, "best after": str(self.best_iteration)}
+
+
+@dataclass(slots=True)
+class _Training:
+    """The state of one training."""
+
+    model: Any = None
+    rows: list[dict[str, float]] = field(default_factory=list)
+    seconds: float = 0.0
+    best_score: float = -math.inf
+    best_iteration: int | None = None
+    best_factors: tuple[AnyArray, AnyArray] | None = None
+    waited: int = 0
+
+    def end(self) -> None:
+        """Restore the best factors of the model, if they were kept, and release it.
+
+        Otherwise it would be evaluated in place of the next model trained with this callback.
+        """
+        model, self.model = self.model, None
+        if model is None or self.best_factors is None:
+            return
+        users, items = self.best_factors
+        matrix = type(model.item_factors)
+        if not issubclass(matrix, np.ndarray):  # a matrix on the GPU
+            users, items = matrix(users), matrix(items)
+        model.user_factors, model.item_factors = users, items
+        for name in _DERIVED:
+            if hasattr(model, name):
+                setattr(model, name, None)
+
+
+def _on_cpu(model: Any) -> Any:
+    if not hasattr(model, "to_cpu"):
+        return model
+    return copy_ids(model, model.to_cpu())

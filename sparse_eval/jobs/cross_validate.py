@@ -1,0 +1,270 @@
+"""Evaluate several models on several splits with several seeds, in a folder that can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..core.arguments import check_whole
+from ..core.bars import tqdm
+from ..core.files import make_folder
+from ..core.mistaken import describe
+from ..core.printable import printable
+from ..core.progress import display
+from ..core.removed import removed
+from ..core.versions import library_versions
+from ..datasets.split import k_fold
+from ..datasets.split.holdout import Holdout
+from ..datasets.times import time_text
+from ..errors import InvalidDataError, SparseEvalError
+from ..metrics.protocol import Protocol
+from ..models.evaluate import evaluate_request, parse_cut_request
+from ..models.inputs import digest_of, open_held_out, open_train, training_part
+from ..models.shared_candidates import SharedCandidates, share_candidates
+from ..models.without_ids import without_warning
+from ..results import Evaluation
+from ..results.runs import Fold, Run, RunValues
+from .cross_validation import CrossValidation
+from .run_folder import RunFolder, runs_of_fold
+from .trainers import read_trainers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..core.types import JSONValue, PathLike, SparseInput
+    from ..datasets import Interactions
+    from ..evaluation.runners import ClientLike
+    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import Request
+    from ..models.shared_candidates import CandidatesOfSplit
+    from .trainers import TrainerLike
+
+#: Splits, or a function of the interactions that makes them.
+SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
+
+
+@removed("corrected", "judged_only", "seen")
+def cross_validate(
+    interactions: Interactions | SparseInput | None,
+    models: Mapping[str, TrainerLike],
+    metrics: MetricsLike,
+    *,
+    splits: SplitsLike = k_fold,
+    seeds: int | Iterable[int] = 3,
+    out: PathLike | None = None,
+    convention: str | None = None,
+    candidates: CandidatesOfSplit | None = None,
+    memory: int | None = None,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> CrossValidation:
+    """Train and evaluate models on several splits, with several seeds, and pool their values.
+
+    Parameters
+    ----------
+    interactions : Interactions, scipy sparse matrix or array, or None
+        What `splits` divides. With splits that are made already it may be None.
+    models : mapping of str to parameters or callable
+        Models by name, each of them
+
+        - the parameters of `train_als`, as ``{"factors": 64, "alpha": 40}``;
+        - a function of the training matrix and the seed that returns what `evaluate_model` takes
+          (a trained model, factors, a path), as
+          ``lambda train, seed: se.train_model(CosineRecommender(), train)``.
+    metrics : str, Metric, iterable of them, or Protocol
+        As for `evaluate_model`.
+    splits : iterable of Holdout, or callable
+        Such as ``se.split.k_fold(clicks, k=5)``, or a function that is called with `interactions`:
+        `split.k_fold` (the default, with five folds), ``partial(se.split.rolling, window="2D",
+        at="2019-12-01")``, ``lambda clicks: (w.known() for w in se.split.rolling(clicks, …))``.
+        They have to be of the same users and items. The users of a split by users are folded in.
+    seeds : int or iterable of int
+        A number of seeds, 0, 1, 2 and so on, or the seeds themselves. They are those of the first
+        split; each other split has others, as many further on as these span (3, 4, 5; 6, 7, 8),
+        because models of the same seed start alike and would err alike on all splits.
+    out : str or Path, optional
+        A folder, created if missing, for the evaluation of each run and ``cross_validation.json``,
+        which says what they are of; see `sparse_eval.jobs.run_folder`. The same call continues
+        from it, to the same bits if trainings are reproducible; other data, splits, models,
+        metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
+    convention, memory, client, num_threads
+        As in `evaluate_model`.
+    candidates : as for `evaluate_model`, or callable, optional
+        Candidates for all splits alike, or a function of a `Holdout` that returns those of the
+        split, as ``lambda holdout: se.sample_negatives(holdout, n=99)``, once for all models and
+        seeds.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    CrossValidation
+        Printed, a table; with ``summary()``, ``compare()``, ``table`` and ``per_user``. `compare`
+        and `write_report` take it.
+
+    Raises
+    ------
+    InvalidDataError
+        If a model is none of these, a split is no `Holdout`, holds nothing out or is of other
+        users and items than the first, there is no split, or a seed is no whole number or there
+        twice; or if candidates that are sampled beside the held-out items of one split are given
+        for all.
+    InvalidMetricError
+        As from `evaluate_model`.
+    InvalidFileError
+        If `out` belongs to another cross-validation, or has such files of another origin. They are
+        left as they are.
+    OutputError
+        If `out` cannot be written.
+    SparseEvalError
+        What trainings and evaluations raise passes through, with a note on which one it was.
+
+    See Also
+    --------
+    tune : Search for hyperparameters on one split.
+    CrossValidation.summary : How values are pooled, with references.
+
+    Notes
+    -----
+    Functions are known again by their names and by what is written in them, including the numbers
+    that they refer to, but not by what the functions do that they call: if such a function
+    changes, choose another folder. BPR of `implicit` is reproducible with ``num_threads=1`` only.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=300, n_items=100, seed=0)
+    >>> models = {f"als{factors}": {"factors": factors, "iterations": 5} for factors in (2, 8)}
+    >>> folds = se.split.k_fold(clicks, k=2)
+    >>> cv = se.cross_validate(clicks, models, "ndcg@10", splits=folds, seeds=2)
+    >>> len(cv.table)  # models × folds × seeds
+    8
+    >>> cv.summary()[["interval", "n_users"]]
+                  interval  n_users
+    metric  model
+    ndcg@10 als2    pooled      298
+            als8    pooled      298
+    >>> cv.compare().table[["a", "b", "interval", "n_users"]]
+          a     b interval  n_users
+    0  als2  als8   pooled      298
+    """
+    trainers = read_trainers(models)
+    inputs = {"train"} if candidates is None else {"train", "candidates"}
+    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
+    chosen = _read_seeds(seeds)
+    folder = None
+    if out is not None:
+        settings: dict[str, JSONValue] = {  # what determines the numbers, but for the splits
+            "versions": dict(library_versions()),
+            "models": {name: trainer.identity for name, trainer in trainers.items()},
+            "metrics": list(request.names),
+            "convention": request.rules,
+            "seen": request.seen,
+            "judged_only": request.judged_only,
+            "seeds": list(chosen),
+        }
+        folder = RunFolder(make_folder(out), settings)
+    folds: list[Fold] = []
+    values: dict[Run, RunValues] = {}
+    with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
+        for holdout in _make_splits(interactions, splits):
+            among = _share(candidates, holdout, request, len(folds) + 1)
+            whole = among.corrected(request)
+            fold = Fold(
+                digest_of(training_part(holdout)),
+                digest_of(holdout.validation),
+                holdout.train.nnz,
+                holdout.validation.nnz,
+                None if holdout.cut is None else time_text(holdout.cut),
+                among.digest,
+            )
+            folds.append(fold)
+            if folder is not None:
+                folder.begin(len(folds), fold)
+            for run in runs_of_fold(len(folds), trainers, chosen):
+                bar.set_postfix_str(printable(run.name))
+                if folder is not None and folder.has(run):
+                    evaluation = Evaluation.load(folder.path(run))
+                    folder.check(run, evaluation.about)
+                else:
+                    try:
+                        model = trainers[run.model].train(holdout.train, run.seed)
+                        with without_warning():  # it was trained on this part
+                            evaluation = evaluate_request(
+                                whole,
+                                model,
+                                training_part(holdout),
+                                holdout.validation,
+                                among.inputs,
+                                memory=memory,
+                                client=client,
+                                num_threads=num_threads,
+                                progress=False,
+                            )
+                    except SparseEvalError as error:
+                        error.add_note(f"This is about {run.name}.")
+                        raise
+                    if folder is not None:
+                        evaluation.save(folder.path(run), about=folder.about(run))
+                values[run] = RunValues.of(evaluation)
+                bar.update()
+    if not folds:
+        raise InvalidDataError("splits: there are none; give at least one Holdout")
+    if folder is not None:
+        folder.finish(len(folds))
+    return CrossValidation(whole, folds, values)
+
+
+def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
+    """Yield the splits, one at a time, or raise `InvalidDataError`."""
+    made = splits(interactions) if callable(splits) else splits
+    if isinstance(made, Holdout):
+        made = [made]
+    if not isinstance(made, Iterable):
+        raise InvalidDataError(
+            f"splits is {describe(made)}; expected Holdouts, as se.split.k_fold(clicks) makes "
+            "them, or a function of the interactions that makes them, as se.split.k_fold"
+        )
+    first = None
+    for number, holdout in enumerate(made, start=1):
+        if not isinstance(holdout, Holdout):
+            raise InvalidDataError(f"splits: number {number} is {describe(holdout)}, no Holdout")
+        first = first or holdout
+        if holdout.train.shape != first.train.shape:
+            raise InvalidDataError(
+                f"splits: number {number} has shape {holdout.train.shape}, not {first.train.shape}"
+            )
+        for axis in ("users", "items"):
+            ours, firsts = getattr(holdout, axis), getattr(first, axis)
+            if (ours is None) != (firsts is None) or (ours is not None and not ours.equals(firsts)):
+                raise InvalidDataError(
+                    f"splits: number {number} has other {axis} than the first, or in another "
+                    "order; expected splits of the same users and items"
+                )
+        if not (holdout.train.data > 0).any():
+            raise InvalidDataError(f"splits: number {number} has nothing in its train part")
+        yield holdout
+
+
+def _share(given: Any, holdout: Holdout, request: Request, number: int) -> SharedCandidates:
+    """Return the candidates of a split."""
+    if given is None:
+        return SharedCandidates()
+    try:
+        own = given(holdout) if callable(given) else given
+        sides = open_train(holdout.seen), open_held_out(holdout.validation)
+        return share_candidates(own, *sides, request)
+    except SparseEvalError as error:
+        error.add_note(f"This is about fold {number}.")
+        raise
+
+
+def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds, or raise `InvalidDataError`."""
+    if not isinstance(seeds, Iterable):
+        return tuple(range(check_whole("seeds", seeds, 1)))
+    chosen = tuple(check_whole("seeds", seed, 0) for seed in seeds)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InvalidDataError(f"seeds: expected one or more different seeds, found {chosen}")
+    return chosen

@@ -1,0 +1,560 @@
+"""`History`: a file with a line for each night, and what has changed from night to night.
+
+A line is a JSON object with
+
+- ``schema``, 1; ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``name`` of what was evaluated;
+  ``sparse_eval``, the version; ``about``, what the caller wanted to be remembered;
+- ``metrics``: of each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval
+  ``ci_low``, ``ci_high`` and its kind ``interval``, ``n_users`` and ``higher_is_better``; null
+  stands for NaN;
+- ``n_users``, the evaluated users; ``users``, a digest of their labels, null where they have none;
+  ``relevance``, a digest of their relevant items. Both are null where the values of the users were
+  not kept;
+- ``convention``, ``no_relevant``, ``without_list``, ``seen``, ``corrected``; ``candidates``: what
+  they were and a ``digest``, null where they were all items.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..core.arguments import check_choice, check_fraction
+from ..core.files import as_input, make_folder
+from ..core.formatting import escaped, plain
+from ..core.hashing import hash_labels, splitmix64
+from ..core.locks import lock_file
+from ..core.versions import installed_version
+from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..results.candidates import name_among
+from ..results.paired_tests import CORRECTIONS, correct, significance
+from ..results.record import check_about
+from ..results.shared import are_row_numbers
+from ..results.variance import UNKNOWN, Error, add_variances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from ..core.types import PathLike
+    from ..results.evaluation import Evaluation
+
+#: Of the intervals in a history.
+LEVEL = 0.95
+
+#: Every write goes to the end; Windows would change line ends without its own flag.
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+
+#: What has to be the same on two nights whose numbers are compared.
+SETTINGS = ("convention", "no_relevant", "without_list", "seen", "corrected", "candidates")
+
+
+class History:
+    """A file to which each night adds a line, and the nights in it.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON lines; `sparse_eval.jobs.history` describes them. It need not exist.
+
+    Attributes
+    ----------
+    path : Path
+    nights : list of Night
+        In the order of their times.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, or a line is damaged, which is named.
+
+    See Also
+    --------
+    write_report : A page that shows the nights.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from scipy.sparse import csr_matrix
+    >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     history = se.History(Path(folder) / "nights.jsonl")
+    ...     for night, lists in (("2026-11-22", [[1], [0], [0]]), ("2026-11-23", [[0], [0], [0]])):
+    ...         ev = se.evaluate(se.Rankings.from_topk(lists, shape=(3, 3)), held_out, "mrr@1")
+    ...         history.append(ev, "als", time=f"{night}T03:00+00:00")
+    >>> history.to_frame()[["time", "name", "metric", "mean", "n_users"]]
+                           time name metric      mean  n_users
+    0 2026-11-22 03:00:00+00:00  als  mrr@1  0.333333        3
+    1 2026-11-23 03:00:00+00:00  als  mrr@1  0.666667        3
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = as_input(path)
+        self.nights: list[Night] = []
+        if self.path.exists():
+            self._read()
+
+    def __len__(self) -> int:
+        """Return the number of nights."""
+        return len(self.nights)
+
+    def __repr__(self) -> str:
+        n = len(self)
+        return f"<History {self.path}: {n:,} night{'' if n == 1 else 's'}>"
+
+    def begin(self) -> None:
+        """Make the file if it is missing, so that a night does not end with an error.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        with self._opened():
+            pass
+
+    def append(
+        self,
+        evaluation: Evaluation,
+        name: str,
+        *,
+        time: datetime | str | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a night to the file, as one whole line.
+
+        Several processes may add to one file at once, and one that is killed leaves no part of a
+        line.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+        name : str
+            What was evaluated, such as the name of a checkpoint.
+        time : datetime or str, optional
+            With its time zone, as text as ISO 8601 has it; by default now.
+        about : mapping, optional
+            As in `Evaluation.save`.
+
+        Raises
+        ------
+        InvalidDataError
+            If an argument is something else.
+        InvalidFileError
+            If the last line of the file is cut off.
+        OutputError
+            If the file cannot be written; it is left as it was.
+        """
+        content = _line(evaluation, name, time, about)
+        line = json.dumps(content, allow_nan=False) + "\n"
+        with self._opened() as file:
+            size = os.fstat(file).st_size
+            if size and _read(file, 1, size - 1) != b"\n":
+                line_number = _read(file, size, 0).count(b"\n") + 1
+                raise self._damaged(line_number, "it is cut off")
+            try:
+                data = line.encode()
+                if os.write(file, data) < len(data):
+                    raise OSError(28, os.strerror(28))  # no space is left
+                os.fsync(file)
+            except BaseException:
+                os.ftruncate(file, size)
+                raise
+        self.nights.append(parse_night(content))
+        self.nights.sort(key=lambda night: night.time)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row for each night and metric.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``time`` (UTC), ``name``, ``metric``, ``mean``, ``standard_error``, ``ci_low``,
+            ``ci_high``, ``interval`` (see `Evaluation.summary`), ``n_users``, ``users`` and
+            ``relevance`` (digests that tell whether nights are of the same users, and of the same
+            relevant items), ``convention``, ``candidates`` and ``sparse_eval``.
+        """
+        import pandas as pd
+
+        columns = (
+            "time", "name", "metric", "mean", "standard_error", "ci_low", "ci_high", "interval",
+            "n_users", "users", "relevance", "convention", "candidates", "sparse_eval",
+        )  # fmt: skip
+        rows = [
+            (
+                night.time, night.name, night.shown(metric), one.mean, one.standard_error,
+                one.ci_low, one.ci_high, one.interval, one.n_users, night.users, night.relevance,
+                night.settings["convention"], night.settings["candidates"], night.version,
+            )
+            for night in self.nights
+            for metric, one in night.metrics.items()
+        ]  # fmt: skip
+        frame = pd.DataFrame(rows, columns=columns)
+        frame["time"] = pd.to_datetime(frame["time"], utc=True)
+        return frame
+
+    def changes(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Compare each night with the one before.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            By their names in the evaluations; by default all.
+        correction : {"holm", "bonferroni", "bh", "none"}
+            As in `compare`, over all rows of the table.
+        level : float
+            Confidence level of the intervals; 1 − `level` is the level of significance.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each night but the first one, and each metric that both have: ``metric``;
+            ``time`` and ``name``, ``before`` and ``name_before``; ``mean`` and ``mean_before``;
+            ``difference``, with its interval ``ci_low``, ``ci_high``; ``p`` of Welch's t-test [1]_,
+            ``p_corrected``; ``change``: "better", "worse", or empty if the difference is not
+            significant; ``same_users``, missing where that is not known. Nights of other
+            conventions or candidates are not compared: numbers are NaN.
+
+        Raises
+        ------
+        InvalidDataError
+            If an option is unknown, or no night has a metric that is named.
+
+        Notes
+        -----
+        The test takes the users of two nights for independent. If they are the same users, means
+        are correlated, and the test shows a difference less often than it could: `compare` of the
+        saved evaluations pairs users, and is sharper.
+
+        References
+        ----------
+        .. [1] B. L. Welch, "The generalization of 'Student's' problem when several different
+           population variances are involved", Biometrika 34, 1947, pp. 28-35.
+           doi:10.1093/biomet/34.1-2.28
+        """
+        check_choice("correction", correction, list(CORRECTIONS))
+        chosen = [metrics] if isinstance(metrics, str) else metrics
+        if chosen is not None:
+            chosen = list(chosen)
+            known = {metric for night in self.nights for metric in night.metrics}
+            missing = [metric for metric in chosen if metric not in known]
+            if missing:
+                raise InvalidDataError(
+                    f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
+                )
+        return changes(self.nights, chosen, correction, level)
+
+    def notes(self) -> list[str]:
+        """Return what is to be known about the changes, such as nights of other users."""
+        return notes(self.nights)
+
+    def _read(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                with suppress(OSError):  # a file system without locks
+                    lock_file(file.fileno(), shared=True)
+                data = file.read()
+        except OSError as error:
+            raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
+        lines = data.removesuffix(b"\n").split(b"\n") if data else []
+        for number, line in enumerate(lines, start=1):
+            try:
+                content = json.loads(line.decode())
+            except (ValueError, RecursionError):
+                raise self._damaged(number, "it is not JSON") from None
+            try:
+                self.nights.append(parse_night(content))
+            except InvalidDataError as error:
+                raise self._damaged(number, str(error)) from None
+        self.nights.sort(key=lambda night: night.time)
+
+    def _damaged(self, line: int, why: str) -> InvalidFileError:
+        return InvalidFileError(
+            f"is no line of a history: {why}; delete the line, or restore it", self.path, line
+        )
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Open the file to add to it, and keep other processes from that meanwhile."""
+        if not self.path.exists():
+            make_folder(self.path.parent)
+        try:
+            file = os.open(self.path, _FLAGS, 0o666)
+            try:
+                with suppress(OSError):  # a file system without locks
+                    lock_file(file)
+                yield file
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error
+
+
+def _read(file: int, size: int, at: int) -> bytes:
+    """Return bytes of a file, which Windows has no pread for."""
+    os.lseek(file, at, os.SEEK_SET)
+    return os.read(file, size)
+
+
+def night_of(evaluation: Evaluation, name: str) -> Night:
+    """Return what a line of a history would hold."""
+    return parse_night(_line(evaluation, name, None, None))
+
+
+def _line(
+    evaluation: Evaluation,
+    name: str,
+    time: datetime | str | None,
+    about: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return what a line holds; its time is in UTC, by default now."""
+    parsed = datetime.now(UTC) if time is None else time
+    if isinstance(parsed, str):
+        with suppress(ValueError):
+            parsed = datetime.fromisoformat(parsed)
+    if not isinstance(parsed, datetime) or parsed.tzinfo is None:
+        raise InvalidDataError(
+            f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
+        )
+    return {
+        "schema": 1,
+        "time": parsed.astimezone(UTC).isoformat(timespec="seconds"),
+        "name": escaped(name),
+        "sparse_eval": installed_version(),
+        **_describe(evaluation),
+        "about": check_about(about),
+    }
+
+
+def _describe(ev: Evaluation) -> dict[str, Any]:
+    """Return what a line holds of an evaluation."""
+    candidates = ev.candidates
+    users, relevance = _digests(ev)
+    return {
+        "metrics": {
+            name: {key: plain(value) for key, value in _numbers(ev, row)._asdict().items()}
+            for row, name in enumerate(ev.names)
+        },
+        "n_users": ev.n_users,
+        "users": users,
+        "relevance": relevance,
+        "convention": ev.convention,
+        "no_relevant": ev.no_relevant,
+        "without_list": ev.request.without_list,
+        "seen": ev.request.seen,
+        "corrected": ev.request.corrected,
+        "candidates": None if candidates is None else candidates.kind,
+        "candidates_digest": None if candidates is None else candidates.digest,
+    }
+
+
+def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
+    """Return the mean of a metric, and how sure it is."""
+    numbers, name = ev._numbers, ev.names[row]
+    mean, n_users = numbers.value(row), numbers.count(row)
+    interval = numbers.interval(row, mean, LEVEL)
+    if ev.is_per_user(name):
+        error = numbers.std(row) / math.sqrt(n_users) if n_users else math.nan
+        freedom = n_users - 1
+    else:
+        replicates = numbers.replicates(row)
+        error = float(replicates.std(ddof=1)) if len(replicates) > 1 else math.nan
+        freedom = len(replicates) - 1
+    better = ev.higher_is_better(name)
+    return NightlyMetric(mean, error, max(freedom, 0), *interval, n_users, better)
+
+
+def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
+    """Return 16 hexadecimal digits of the evaluated users, and of their relevant items."""
+    if not ev.has_lists and ev._merged.values is None:
+        return None, None
+    counted, users = ev.counted, ev.users
+    labels = np.arange(len(counted)) if users is None else users.to_numpy()
+    if labels.dtype.kind not in "iu":
+        labels = np.array([str(label) for label in labels.tolist()], object)
+    hashes = hash_labels(labels[counted])
+    both = splitmix64(hashes ^ splitmix64(ev.fingerprints[counted]))
+    named = None if are_row_numbers(users) else _sum(hashes)
+    return named, _sum(both)
+
+
+def _sum(hashes: Any) -> str:
+    return f"{int(hashes.sum(dtype=np.uint64)):016x}"
+
+
+class NightlyMetric(NamedTuple):
+    """The mean of a metric on a night, NaN where it is not defined, and how sure it is.
+
+    `freedom` are the degrees of freedom of the standard error.
+    """
+
+    mean: float
+    standard_error: float
+    freedom: int
+    ci_low: float
+    ci_high: float
+    interval: str
+    n_users: int
+    higher_is_better: bool
+
+    @property
+    def error(self) -> Error:
+        """The variance of the mean."""
+        if math.isnan(self.standard_error) or self.freedom < 1:
+            return UNKNOWN
+        return Error(self.standard_error**2, self.freedom)
+
+
+class Night(NamedTuple):
+    """A line of a history.
+
+    Attributes
+    ----------
+    time : datetime
+        In UTC.
+    name : str
+        What was evaluated.
+    metrics : dict of str to NightlyMetric
+    n_users : int
+        Evaluated users.
+    users, relevance : str or None
+        Digests of the users, and of their relevant items; None where they are not known.
+    settings : dict of str to (str or None)
+        Convention, candidates and what else has to be the same for numbers to compare.
+    version : str
+        Of sparse_eval.
+    about : dict
+    """
+
+    time: datetime
+    name: str
+    metrics: dict[str, NightlyMetric]
+    n_users: int
+    users: str | None
+    relevance: str | None
+    settings: dict[str, str | None]
+    version: str
+    about: dict[str, Any]
+
+    def shown(self, metric: str) -> str:
+        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
+        return name_among(metric, self.settings["candidates"], self.settings["corrected"])
+
+    def same_users(self, other: Night) -> bool | None:
+        """Return whether another night is of the same users; None where that is not known."""
+        if self.relevance is not None and self.relevance == other.relevance:
+            return True
+        if self.users is None or other.users is None:
+            return None
+        return self.users == other.users
+
+
+def parse_night(content: Any) -> Night:
+    """Return what a line holds, or raise `InvalidDataError` with what is wrong."""
+    if not isinstance(content, dict) or not isinstance(content.get("schema"), int):
+        raise InvalidDataError("it is something else")
+    if content["schema"] != 1:
+        raise InvalidDataError(f"it is of schema {content['schema']}, and 1 can be read here")
+    try:
+        metrics = {}
+        for name, one in content["metrics"].items():
+            written = map(one.__getitem__, NightlyMetric._fields)
+            numbers: Any = (math.nan if number is None else number for number in written)
+            metrics[name] = NightlyMetric(*numbers)
+        return Night(
+            datetime.fromisoformat(content["time"]).astimezone(UTC),
+            content["name"],
+            metrics,
+            content["n_users"],
+            content["users"],
+            content["relevance"],
+            {name: content[name] for name in SETTINGS},
+            content["sparse_eval"],
+            content["about"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidDataError(f"a value is missing or something else ({error})") from None
+
+
+def changes(
+    nights: Sequence[Night], metrics: Iterable[str] | None, correction: str, level: float
+) -> pd.DataFrame:
+    """Compare each night with the one before; see `History.changes`."""
+    import pandas as pd
+
+    level = check_fraction("level", level)
+    wanted = None if metrics is None else set(metrics)
+    rows: list[tuple[Any, ...]] = []
+    for before, night in pairwise(nights):
+        alike = before.settings == night.settings
+        for metric in night.metrics:
+            if metric not in before.metrics or (wanted is not None and metric not in wanted):
+                continue
+            a, b = before.metrics[metric], night.metrics[metric]
+            difference = b.mean - a.mean if alike else math.nan
+            error = add_variances([a.error, b.error])
+            interval = error.interval(difference, level)
+            p_value, same_users = error.p_value(difference), night.same_users(before)
+            rows.append((
+                night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
+                a.mean, difference, interval.low, interval.high, p_value, same_users,
+                b.higher_is_better,
+            ))  # fmt: skip
+    columns = (
+        "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
+        "ci_low", "ci_high", "p", "same_users", "higher_is_better",
+    )  # fmt: skip
+    table = pd.DataFrame(rows, columns=columns)
+    p = correct(table["p"].to_numpy(np.float64), correction)
+    table.insert(11, "p_corrected", p)
+    better = (table["difference"] > 0).to_numpy() == table.pop("higher_is_better").to_numpy(bool)
+    change = np.where(better, "better", "worse")
+    table.insert(12, "change", np.where(p < significance(level), change, ""))
+    table["same_users"] = table["same_users"].astype("boolean")
+    return table
+
+
+def notes(nights: Sequence[Night]) -> list[str]:
+    """Return what is to be known about comparisons of nights."""
+    pairs = list(pairwise(nights))
+    said = []
+    same = [night.same_users(before) for before, night in pairs]
+    n_other, n_unknown = same.count(False), same.count(None)
+    if n_other:
+        said.append(f"nights of other users than the night before: {n_other:,} of {len(pairs):,}")
+    if n_unknown:
+        said.append(
+            f"nights of users who may be others than the night before: {n_unknown:,} of "
+            f"{len(pairs):,}; they have no labels, or their values were not kept"
+        )
+    if True in same:
+        said.append(
+            "nights of the same users are compared as if they were of others, since they cannot be "
+            "paired by means alone, so that smaller changes are missed; compare their saved "
+            "evaluations"
+        )
+    for before, night in pairs:
+        for option in SETTINGS:
+            a, b = before.settings[option], night.settings[option]
+            if a != b:
+                said.append(
+                    f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
+                    f"{option} is {b or 'none'}, and was {a or 'none'}"
+                )
+    return said

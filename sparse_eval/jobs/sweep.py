@@ -1,0 +1,367 @@
+"""Score many checkpoints into one table, from which an interrupted sweep continues.
+
+Each row records what it was computed from: the content of the checkpoint and of both matrices, the
+convention and the version. So its table is all that a sweep needs to continue, and results are
+recognized by content, whatever the name of the checkpoint is now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..core.arguments import check_flag
+from ..core.bars import tqdm
+from ..core.files import as_path, make_folder
+from ..core.formatting import plain
+from ..core.locks import locked_folder
+from ..core.printable import printable
+from ..core.progress import display
+from ..core.removed import removed
+from ..core.threads import thread_count
+from ..core.versions import installed_version
+from ..errors import (
+    InvalidCheckpointError,
+    InvalidDataError,
+    InvalidFileError,
+    SparseEvalError,
+    shown,
+)
+from ..evaluation.clients import open_runner
+from ..models.accepted import as_model
+from ..models.checkpoints import read_checkpoint
+from ..models.evaluate import evaluate_request
+from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
+from ..models.shared_candidates import share_candidates
+from ..models.without_ids import lacks_ids, warn_of_checkpoints, without_warning
+from .callback import parse_monitored
+from .sweep_folder import Scored
+from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+    from ..core.types import CSRMatrix, PathLike
+    from ..datasets.split.holdout import Holdout
+    from ..evaluation.runners import ClientLike
+    from ..inputs.relevance import Relevance
+    from ..metrics import Metric
+    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import Request
+    from ..models.inputs import CandidatesLike, TrainLike
+    from .csv_log import Row
+
+#: Device, inode, size and time of the last change of a file.
+_State = tuple[int, int, int, int]
+
+
+@removed(
+    "corrected",
+    "judged_only",
+    "seen",
+    watch="out=folder, and let a timer call sweep again, which scores new and changed checkpoints",
+)
+def sweep(
+    paths: PathLike | Iterable[PathLike],
+    train: Holdout | TrainLike,
+    validation: TrainLike | MetricsLike | None = None,
+    metrics: MetricsLike | None = None,
+    *,
+    out: PathLike | None = None,
+    save: bool = False,
+    convention: str | None = None,
+    candidates: CandidatesLike | None = None,
+    monitor: str | Metric | None = None,
+    client: ClientLike | None = None,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Evaluate many checkpoints on the same data.
+
+    A checkpoint that cannot be scored gets a row with the reason, and the sweep continues. A
+    checkpoint whose content has already been scored is not scored again.
+
+    Parameters
+    ----------
+    paths : str, Path or iterable of them
+        Checkpoints or files of matrices, as in `evaluate_model`. A folder stands for the
+        ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names begin
+        with a dot).
+    train, validation : as in `evaluate_model`
+        What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
+        data have ids, each is matched by them.
+    metrics : str, Metric, iterable of them, or Protocol
+        As for `evaluate_model`.
+    out : str or Path, optional
+        A folder, created if missing, for ``table.csv``, which is replaced as a whole after each
+        checkpoint. If the file exists, the sweep continues from it: its results are not computed
+        again, except for failures, and its rows of checkpoints that are not in `paths` are kept,
+        after the others. One process at a time may use the folder.
+    save : bool
+        Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
+        checkpoint: ``als-32`` for ``als-32.npz``, and where another checkpoint has that name,
+        ``night-als-32`` for the one in a folder ``night``. They are of whole lists, with the
+        popularity ranking as a baseline, and their `about` names the checkpoint. Rows of `out`
+        without an evaluation are scored again.
+    convention : str, optional
+        As in `evaluate`.
+    candidates
+        As in `evaluate_model`. Metrics among candidates are called so, as ``hit_rate@10 (1+99)`` or
+        ``ndcg@10 (judged)``.
+    monitor : str or Metric, optional
+        The metric that determines the best checkpoint, the first of equal ones; by default the
+        first of `metrics`. Lower values are better where ``sparse-eval metrics NAME`` says so, as
+        of ``mean_rank`` and ``gini``.
+    client : distributed.Client, str or concurrent.futures.Executor, optional
+        Who scores checkpoints, as in `evaluate`: a worker scores one at a time, with one thread.
+        Paths have to lead to the same files everywhere; only this process writes `out`.
+    num_threads : int, optional
+        As in `evaluate_model`. The values do not depend on it.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per checkpoint, in the order of `paths`: ``file``; ``best``, true for at most one
+        row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line; ``seconds``,
+        the time to load and score this content; each metric, NaN if it failed; ``sha256`` of the
+        file; ``train`` and ``validation``, a digest of each matrix, and of ``candidates`` if they
+        are given; ``convention``, ``seen`` and ``sparse_eval``, the version; then the other single
+        values in the file, such as ``factors`` and ``regularization``, sorted by name, in nullable
+        columns. A name that is already a column is followed by an underscore.
+
+    Raises
+    ------
+    InvalidDataError
+        If there is no checkpoint, a matrix is refused by `evaluate_model` or `Relevance.from_csr`,
+        `validation` is larger than `train` or has no relevant item, `num_threads` is out of
+        range, or `save` is True without `out`.
+    InvalidMetricError
+        If a metric or convention is unknown, or a metric needs more than `train`, or
+        `monitor` is not one of the metrics.
+    InvalidFileError
+        If a folder cannot be read or has no checkpoint, or `out` was made from other data or
+        metrics, under another convention or by another version, or has a table that was not
+        written by a sweep. The folder is left as it is.
+    OutputError
+        If `out` cannot be written, or another process writes there. The previous table is kept.
+
+    See Also
+    --------
+    tune : Train the models too.
+    compare : Compare evaluations of a few of them, user by user.
+
+    Notes
+    -----
+    A metric from `register_metric` is identified by its name: if its formula changes, choose
+    another `out`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for factors in (4, 8):
+    ...         model = se.train_als(holdout.train, factors=factors)
+    ...         _ = se.save_model(model, Path(folder) / f"als-{factors}.npz")
+    ...     table = se.sweep(folder, holdout.train, holdout.validation, "ndcg@10")
+    >>> table[["status", "factors"]]
+      status  factors
+    0     ok        4
+    1     ok        8
+    >>> int(table["best"].sum())
+    1
+    """
+    parts, held_out, requested = split_arguments(train, validation, metrics)
+    if check_flag("save", save) and out is None:
+        raise InvalidDataError("save=True saves evaluations in a folder; name it with out=")
+    files = list_checkpoints(paths)
+    if client is not None:
+        if type(client).__module__.startswith("pyspark."):
+            raise InvalidDataError(
+                "checkpoints are not scored by Spark; give an executor or a Dask client as client="
+            )
+        num_threads = 1
+    request, monitored = parse_monitored(
+        requested, monitor, convention, among=candidates is not None
+    )
+    known = open_train(parts.seen if isinstance(parts, NewUsers) else parts)
+    matrix = parts if isinstance(parts, NewUsers) else known
+    relevance = open_held_out(held_out)
+    names = name_of("train", parts), name_of("validation", held_out)
+    # Refuses what fits to no checkpoint.
+    among = share_candidates(candidates, known, relevance, request, names)
+    request = among.corrected(request)
+    thread_count(num_threads)  # refuses a wrong number
+    origin = {
+        "train": digest_of(matrix),
+        "validation": digest_of(relevance),
+        **({} if among.digest is None else {"candidates": among.digest}),
+        "convention": request.rules,
+        "seen": request.seen,
+        "sparse_eval": installed_version(),
+    }
+    columns = among.names(request)
+    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, origin, save)
+    folder = None if out is None else make_folder(out)
+    with nullcontext() if folder is None else locked_folder(folder):
+        table = Table(folder, save, columns, monitored, origin)
+        table.save(files)  # an error in writing is raised now, and not after the first hour
+        tasks = ((path.absolute(), path) for path in files)
+        with (
+            tqdm(total=len(files), desc="score", unit=" checkpoints", **display(progress)) as bar,
+            open_runner(client) as runner,
+        ):
+            for path, scored in runner.run(score_task, (job, table.scored), tasks):
+                bar.set_postfix_str(printable(path.name))
+                if not table.add(path, scored, files):
+                    table.add(path, score_file(path, job, {}), files)
+                bar.update()
+        table.save(files)
+    warn_of_checkpoints(table.without_ids)
+    return table.frame(files)
+
+
+def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    """Return the files that `sweep` scores, each once, or raise as it does if there are none."""
+    files: dict[Path, None] = {}
+    given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
+    for path in map(as_path, given):
+        members = _in_folder(path) if path.is_dir() else [path]
+        if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
+            members = [path]
+        if not members:
+            raise InvalidFileError(
+                "has no .npz file in it; expected checkpoints that models of implicit saved", path
+            )
+        files.update(dict.fromkeys(members))
+    if not files:
+        raise InvalidDataError("no checkpoint is given; name at least one file, or a folder")
+    return list(files)
+
+
+class Job(NamedTuple):
+    """The data and options that all checkpoints share, checked and converted once.
+
+    `columns` has the column of each metric, and `origin` the cells that say what a row was computed
+    from, apart from the checkpoint. `saves` says whether evaluations are to be saved.
+    """
+
+    train: CSRMatrix | Relevance | NewUsers
+    relevance: Relevance
+    inputs: dict[str, Any]
+    request: Request
+    columns: dict[str, str]
+    num_threads: int | None
+    origin: Row
+    saves: bool
+
+
+def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
+    """Score a checkpoint; `shared` are the last two parameters of `score_file`."""
+    return score_file(path, *shared)
+
+
+def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Scored:
+    """Score a checkpoint; if the file changes meanwhile, it is read once more.
+
+    `scored` holds the rows of contents that have been scored, by their SHA-256.
+    """
+    for _ in range(2):
+        attempted = _attempt(path, _state(path), job, scored)
+        if attempted is not None:
+            return attempted
+    row = {
+        "file": text_of(path),
+        "status": "failed",
+        "error": "changed while it was read, twice; score it again when it is complete",
+        "seconds": "0.0",
+    }
+    return Scored(row | job.origin)
+
+
+def _attempt(
+    path: Path, state: _State | None, job: Job, scored: Mapping[str, Row]
+) -> Scored | None:
+    """Score a checkpoint; None if its state changes before it is loaded."""
+    start = time.perf_counter()
+    savable = parameters = None
+    numbers = False
+    row = {"file": text_of(path), "status": "ok"} | job.origin
+    try:
+        if not path.is_file():
+            reason = "is not a file" if path.exists() else "does not exist"
+            raise InvalidCheckpointError(reason, path)
+        with path.open("rb") as stream:
+            row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+        earlier = scored.get(row["sha256"])
+        if earlier is not None:
+            return Scored(earlier | {"file": row["file"]}) if _state(path) == state else None
+        checkpoint = read_checkpoint(path)
+        model = as_model(checkpoint.model)
+        if _state(path) != state:
+            return None
+        with without_warning():  # the sweep warns once
+            ev = evaluate_request(
+                job.request,
+                model,
+                job.train,
+                job.relevance,
+                dict(job.inputs),
+                baselines=job.saves,  # with all that is worth saving where that is to be saved
+                keep="lists" if job.saves else "values",
+                num_threads=job.num_threads,
+                progress=False,
+            )
+        seen = job.train.seen if isinstance(job.train, NewUsers) else job.train
+        numbers = lacks_ids(model, seen, job.relevance)
+        if job.saves:
+            savable = ev._savable()
+            parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
+        row |= {job.columns[name]: repr(float(mean)) for name, mean in ev.mean().items()}
+        cells: Row = {}  # hyperparameters, under names that are not taken
+        for name, value in checkpoint.parameters.items():
+            column = text_of(name)
+            while column in {*BEFORE, *AFTER_AMONG, *row, *cells}:
+                column += "_"
+            cells[column] = text_of(value)
+        row |= {column: text for column, text in cells.items() if text}
+    except (SparseEvalError, OSError, MemoryError) as error:
+        if _state(path) != state:
+            return None
+        reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
+        row |= {"status": "failed", "error": text_of(" ".join(reason.split()))}
+        savable = None
+    row["seconds"] = str(round(time.perf_counter() - start, 3))
+    return Scored(row, savable, parameters, numbers)
+
+
+def _state(path: Path) -> _State | None:
+    """Return what differs if a file is replaced or rewritten; None if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    try:
+        files = [
+            path
+            for path in folder.iterdir()
+            if path.suffix == ".npz" and not path.name.startswith(".")
+        ]
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None
+    return sorted(files, key=lambda path: natural(path.name))

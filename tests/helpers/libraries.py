@@ -1,0 +1,35 @@
+"""The same table in the frames of every library, and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+#: Frames by library.
+FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "lazy polars": lambda frame: pl.from_pandas(frame).lazy(),
+    "arrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "reader": lambda frame: FRAMES["arrow"](frame).to_reader(max_chunksize=7),
+    "duckdb": duckdb.from_df,
+    "dicts": lambda frame: frame.to_dict("records"),
+}
+
+
+def made(library: str, frame: pd.DataFrame, folder: Path, name: str = "table") -> Any:
+    """Return a table of a library, or the path of a file of a format."""
+    if library in FRAMES:
+        return FRAMES[library](frame)
+    path = folder / f"{name}.{library}"
+    if library == "csv":
+        frame.to_csv(path, index=False)
+        return path
+    frame.to_parquet(path, index=False)
+    return str(path)

@@ -1,0 +1,161 @@
+"""Checkpoints that the callback writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from callback_cases import (
+    FAMILIES,
+    METRICS,
+    bits,
+    evaluating,
+    make,
+    trained,
+)
+from killed import run_killed
+from raising import raises
+from systems import need_posix
+
+import sparse_eval as se
+from sparse_eval.errors import (
+    InvalidDataError,
+    InvalidMetricError,
+    OutputError,
+    UnsupportedModelError,
+)
+from sparse_eval.models.checkpoints import read_checkpoint
+
+
+def test_checkpoints_hold_the_model_of_each_evaluation(
+    family: str, holdout: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "made" / "here"
+    callback = evaluating(holdout, every=5, out=folder)
+    callback.fit(make(family))
+    names = ["iteration_0005.npz", "iteration_0010.npz", "iteration_0012.npz"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    kind = FAMILIES[family][0]
+    for name, done in zip(names, (5, 10, 12), strict=True):
+        expected = trained(family, holdout, done)
+        read = read_checkpoint(folder / name)
+        loaded = kind.load(str(folder / name))
+        assert bits(read.model) == bits(loaded) == bits(expected)
+        assert read.parameters["factors"] == loaded.factors == expected.factors
+        ev = se.evaluate_model(folder / name, holdout.train, holdout.validation, METRICS)
+        assert ev.mean() == callback.history.loc[done, METRICS].to_dict()
+
+
+def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_path: Path) -> None:
+    def fail(values: dict[str, float], step: int) -> None:
+        if step == 3:
+            raise RuntimeError("the tracker is away")
+
+    callback = evaluating(holdout, out=tmp_path, log=fail)
+    with pytest.raises(RuntimeError, match="the tracker is away"):
+        callback.fit(make("bpr", random_state=7))
+    assert len(list(tmp_path.iterdir())) == 3
+    evaluating(holdout, out=tmp_path).fit(make("bpr", 4))
+    assert len(list(tmp_path.iterdir())) == 4
+    read = read_checkpoint(tmp_path / "iteration_0002.npz").model
+    assert bits(read) == bits(trained("bpr", holdout, 2))
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Limit the size of files to a few bytes; Python ignores the signal about it."""
+    need_posix()
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("patience", [None, 5])
+def test_a_full_disk_leaves_a_usable_model(
+    family: str, holdout: Any, tmp_path: Path, patience: int | None
+) -> None:
+    callback = evaluating(holdout, out=tmp_path, patience=patience)
+    model = make(family, 2)
+    callback.fit(model)  # caches the kernels
+    for path in tmp_path.iterdir():
+        path.unlink()
+    model = make(family)
+    with raises(OutputError), full_disk():
+        callback.fit(model)
+    assert list(tmp_path.iterdir()) == []
+    assert len(callback.history) == 1
+    assert bits(model) == bits(trained(family, holdout, 1))
+    ev = se.evaluate_model(model, holdout.train, holdout.validation, METRICS)
+    assert ev.mean() == callback.history.loc[1, METRICS].to_dict()
+
+
+def test_refuses_checkpoints_of_a_seed_that_needs_pickle(holdout: Any, tmp_path: Path) -> None:
+    model = make("als", random_state=np.random.default_rng(0))
+    with raises(UnsupportedModelError):
+        evaluating(holdout, out=tmp_path).fit(model)
+    assert model.item_factors is None  # refused before the training
+    evaluating(holdout).fit(model)
+    for whole in (None, 3, np.int64(3)):
+        evaluating(holdout, out=tmp_path).fit(make("als", 1, random_state=whole))
+        assert read_checkpoint(tmp_path / "iteration_0001.npz").model.item_factors is not None
+
+
+def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None:
+    seen: list[tuple[int, int | None, tuple[bytes, bytes]]] = []
+
+    def look(values: dict[str, float], step: int) -> None:
+        assert [path.name for path in tmp_path.iterdir()] == ["best.npz"]
+        seen.append(
+            (step, callback.best_iteration, bits(read_checkpoint(tmp_path / "best.npz").model))
+        )
+
+    callback = evaluating(holdout, every=2, out=tmp_path, keep="best", log=look)
+    callback.fit(make(family))
+    assert callback.history[METRICS[0]].idxmax() == callback.best_iteration
+    for step, best, kept in seen:
+        assert best is not None
+        assert best <= step
+        assert kept == bits(trained(family, holdout, best))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from callback_cases import evaluating, make
+import sparse_eval as se
+split, out = map(Path, sys.argv[1:])
+holdout = se.Holdout.load(split)
+evaluating(holdout, out=out, keep="best").fit(make("als"))
+"""
+
+
+def test_a_killed_training_leaves_the_best_so_far(holdout: Any, tmp_path: Path) -> None:
+    holdout.save(tmp_path / "split")
+    out = tmp_path / "checkpoints"
+    reference = evaluating(holdout)
+    reference.fit(make("als"))
+    values = reference.history[METRICS[0]].tolist()
+    bests = [i + 1 for i, value in enumerate(values) if value > max([-1.0, *values[:i]])]
+    assert len(bests) > 1
+    run_killed(KILLED, 2, tmp_path / "split", out)
+    kept = read_checkpoint(out / "best.npz").model
+    assert bits(kept) == bits(trained("als", holdout, bests[0]))
+
+
+def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:
+    with raises(InvalidDataError):
+        evaluating(holdout, keep="best")
+    with raises(InvalidDataError, argument="keep"):
+        evaluating(holdout, keep="last", out=tmp_path)
+    undefined = evaluating(holdout, "fcp@1", keep="best", out=tmp_path)
+    with raises(InvalidMetricError):
+        undefined.fit(make("als"))

@@ -1,0 +1,127 @@
+"""The callback in `train_als`, its progress bar, and models on a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from callback_cases import (
+    ITERATIONS,
+    METRICS,
+    bits,
+    evaluating,
+    make,
+    stop_of,
+    trained,
+)
+from raising import raises
+
+import sparse_eval as se
+from sparse_eval import EvaluationCallback
+from sparse_eval.errors import (
+    InvalidDataError,
+)
+from sparse_eval.models.checkpoints import read_checkpoint
+
+
+def test_train_als_with_a_callback(holdout: Any) -> None:
+    settings = {"factors": 16, "regularization": 0.001, "seed": 4}
+    plain = [se.train_als(holdout.train, iterations=n, **settings) for n in range(1, 13)]
+    curve = [
+        se.evaluate_model(model, holdout.train, holdout.validation, METRICS).mean()
+        for model in plain
+    ]
+    callback = evaluating(holdout)
+    model = se.train_als(holdout.train, iterations=12, callback=callback, **settings)
+    assert bits(model) == bits(plain[-1])
+    assert callback.history[METRICS].to_dict("records") == curve
+    done, best = stop_of([row["ndcg@10"] for row in curve], 2)
+    callback = evaluating(holdout, patience=2)
+    model = se.train_als(holdout.train, iterations=12, callback=callback, **settings)
+    assert len(callback.history) == done
+    assert bits(model) == bits(plain[best - 1])
+
+
+def test_train_als_uses_the_weights_of_its_own_matrix(holdout: Any) -> None:
+    weighted = holdout.train.csr.copy()
+    weighted.data = np.log1p(weighted.data + np.arange(len(weighted.data)) % 7)
+    expected = se.train_als(weighted, factors=4, iterations=3)
+    result = se.train_als(weighted, factors=4, iterations=3, callback=evaluating(holdout))
+    assert bits(result) == bits(expected)
+    unweighted = se.train_als(holdout.train, factors=4, iterations=3)
+    assert bits(result) != bits(unweighted)
+
+
+def test_the_progress_bar_shows_the_monitored_metric(holdout: Any, capsys: Any) -> None:
+    callback = evaluating(holdout, patience=4)
+    se.train_als(
+        holdout.train,
+        factors=16,
+        regularization=0.001,
+        iterations=100,
+        callback=callback,
+        progress=True,
+    )
+    shown = capsys.readouterr().err
+    value = f"{callback.history['ndcg@10'].iloc[-1]:.4f}"
+    assert f"{len(callback.history)}/100" in shown
+    assert f"ndcg@10={value}, best after={callback.best_iteration}" in shown
+    assert "recommend" not in shown
+    evaluating(holdout).fit(make("als"), progress=False)
+    assert capsys.readouterr().err == ""
+
+
+class DeviceMatrix:
+    """Made from an array, but without its indexing and copying."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        assert isinstance(array, np.ndarray)
+        self._array = array.copy()
+
+    def to_numpy(self) -> np.ndarray:
+        return self._array.copy()
+
+
+class DeviceModel:
+    """Is trained in iterations, has device matrices, and can be moved to the CPU."""
+
+    def __init__(self, iterations: int) -> None:
+        self.iterations = iterations
+        self.user_factors: DeviceMatrix | None = None
+        self.item_factors: DeviceMatrix | None = None
+        self._item_norms_host: object = "of other factors"
+
+    def to_cpu(self) -> Any:
+        model = make("bpr", 1)
+        if self.user_factors is not None and self.item_factors is not None:
+            model.user_factors = self.user_factors.to_numpy()
+            model.item_factors = self.item_factors.to_numpy()
+        return model
+
+    def fit(self, train: Any, show_progress: bool = True, callback: Any = None) -> None:
+        whole = make("bpr", self.iterations)
+
+        def after(*received: Any) -> None:
+            self.user_factors = DeviceMatrix(whole.user_factors)
+            self.item_factors = DeviceMatrix(whole.item_factors)
+            callback(*received)
+
+        whole.fit(train, show_progress=show_progress, callback=after)
+
+
+def test_a_model_on_a_device(holdout: Any, tmp_path: Path, curves: dict[str, Any]) -> None:
+    done, best = stop_of([row["ndcg@10"] for row in curves["bpr"]], 3)
+    callback = evaluating(holdout, patience=3, out=tmp_path)
+    model = callback.fit(DeviceModel(ITERATIONS))
+    assert callback.history[METRICS].to_dict("records") == curves["bpr"][:done]
+    assert isinstance(model.item_factors, DeviceMatrix)
+    assert model._item_norms_host is None
+    assert bits(model.to_cpu()) == bits(trained("bpr", holdout, best))
+    assert bits(read_checkpoint(tmp_path / f"iteration_{done:04d}.npz").model) == bits(
+        trained("bpr", holdout, done)
+    )
+    callback.on(model)  # a warm start: its size is that of the model on the CPU
+    with raises(InvalidDataError):
+        fewer = holdout.train.csr[:, :30], holdout.validation.csr[:, :30]
+        EvaluationCallback(*fewer, "ndcg@10").on(model)

@@ -1,0 +1,219 @@
+"""Cross-validations that continue from a folder, and folders that they refuse."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cross_cases import MODELS, content, cross, folds, same
+from killed import run_killed
+from raising import raises
+
+import sparse_eval as se
+import sparse_eval.jobs.trainers as trainers
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: Any) -> tuple[se.CrossValidation, Path]:
+    """Return an uninterrupted cross-validation, and its folder."""
+    out = tmp_path_factory.mktemp("whole")
+    return cross(out=out), out
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect the factors and the seed of each training."""
+    calls: list[Any] = []
+
+    def counted(train: Any, **options: Any) -> Any:
+        calls.append((options["factors"], options["seed"]))
+        return se.train_als(train, **options)
+
+    monkeypatch.setattr(trainers, "train_als", counted)
+    return calls
+
+
+def test_a_folder_has_the_same_numbers(whole: Any) -> None:
+    cv, out = whole
+    assert same(cv, cross())
+    assert same(se.CrossValidation.load(out), cv)
+    assert same(se.CrossValidation.load(str(out)), cv)
+    names = {path.split("/")[0] for path in content(out)}
+    assert len(names) == 9
+    assert {"cross_validation.json", "als2-fold-1-seed-0", "als 6%2F%CE%B1=1-fold-2-seed-3"} < names
+    run = se.Evaluation.load(out / "als2-fold-2-seed-3")
+    assert run.about["model"] == "als2"
+    assert run["ndcg@5"] == cv.table["ndcg@5"][5]
+
+
+def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: list[Any]) -> None:
+    cv, out = whole
+    before = content(out)
+    assert same(cross(out=out), cv)
+    assert trained == []
+    assert content(out) == before
+    counted = trainers.train_als
+
+    def interrupting(train: Any, **options: Any) -> Any:
+        if len(trained) == 5:
+            raise KeyboardInterrupt
+        return counted(train, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainers, "train_als", interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            cross(out=tmp_path)
+    with raises(InvalidFileError):
+        se.CrossValidation.load(tmp_path)
+    assert same(cross(out=tmp_path), cv)
+    assert trained == [(2, 0), (2, 1), (6, 0), (6, 1), (2, 2), (2, 3), (6, 2), (6, 3)]
+    assert content(tmp_path) == before
+
+
+KILLED = """
+from cross_cases import cross
+
+cross(out=Path(sys.argv[1]))
+"""
+
+
+def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
+    """Each run is killed before it moves its n-th file to its place."""
+    cv, out = whole
+    for call in (13, 7):
+        run_killed(KILLED, call, tmp_path)
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
+
+
+@pytest.mark.parametrize("call", [1, 3, 14])
+def test_an_interrupt_at_any_file(
+    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    replace, replaced = Path.replace, []
+
+    def pressed(self: Path, target: Path) -> Path:
+        replaced.append(target.name)
+        if len(replaced) == call:
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            cross(out=tmp_path)
+    assert not list(tmp_path.rglob(".*"))
+    cv, out = whole
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
+
+
+def test_a_full_disk_keeps_what_is_there(
+    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        if "als 6" in str(self):
+            raise OSError(28, "No space left on device")
+        return write(self, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with raises(OutputError):
+            cross(out=tmp_path)
+    assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
+    assert same(cross(out=tmp_path), whole[0])
+
+
+def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
+    _, out = whole
+    before = content(out)
+    changed = folds()
+    changed[0].train.data[5] += 1
+    refused: list[dict[str, Any]] = [
+        {"metrics": "ndcg@5"},
+        {"seeds": 3},
+        {"convention": "rectools"},
+        {"models": {"als2": MODELS["als2"]}},
+        {"models": MODELS | {"als2": {"factors": 3, "iterations": 2}}},
+        {"splits": changed},
+        {"splits": folds()[:1]},
+        {"splits": [*folds(), folds()[0]]},
+    ]
+    for options in refused:
+        with raises(InvalidFileError):
+            cross(**options, out=out)
+    manifest = json.loads(before["cross_validation.json"])
+    manifest["settings"]["versions"]["numpy"] = "1.0"
+    (out / "cross_validation.json").write_text(json.dumps(manifest))
+    with raises(InvalidFileError):
+        cross(out=out)
+    (out / "cross_validation.json").write_bytes(before["cross_validation.json"])
+    assert trained == []
+    assert content(out) == before
+
+
+def test_refuses_files_of_another_origin(whole: Any, tmp_path: Path) -> None:
+    _, out = whole
+    sound = content(out)
+    summary = "als2-fold-1-seed-0/summary.json"
+    for name, text in (
+        ("cross_validation.json", b'{"settings": {}, "folds": [], "finished": false}'),
+        (summary, sound["als2-fold-1-seed-1/summary.json"]),
+    ):
+        (out / name).write_bytes(text)
+        with raises(InvalidFileError):
+            cross(out=out)
+        assert content(out) == sound | {name: text}
+        (out / name).write_bytes(sound[name])
+    # A whole evaluation of another run.
+    one, other, kept = out / "als2-fold-1-seed-0", out / "als2-fold-1-seed-1", tmp_path / "kept"
+    for source, target in ((other, kept), (one, other), (kept, one)):
+        source.rename(target)
+    with raises(InvalidFileError):
+        se.CrossValidation.load(out)
+    for source, target in ((one, kept), (other, one), (kept, other)):
+        source.rename(target)
+    assert content(out) == sound
+    (out / "cross_validation.json").unlink()
+    with raises(InvalidFileError):
+        cross(out=out)
+    with raises(InvalidFileError):
+        se.CrossValidation.load(out)
+    (out / "cross_validation.json").write_bytes(sound["cross_validation.json"])
+    with raises(InvalidDataError):
+        cross(models={"x" * 300: {"factors": 2}}, out=tmp_path / "new")
+
+
+FACTORS = 2
+
+
+def test_functions_are_known_by_what_is_written_in_them() -> None:
+    def identity(function: Any) -> Any:
+        return trainers.read_trainers({"a": function})["a"].identity
+
+    def make(factors: int) -> Any:
+        return lambda train, seed: se.train_als(train, factors=factors, seed=seed)
+
+    def by_global(train: Any, seed: int) -> Any:
+        return se.train_als(train, factors=FACTORS, seed=seed)
+
+    assert identity(make(2)) == identity(make(2))
+    assert identity(make(2)) != identity(make(3))
+    one = identity(lambda train, seed: se.train_als(train, factors=2, seed=seed))
+    assert one != identity(lambda train, seed: se.train_als(train, factors=4, seed=seed))
+    assert identity(lambda t, s, f=2: (t, s, f)) != identity(lambda t, s, f=3: (t, s, f))
+    assert identity(lambda t, s, *, f=2: (t, s, f)) != identity(lambda t, s, *, f=3: (t, s, f))
+    before = identity(by_global)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "FACTORS", 3)
+        assert identity(by_global) != before
+    assert identity(by_global) == before
+    assert identity(partial(by_global)) == before
+    keywords = (partial(lambda t, s, f: 0, f=f) for f in ([1, {"a": 2}], [1, {"a": 3}]))
+    assert identity(next(keywords)) != identity(next(keywords))

@@ -1,0 +1,67 @@
+"""Data, checkpoints and the command that the tests of sweeps share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweep_cases import (
+    N_ITEMS,
+    N_USERS,
+    Command,
+    save,
+)
+
+import sparse_eval as se
+import sparse_eval.jobs.sweep as sweeping
+from sparse_eval.cli import main
+from sparse_eval.models.evaluate import evaluate_request
+
+
+@pytest.fixture(scope="module")
+def holdout() -> Any:
+    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=2500, seed=3)
+    return se.split.random(clicks, fraction=0.3, seed=0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder of three checkpoints."""
+    made = tmp_path / "checkpoints"
+    made.mkdir()
+    for factors in (2, 10, 4):
+        save(made / f"als-{factors}.npz", factors)
+    return made
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect the models that are evaluated, as their number of factors."""
+    calls: list[int] = []
+
+    def counted(request: Any, model: Any, *data: Any, **options: Any) -> Any:
+        calls.append(model.item_factors.shape[1])
+        return evaluate_request(request, model, *data, **options)
+
+    monkeypatch.setattr(sweeping, "evaluate_request", counted)
+    return calls
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run ``score`` in this process: its status, what it printed, what it said."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main(["score", *(str(word) for word in words)])
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def split(holdout: Any, tmp_path: Path) -> tuple[object, ...]:
+    holdout.save(tmp_path / "split")
+    return ("--split", tmp_path / "split", "-m", "ndcg@10,recall@{5,20},novelty@5")

@@ -1,0 +1,134 @@
+"""Sweeps that continue from a table, and tables that they refuse."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from raising import raises
+from sweep_cases import (
+    METRICS,
+    rows_of,
+    same_table,
+)
+
+import sparse_eval as se
+import sparse_eval.jobs.sweep as sweeping
+from sparse_eval.errors import InvalidFileError
+
+
+def test_a_rerun_computes_only_what_is_missing(
+    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    expected = se.sweep(folder, *data)
+    scored.clear()
+    se.sweep([folder / "als-10.npz"], *data, out=out.parent)
+    assert scored == [10]
+    table = se.sweep(folder, *data, out=out.parent)
+    assert scored == [10, 2, 4]
+    assert same_table(table, expected)
+    before = (out.stat().st_mtime_ns, out.read_bytes())
+    again = se.sweep(folder, *data, out=out.parent)
+    assert scored == [10, 2, 4]
+    pd.testing.assert_frame_equal(again, table, check_exact=True)
+    assert (out.stat().st_mtime_ns, out.read_bytes()) == before
+    # nothing is computed again for another order of metrics or another monitor
+    other = se.sweep(folder, *data[:2], METRICS[::-1], out=out.parent, monitor="recall@20")
+    assert scored == [10, 2, 4]
+    assert same_table(other, se.sweep(folder, *data[:2], METRICS[::-1], monitor="recall@20"))
+
+
+def test_results_follow_the_content_of_a_file(
+    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    se.sweep(folder, *data, out=out.parent)
+    scored.clear()
+    (folder / "als-4.npz").rename(folder / "renamed.npz")
+    (folder / "als-10.npz").unlink()
+    shutil.copy(folder / "als-2.npz", folder / "als-3.npz")
+    table = se.sweep(folder, *data, out=out.parent)
+    assert scored == []
+    # a missing file keeps its result, after the existing ones
+    names = [Path(file).name for file in table["file"]]
+    assert names == ["als-2.npz", "als-3.npz", "renamed.npz", "als-10.npz"]
+    assert table["factors"].tolist() == [2, 2, 4, 10]
+    assert table["best"].sum() == 1
+    assert rows_of(out)[3]["sha256"] == table["sha256"][3]
+
+
+def test_equal_contents_are_scored_once(folder: Path, holdout: Any, scored: list[Any]) -> None:
+    for copy in ("als-5.npz", "als-6.npz"):
+        shutil.copy(folder / "als-4.npz", folder / copy)
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
+    assert scored == [2, 4, 10]
+    copies = table[table["factors"] == 4]
+    assert [Path(file).name for file in copies["file"]] == ["als-4.npz", "als-5.npz", "als-6.npz"]
+    assert len(copies.drop(columns=["file", "best"]).drop_duplicates()) == 1
+
+
+CHANGES: dict[str, Callable[[Any, dict[str, Any]], None]] = {
+    "metrics ndcg@10": lambda holdout, call: call.update(metrics="ndcg@10"),
+    "train ": lambda holdout, call: call.update(train=holdout.train.csr * 2),
+    "validation ": lambda holdout, call: call.update(validation=holdout.validation.csr * 2),
+    "convention ranx": lambda holdout, call: call.update(convention="ranx"),
+}
+
+
+@pytest.mark.parametrize("what", [*CHANGES, "sparse_eval 0.1.0"])
+def test_refuses_a_table_of_other_inputs(
+    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    out = tmp_path / "out" / "table.csv"
+    call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
+    if what in CHANGES:
+        CHANGES[what](holdout, call)
+        se.sweep(folder, **call, out=out.parent)
+        call = {"train": holdout.train, "validation": holdout.validation, "metrics": METRICS}
+    else:
+        se.sweep(folder, **call, out=out.parent)
+        monkeypatch.setattr(sweeping, "installed_version", lambda: "99.0")
+    before = out.read_bytes()
+    with raises(InvalidFileError) as error:
+        se.sweep(folder, **call, out=out.parent)
+    assert str(error.value).count("(here") == 1
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"user,item\n1,2\n", b"\xff\xfe\x00", b'"', b"file,best,status,error,seconds,sha256\n"],
+)
+def test_refuses_a_file_that_no_sweep_wrote(
+    folder: Path, holdout: Any, tmp_path: Path, content: bytes
+) -> None:
+    out = tmp_path / "table.csv"
+    out.write_bytes(content)
+    with raises(InvalidFileError):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
+    assert out.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [("status", "good"), ("ndcg@10", "high"), ("recall@5", ""), ("sha256", ""), ("seconds", "")],
+)
+def test_refuses_an_edited_row(
+    folder: Path, holdout: Any, tmp_path: Path, column: str, text: str
+) -> None:
+    out = tmp_path / "out" / "table.csv"
+    se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
+    frame = pd.read_csv(out, dtype=str, keep_default_na=False)
+    frame.loc[1, column] = text
+    frame.to_csv(out, index=False)
+    with raises(InvalidFileError, line=3):
+        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
+    lines = out.read_text().splitlines(keepends=True)
+    out.write_text("".join(lines[:2] + lines[3:]))
+    table = se.sweep(folder, holdout.train, holdout.validation, METRICS, out=out.parent)
+    assert same_table(table, se.sweep(folder, holdout.train, holdout.validation, METRICS))

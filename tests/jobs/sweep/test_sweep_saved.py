@@ -1,0 +1,223 @@
+"""The evaluations that a sweep saves."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluations import some
+from killed import run_killed
+from raising import raises
+from sweep_cases import METRICS, NAMES, same_table, save
+from systems import need_posix
+
+import sparse_eval as se
+import sparse_eval.jobs.sweep as sweeping
+from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.jobs.sweep_folder import saved_evaluations
+
+
+@pytest.fixture
+def data(holdout: Any) -> tuple[Any, ...]:
+    return holdout.train, holdout.validation, METRICS
+
+
+def load_all(folder: Path) -> dict[str, se.Evaluation]:
+    return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return a hash of each file of the evaluations in a folder, by its path there."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "table.csv"
+    }
+
+
+def test_evaluations_follow_the_content_of_a_file(
+    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs, save=True)
+    means = {name: ev.mean() for name, ev in load_all(evs).items()}
+    scored.clear()
+    shutil.copy(folder / "als-4.npz", folder / "copy.npz")
+    (folder / "als-10.npz").rename(folder / "moved.npz")
+    save(folder / "als-2.npz", 7)
+    se.sweep(folder, *data, out=evs, save=True)
+    assert scored == [7]
+    found = load_all(evs)
+    assert set(found) == {"als-2", "als-4", "als-10", "copy", "moved"}
+    assert found["copy"].mean() == means["als-4"]
+    assert found["moved"].mean() == means["als-10"]
+    assert found["moved"].about["checkpoint"]["file"] == str(folder / "moved.npz")
+    assert found["moved"].about["checkpoint"]["factors"] == 10
+    assert found["als-2"].about["checkpoint"]["factors"] == 7
+    # the file of that name has another content, and its evaluation was the only one like it
+    (folder / "moved.npz").rename(folder / "z.npz")
+    for name in ("als-10", "moved"):
+        shutil.rmtree(evs / name)
+    se.sweep(folder, *data, out=evs, save=True)
+    scored.clear()
+    (folder / "als-4.npz").rename(folder / "zz.npz")
+    (folder / "copy.npz").unlink()
+    shutil.rmtree(evs / "copy")
+    save(folder / "als-4.npz", 5)
+    table = se.sweep(folder, *data, out=evs, save=True)
+    assert scored == [5, 4]
+    assert load_all(evs)["zz"].mean() == means["als-4"]
+    assert table["status"].tolist() == ["ok"] * len(table)
+
+
+def test_a_checkpoint_that_fails_has_no_evaluation(folder: Path, data: Any, tmp_path: Path) -> None:
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs, save=True)
+    (folder / "als-4.npz").write_bytes(b"broken")
+    (evs / "als-2" / "mine.txt").write_text("kept")
+    (folder / "als-2.npz").write_bytes(b"broken")
+    se.sweep(folder, *data, out=evs, save=True)
+    assert set(load_all(evs)) == {"als-10"}
+    assert [path.name for path in (evs / "als-2").iterdir()] == ["mine.txt"]
+    assert not (evs / "als-4").exists()
+
+
+def test_equal_names_get_those_of_their_folders(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "monday"
+    other.mkdir()
+    save(other / "als-4.npz", 4, seed=1)
+    (tmp_path / "evs" / "als-2").mkdir(parents=True)
+    (tmp_path / "evs" / "als-2" / "mine.txt").write_text("kept")
+    files = [other / "als-4.npz", folder / "als-4.npz", folder / "als-2.npz"]
+    se.sweep(files[:1], *data, out="evs", save=True)
+    se.sweep(files[::-1], *data, out="evs", save=True)
+    assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "checkpoints-als-2"}
+    found = {
+        Path(file).parent.name: path.name for file, path in saved_evaluations(Path("evs")).items()
+    }
+    assert found["monday"] == "als-4"
+    before = contents(tmp_path / "evs")
+    (folder / "als-10.npz").unlink()
+    se.sweep(["checkpoints", "monday"], *data, out="evs", save=True)
+    assert contents(tmp_path / "evs") == before
+
+
+def test_only_whole_evaluations_of_sweeps_are_found(tmp_path: Path) -> None:
+    checkpoint = {"file": "/models/als.npz", "sha256": "5f3a"}
+    some().save(tmp_path / "als", about={"sweep": {}, "checkpoint": checkpoint})
+    some().save(tmp_path / "mine")
+    some().save(tmp_path / "another", about={"checkpoint": checkpoint})
+    assert saved_evaluations(tmp_path) == {"/models/als.npz": tmp_path / "als"}
+    (tmp_path / "als" / "totals.npz").unlink()
+    assert saved_evaluations(tmp_path) == {}
+
+
+def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs, save=True)
+    before = contents(evs)
+    (evs / "table.csv").unlink()
+    for change in ({"convention": "ranx"}, {"metrics": se.Protocol(METRICS, filter_seen=False)}):
+        with raises(InvalidFileError):
+            se.sweep(folder, *data[:2], **{"metrics": METRICS} | change, out=evs, save=True)
+    with raises(InvalidFileError):
+        se.sweep(folder, *data[:2], "mrr@5", out=evs, save=True)
+    assert contents(evs) == before
+    (evs / "file").write_text("")
+    with raises(OutputError):
+        se.sweep(folder, *data, out=evs / "file", save=True)
+
+
+def test_an_executor_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
+    shutil.copy(folder / "als-4.npz", folder / "copy.npz")
+    se.sweep(folder, *data, out=tmp_path / "here", save=True)
+    with ThreadPoolExecutor(2) as pool:
+        se.sweep(folder, *data, out=tmp_path / "there", save=True, client=pool)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+KILLED = """
+import sparse_eval as se
+
+folder, evs, split = map(Path, sys.argv[1:])
+holdout = se.Holdout.load(split)
+data = (holdout.train, holdout.validation, ["ndcg@10", "recall@{5,20}", "novelty@5"])
+se.sweep(folder, *data, out=evs, save=True)
+"""
+
+
+@pytest.mark.parametrize("call", [5, 10])
+@pytest.mark.slow
+def test_a_killed_sweep_leaves_nothing_half_saved(
+    folder: Path, holdout: Any, tmp_path: Path, call: int, scored: list[Any]
+) -> None:
+    data = (holdout.train, holdout.validation, METRICS)
+    (folder / "als-10.npz").unlink()
+    holdout.save(tmp_path / "split")
+    evs, whole = tmp_path / "evs", tmp_path / "whole"
+    evs.mkdir()
+    run_killed(KILLED, call, folder, evs, tmp_path / "split")
+    n_saved = len(load_all(evs))  # each can be read
+    assert n_saved == (call > 5) + (call > 10)
+    table = se.sweep(folder, *data, out=evs, save=True)
+    assert len(scored) == 2 - (call > 6)
+    assert same_table(table, se.sweep(folder, *data, out=whole, save=True))
+    for name in ("als-2", "als-4"):
+        assert contents(whole / name) == contents(evs / name)  # and no temporary file
+
+
+def test_a_full_disk_stops_the_sweep(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if "als-4" in str(path):
+            raise OSError(28, os.strerror(28), str(path))
+        return write(path, content)
+
+    evs = tmp_path / "evs"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with raises(OutputError):
+            se.sweep(folder, *data, out=evs, save=True)
+    assert set(load_all(evs)) == {"als-2"}
+    table = se.sweep(folder, *data, out=evs, save=True)
+    assert same_table(table, se.sweep(folder, *data))
+    assert list(table.columns[5:9]) == NAMES
+    before = contents(evs)
+    save(folder / "als-4.npz", 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with raises(OutputError):
+            se.sweep(folder, *data, out=evs, save=True)
+    assert contents(evs) == before  # that of the earlier file of this name is not lost
+    se.sweep(folder, *data, out=evs, save=True)
+    assert load_all(evs)["als-4"].about["checkpoint"]["factors"] == 5
+
+
+def test_two_sweeps_do_not_save_in_one_folder(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_posix()
+    score, refused = sweeping.score_task, []
+
+    def score_beside_another(*given: Any) -> Any:
+        with raises(OutputError):
+            se.sweep(folder, *data, out=tmp_path / "saved", save=True)
+        refused.append(given)
+        return score(*given)
+
+    monkeypatch.setattr(sweeping, "score_task", score_beside_another)
+    se.sweep(folder, *data, out=tmp_path / "saved", save=True)
+    assert refused
+    monkeypatch.undo()
+    se.sweep(folder, *data, out=tmp_path / "saved", save=True)

@@ -1,0 +1,240 @@
+"""Histories: a line a night, and what has changed between nights."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import reporting
+from raising import raises
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
+
+EVS = reporting.three()
+
+
+def evaluate(seed: int, users: list[str] | None = None, **options: Any) -> se.Evaluation:
+    rng = np.random.default_rng(seed)
+    held_out = rng.random((50, 20)) < 0.3
+    held_out[:, 0] = True  # so that all users count
+    relevance = se.Relevance.from_csr(csr_matrix(held_out), users=users)
+    lists = se.Rankings.from_topk(np.argsort(rng.random((50, 20)), axis=1)[:, :5], users=users)
+    return se.evaluate(lists, relevance, ["ndcg@5", "recall@5"], **options)
+
+
+def write(path: Path, names: str = "good fair poor") -> se.History:
+    history = se.History(path)
+    for day, name in enumerate(names.split(), start=1):
+        history.append(EVS[name], name, time=datetime(2026, 11, day, 3, tzinfo=UTC))
+    return history
+
+
+def test_a_line_is_what_was_evaluated(tmp_path: Path) -> None:
+    path = tmp_path / "nightly" / "h.jsonl"
+    written = write(path)
+    history = se.History(path)
+    assert len(history) == 3
+    assert repr(history).endswith("h.jsonl: 3 nights>")
+    pd.testing.assert_frame_equal(history.to_frame(), written.to_frame())
+    table = history.to_frame()
+    assert table["time"].dt.day.tolist() == sorted([1, 2, 3] * len(EVS["good"].names))
+    of_good = table[table["name"] == "good"].set_index("metric")
+    summary = EVS["good"].summary()
+    assert of_good.index.tolist() == EVS["good"].names
+    for name in ("mean", "ci_low", "ci_high", "interval", "n_users"):
+        assert of_good[name].tolist() == summary[name].tolist()
+    per_user = summary["std"].notna()
+    expected = summary["std"] / np.sqrt(summary["n_users"])
+    assert of_good.loc[per_user, "standard_error"].tolist() == expected[per_user].tolist()
+    assert of_good.loc["coverage@10", "standard_error"] == pytest.approx(
+        EVS["good"].replicates("coverage@10").std(ddof=1), rel=1e-12
+    )
+
+
+def test_a_saved_evaluation_is_the_same_night(tmp_path: Path) -> None:
+    history = se.History(tmp_path / "h.jsonl")
+    users = [f"u{n}" for n in range(50)]
+    for ev in (evaluate(0), evaluate(0, users)):
+        saved = se.Evaluation.load(ev.save(tmp_path / "ev"))
+        for one in (ev, saved):
+            history.append(one, "als", time="2026-11-23T04:00+01:00", about={"seed": 1})
+    first, second, third, fourth = (tmp_path / "h.jsonl").read_text().splitlines()
+    assert first == second
+    assert third == fourth
+    assert history.nights[0].time == datetime(2026, 11, 23, 3, tzinfo=UTC)
+    assert history.nights[0].about == {"seed": 1}
+    nights = history.nights
+    assert nights[0].same_users(nights[1])
+    assert nights[0].same_users(nights[2]) is None
+
+
+def test_nights_are_compared_unpaired(tmp_path: Path) -> None:
+    history = write(tmp_path / "h.jsonl", "fair good poor")
+    table = history.changes(correction="bh")
+    names = EVS["good"].names
+    assert table["metric"].tolist() == 2 * names
+    for (a, b), rows in zip(
+        (("fair", "good"), ("good", "poor")),
+        (table[: len(names)], table[len(names) :]),
+        strict=True,
+    ):
+        for row in rows.to_dict("records"):
+            metric = row["metric"]
+            if not EVS[a].is_per_user(metric):
+                continue
+            values = (EVS[b].values(metric), EVS[a].values(metric))
+            x, y = (column[~np.isnan(column)] for column in values)
+            welch = stats.ttest_ind(x, y, equal_var=False)
+            interval = welch.confidence_interval(0.95)
+            assert row["p"] == pytest.approx(welch.pvalue, rel=1e-9)
+            assert (row["ci_low"], row["ci_high"]) == pytest.approx(interval, rel=1e-9)
+            assert row["difference"] == pytest.approx(x.mean() - y.mean())
+    expected = stats.false_discovery_control(table["p"])
+    np.testing.assert_allclose(table["p_corrected"], expected)
+    change = table.set_index(["metric", "name"])["change"]
+    assert change["ndcg@10", "good"] == "better"
+    assert change["ndcg@10", "poor"] == "worse"
+    assert set(table["same_users"]) == {True}
+    assert "cannot be paired by means alone" in history.notes()[0]
+
+
+def test_less_is_better(tmp_path: Path) -> None:
+    truth = csr_matrix(np.tile([1.0, 0, 0, 0], (300, 1)))
+    rng = np.random.default_rng(0)
+    history = se.History(tmp_path / "ranks.jsonl")
+    for worst in (2, 4):
+        ranks = rng.integers(1, worst + 1, 300)
+        positions = csr_matrix((ranks.astype(float), (range(300), [0] * 300)), (300, 4))
+        history.append(se.evaluate(se.Rankings.from_positions(positions), truth, "mean_rank"), "x")
+    assert history.changes()["change"].tolist() == ["worse"]
+
+
+def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
+    history = se.History(tmp_path / "h.jsonl")
+    ids = [[f"{day}-{n}" for n in range(50)] for day in "ab"]
+    for seed, users in enumerate((ids[0], ids[0], ids[1], None)):
+        history.append(evaluate(seed, users), "als", time=f"2026-11-0{seed + 1}T00:00Z")
+    assert history.changes()["same_users"].iloc[::2].tolist() == [True, False, pd.NA]
+    said = "\n".join(history.notes())
+    assert "nights of other users than the night before: 1 of 3" in said
+    assert "nights of users who may be others than the night before: 1 of 3;" in said
+    history.append(evaluate(9, convention="ranx"), "als", time="2026-11-09T00:00Z")
+    assert history.changes()["p"].isna().tolist() == [False] * 6 + [True] * 2
+    assert (
+        "2026-11-09 00:00 is not compared with the night before, as convention is ranx, and was "
+        "standard" in history.notes()
+    )
+    without = se.History(tmp_path / "blocks.jsonl")
+    without.append(evaluate(0, keep="totals"), "als")
+    assert (without.nights[0].users, without.nights[0].relevance) == (None, None)
+
+
+def test_a_night_without_numbers(tmp_path: Path) -> None:
+    history = se.History(tmp_path / "h.jsonl")
+    lists, truth = se.Rankings.from_topk([[0]], shape=(1, 2)), csr_matrix([[0, 1]])
+    for _ in range(2):
+        history.append(se.evaluate(lists, truth, "fcp,mrr@1"), "als")
+    found = se.History(history.path)
+    assert math.isnan(found.nights[0].metrics["fcp"].mean)
+    assert found.changes()["p"].isna().all()
+    assert len(se.History(tmp_path / "none.jsonl").changes()) == 0
+    assert len(se.History(tmp_path / "none.jsonl").to_frame()) == 0
+
+
+def test_refuses_what_is_no_night(tmp_path: Path) -> None:
+    history = write(tmp_path / "h.jsonl")
+    before = history.path.read_bytes()
+    good: Any = EVS["good"]
+    for call in (
+        lambda: history.append(good, "als", time="yesterday"),
+        lambda: history.append(good, "als", time="2026-11-23T03:00"),
+        lambda: history.changes(correction="sidak"),  # type: ignore[arg-type]
+        lambda: history.append(good, "als", about={"x": {1, 2}}),
+        lambda: history.changes(["ndcg@10", "mrr@3"]),
+    ):
+        with raises(InvalidDataError):
+            call()
+    assert history.path.read_bytes() == before
+    elsewhere = timezone(timedelta(hours=-5))
+    history.append(EVS["good"], "als", time=datetime(2026, 11, 1, tzinfo=elsewhere))
+    assert [night.name for night in history.nights] == ["good", "als", "fair", "poor"]
+
+
+def damaged(line: str, **changes: Any) -> str:
+    return json.dumps(json.loads(line) | changes)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: line[:-20],
+        lambda line: line.replace('"mean"', '"maen"', 1),
+        lambda line: line.replace('"name": "', '"name": "\udcff', 1),  # bytes that are no text
+        lambda line: "[1]",
+        lambda line: "",
+        lambda line: damaged(line, time="today"),
+        lambda line: damaged(line, schema=2),
+        lambda line: damaged(line, metrics=[]),
+        lambda line: "\0" * 40,
+    ],
+)
+def test_names_a_damaged_line(tmp_path: Path, damage: Any) -> None:
+    path = write(tmp_path / "h.jsonl").path
+    lines = path.read_text().splitlines()
+    text = "\n".join([lines[0], damage(lines[1]), lines[2]]) + "\n"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with raises(InvalidFileError, line=2):
+        se.History(path)
+
+
+def test_does_not_add_to_a_line_that_is_cut_off(tmp_path: Path) -> None:
+    history = write(tmp_path / "h.jsonl")
+    with history.path.open("a") as file:
+        file.write('{"schema": 1, "ti')
+    before = history.path.read_bytes()
+    with raises(InvalidFileError, line=4):
+        history.append(EVS["good"], "als")
+    assert history.path.read_bytes() == before
+    with raises(InvalidFileError, line=4):
+        se.History(history.path)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = write(tmp_path / "h.jsonl")
+    before, put = history.path.read_bytes(), os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda file, data: put(file, data[:50]))
+        with raises(OutputError):
+            history.append(EVS["good"], "als")
+    assert history.path.read_bytes() == before
+    assert len(history) == 3
+    with raises(OutputError):
+        se.History(history.path / "h.jsonl").begin()
+    with raises(InvalidFileError):
+        se.History(tmp_path)
+
+
+def test_many_writers_leave_whole_lines(tmp_path: Path) -> None:
+    histories = [se.History(tmp_path / "h.jsonl") for _ in range(8)]
+    big = {"text": "x" * 100_000}
+    with ThreadPoolExecutor(8) as pool:
+        for done in [
+            pool.submit(history.append, EVS["good"], str(number), about=big)
+            for number, history in enumerate(2 * histories)
+        ]:
+            done.result()
+    found = se.History(tmp_path / "h.jsonl")
+    assert len({night.name for night in found.nights}) == 16

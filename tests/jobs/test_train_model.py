@@ -1,0 +1,116 @@
+"""Test training of any model of implicit: ids, zeros, repeatability, refusals."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from implicit.cpu.als import AlternatingLeastSquares
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from implicit.cpu.lmf import LogisticMatrixFactorization
+from implicit.nearest_neighbours import (
+    BM25Recommender,
+    CosineRecommender,
+    ItemItemRecommender,
+    TFIDFRecommender,
+)
+from raising import raises
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, SparseEvalError, UnsupportedModelError
+
+ONE: dict[str, Any] = {"iterations": 3, "random_state": 0, "num_threads": 1}
+
+
+def als() -> AlternatingLeastSquares:
+    with threadpool_limits(limits=1, user_api="blas"):  # or implicit warns
+        return AlternatingLeastSquares(4, **ONE)
+
+
+MODELS: dict[str, Any] = {
+    "als": als,
+    "bpr": lambda: BayesianPersonalizedRanking(4, **ONE),
+    "lmf": lambda: LogisticMatrixFactorization(4, **ONE),
+    "cosine": lambda: CosineRecommender(5),
+    "tfidf": lambda: TFIDFRecommender(5),
+    "bm25": lambda: BM25Recommender(5),
+    "item-item": lambda: ItemItemRecommender(5),
+}
+CLICKS = se.datasets.synthetic(n_users=80, n_items=40, seed=1)
+CLICKS_TRAIN = se.split.random(CLICKS, seed=0).train
+
+
+def arrays(model: Any) -> list[bytes]:
+    if hasattr(model, "similarity"):
+        matrix = model.similarity.sorted_indices()
+        return [matrix.data.tobytes(), matrix.indices.tobytes(), matrix.indptr.tobytes()]
+    return [model.user_factors.tobytes(), model.item_factors.tobytes()]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_is_what_fit_makes_of_a_matrix_and_knows_its_ids(name: str, tmp_path: Any) -> None:
+    holdout = se.split.random(CLICKS, seed=0)
+    before = holdout.train.csr.copy()
+    model = se.train_model(MODELS[name](), holdout.train, progress=False)
+    expected = MODELS[name]()
+    with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dtype = np.float64 if hasattr(expected, "similarity") else np.float32
+        expected.fit(holdout.train.csr.astype(dtype), show_progress=False)
+    assert arrays(model) == arrays(expected) == arrays(se.train_model(MODELS[name](), CLICKS_TRAIN))
+    assert (holdout.train.csr != before).nnz == 0
+    assert model.item_ids.equals(holdout.items)
+    path = se.save_model(model, tmp_path / "model.npz")
+    ev = se.evaluate_model(model, holdout, "ndcg@5")
+    assert se.evaluate_model(path, holdout, "ndcg@5")["ndcg@5"] == ev["ndcg@5"] > 0
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("als", "lmf")])
+def test_explicit_zeros_make_no_difference(name: str) -> None:
+    matrix = CLICKS_TRAIN.csr.astype(np.float64)
+    rows, columns = (
+        np.concatenate((a, b)) for a, b in zip(matrix.nonzero(), shown_cells(matrix), strict=True)
+    )
+    data = np.concatenate((matrix.data, np.zeros(len(rows) - matrix.nnz)))
+    with_zeros = sparse.csr_matrix((data, (rows, columns)), matrix.shape)
+    assert with_zeros.nnz > matrix.nnz
+    expected = arrays(se.train_model(MODELS[name](), matrix))
+    assert arrays(se.train_model(MODELS[name](), with_zeros)) == expected
+    assert with_zeros.nnz > matrix.nnz
+
+
+def shown_cells(matrix: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return cells of a matrix that it does not store, some in each column."""
+    empty = np.argwhere(matrix.toarray() == 0)[::7]
+    return empty[:, 0], empty[:, 1]
+
+
+def test_with_a_callback() -> None:
+    holdout = se.split.random(CLICKS, seed=0)
+    callback = se.EvaluationCallback(holdout, "ndcg@5")
+    model = se.train_model(MODELS["bpr"](), holdout.train, callback=callback, progress=False)
+    assert arrays(model) == arrays(se.train_model(MODELS["bpr"](), holdout.train))
+    assert callback.history.index.tolist() == [1, 2, 3]
+
+
+def test_refuses_what_cannot_be_trained() -> None:
+    callback = se.EvaluationCallback(se.split.random(CLICKS, seed=0), "ndcg@5")
+    with raises(UnsupportedModelError):
+        se.train_model(MODELS["cosine"](), CLICKS_TRAIN, callback=callback)
+    with raises(UnsupportedModelError):
+        se.train_model(CosineRecommender, CLICKS_TRAIN)
+    with raises(UnsupportedModelError):
+        se.train_model({"factors": 3}, CLICKS_TRAIN)
+    negative = sparse.csr_matrix([[1.0, -1.0], [1.0, 1.0]])
+    with raises(InvalidDataError):
+        se.train_model(MODELS["tfidf"](), negative)
+
+
+@pytest.mark.parametrize("kind", [BayesianPersonalizedRanking, LogisticMatrixFactorization])
+def test_says_how_a_training_may_not_diverge(kind: Any) -> None:
+    with raises(SparseEvalError):
+        se.train_model(kind(4, learning_rate=float("nan"), **ONE), CLICKS_TRAIN)
