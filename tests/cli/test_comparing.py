@@ -15,7 +15,7 @@ from commands import Command
 from cross_cases import cross
 
 import sparse_eval as se
-from sparse_eval.cli import options
+from sparse_eval.cli import judging, options
 from sparse_eval.core.formatting import number
 from sparse_eval.results import paired_tests
 
@@ -234,3 +234,7 @@ def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path:
     status, _, said = command(*words, "--fail-if-worse")
     assert status == 3
     assert "poor is worse than good by ndcg@10 in plan free (" in said
+
+
+def test_saved_metrics_need_not_be_registered_where_nothing_is_judged() -> None:
+    assert judging.parse_bounds([], ["mine@5"], None) == []
