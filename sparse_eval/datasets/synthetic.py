@@ -53,7 +53,7 @@ def synthetic(
     -------
     Interactions
         Distinct pairs with value 1, in the order of their timestamps (unix seconds, over four
-        weeks from 2019-11-09). Axis are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including
+        weeks from 2019-11-09). Labels are ``U1``, ``U2``, … and ``N1``, ``N2``, …, including
         items without clicks.
 
     Raises

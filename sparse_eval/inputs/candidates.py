@@ -64,8 +64,8 @@ class Candidates:
         What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
         item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
         `read_negatives` made them.
-    users, items_index : pandas.Index or None
-        Axis of rows and columns, where they are known.
+    users, items_index : Axis or None
+        Labels of rows and columns, where they are known.
     estimator : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated, see `corrected`.
     """

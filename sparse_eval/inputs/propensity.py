@@ -72,7 +72,7 @@ class KeyedPropensity:
 
     Attributes
     ----------
-    labels : pandas.Index
+    labels : Axis
     values : ndarray of float64
     digest : str
         As from `digest_by_item`.

@@ -48,7 +48,7 @@ class SideData:
         What each user can be recommended; None for all items that the user has not seen.
     propensity_digest : str or None
         As from `digest_by_item`, of the propensities of all items.
-    items : pandas.Index or None
+    items : Axis or None
         The labels of the items, where they have some.
     """
 

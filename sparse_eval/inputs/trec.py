@@ -168,7 +168,7 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     Parameters
     ----------
     rankings : Rankings
-        The lists. Axis are written as text; without labels, row and column numbers are.
+        The lists. Labels are written as text; without labels, row and column numbers are.
     path : str or Path
         The file to write. An existing file is replaced when the new one is complete. The file is
         compressed if the name ends in ``.gz``.

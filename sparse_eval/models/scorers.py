@@ -41,7 +41,7 @@ class ItemItemModel:
     ----------
     weights : ndarray of float32 or float64, or csr_matrix, shape (n_items, n_items)
         Row i holds what having item i adds to the scores. A dense one may be memory-mapped.
-    item_ids : pandas.Index or None
+    item_ids : Axis or None
         What its rows and columns stand for.
     may_be_scores : bool
         Whether the matrix was given without `Scorer`: if there are as many users as items, it may

@@ -25,7 +25,7 @@ COLOURS = ("#3a7ebf", "#d9661f", "#2a9d6f", "#b5589c", "#a8871c", "#7d8794", "#d
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
-#: Axis of groups fit side by side below a chart if they have so many characters together.
+#: Labels of groups fit side by side below a chart if they have so many characters together.
 _MAX_TICKS = 56
 
 

@@ -91,7 +91,7 @@ def write_report(
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
     item_names : mapping, Series, table or path, optional
-        What to show beside the items of single users, as in `Evaluation.explain`. Axis match if
+        What to show beside the items of single users, as in `Evaluation.explain`. Labels match if
         they are the same as text.
     history : History, str or Path, optional
         Nights whose trend is shown, in the metrics of the page, with what has changed from night to

@@ -190,7 +190,7 @@ class BlockResult:
 
     @cached_property
     def user_ids(self) -> AnyArray:
-        """Axis or row numbers, in an array of int64 or of text."""
+        """Labels or row numbers, in an array of int64 or of text."""
         labels = self.labels
         if labels is None:
             return np.arange(self.first_row, self.first_row + len(self.n_relevant))

@@ -65,8 +65,8 @@ class RunValues(NamedTuple):
 
     Attributes
     ----------
-    users : pandas.Index
-        Axis or row numbers of the evaluated users.
+    users : Axis
+        Labels or row numbers of the evaluated users.
     columns : ndarray of float64, shape (n_metrics, n_users)
         The metrics that have a value for each user.
     numbers : tuple of float

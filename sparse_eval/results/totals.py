@@ -142,7 +142,7 @@ class UserValues:
     Attributes
     ----------
     users : ndarray
-        Axis or row numbers.
+        Labels or row numbers.
     counted : ndarray of bool
         Whether the user is evaluated.
     n_relevant : ndarray of int64
