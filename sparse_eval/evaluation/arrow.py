@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.csr import raise_repeated_item, summed_csr
+from ..core.csr import summed_csr
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis, encode
@@ -18,7 +18,6 @@ from ..inputs.cells import gains_of, is_text, orders_of
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.rows import Rows
-from ..inputs.scores import order_by_score
 from ..inputs.side_data import SideData
 from .sources import Block
 
@@ -125,16 +124,8 @@ class RowsLoader:
         with _naming_row(recs, columns.recs, RECS):
             name = columns.recs[2]
             values = orders_of(whole_column(recs, name), name, 0, ranks=columns.ranked)
-            if columns.ranked:
-                rows = Rows(users, items, list_users, list_items)
-                rankings = Rankings._of_ranks(rows, values.astype(np.int32))
-            else:
-                coordinates = (list_users, list_items, values)
-                indptr, listed, twice = order_by_score(*coordinates, shape, "item")
-                if twice is not None:
-                    raise_repeated_item(users[twice[0]], items[twice[1]])
-                lengths = np.diff(indptr)
-                rankings = Rankings(shape, indptr, listed, None, lengths, None, users, items)
+            rows = Rows(users, items, list_users, list_items, values)
+            rankings = Rankings.of_rows(rows, ranked=columns.ranked)
         gains = np.ones(len(truth))
         with _naming_row(truth, columns.truth, TRUTH):
             for name in columns.truth[2:]:

@@ -345,7 +345,7 @@ def encode(
             first = found[:0]
         places = first.locate(found).astype(np.int32)
         rows = np.flatnonzero(used & (places < 0))
-        rows = rows[_order(found.take(rows) if len(rows) < len(found) else found)]
+        rows = rows[order_of(found.take(rows) if len(rows) < len(found) else found)]
         places[rows] = len(first) + np.arange(len(rows), dtype=np.int32)
         given = first.append(found.take(rows)) if len(rows) else first
     codes = places[codes]
@@ -353,14 +353,23 @@ def encode(
     return [codes[a:b] for a, b in pairwise(bounds)], given
 
 
-def _order(axis: Axis) -> NDArray[np.intp]:
-    """Return the order that sorts labels: numbers by value, text by code points."""
+def order_of(axis: Axis) -> NDArray[np.intp]:
+    """Return the order that sorts labels: numbers by value, text by code points.
+
+    Labels of several types are in the order of the names of these, and then of their text.
+    """
     if axis.is_text:
         import pyarrow.compute as pc
 
         order: NDArray[np.intp] = pc.sort_indices(axis._values).to_numpy().astype(np.intp)
         return order
-    return np.argsort(axis.to_numpy(), kind="stable")
+    if axis.dtype != object:
+        return np.argsort(axis.to_numpy(), kind="stable")
+    keys = axis.tolist()
+    types = {type(label) for label in keys}
+    if not (types <= {int, float} or types == {str}):
+        keys = [(type(label).__name__, str(label)) for label in keys]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 
 def _plain(chunk: Any) -> Any:

@@ -387,23 +387,27 @@ class Rankings:
         if order[0] is not None and not order[0].by_id:
             order = (None, None)
         rows = read_rows(table, columns, order=order)
-        values = rows.numbers
-        assert values is not None  # noqa: S101 - one of the columns has ranks or scores
-        rows.users, rows.items = users, items = rows.users.marked(True), rows.items.marked(True)
-        codes = rows.user_codes, rows.item_codes
-        shape = (len(users), len(items))
+        rows.users, rows.items = rows.users.marked(True), rows.items.marked(True)
         with naming(table.where):
-            if "rank" in columns.names:
-                return cls._of_ranks(rows, values.astype(np.int32))
-            if ties in ("average", "pessimistic"):
-                matrix = sparse.coo_matrix((values, codes), shape=shape)
-                check_no_duplicates(matrix, users, items)
-                plain = cls.from_scores(matrix.tocsr(), ties=ties)
-                return replace(plain, users=users, items_index=items)
-            indptr, listed, twice = order_by_score(*codes, values, shape, ties)
-            if twice is not None:
-                raise_repeated_item(users[twice[0]], items[twice[1]])
-        return cls(shape, indptr, listed, None, np.diff(indptr), None, users, items)
+            return cls.of_rows(rows, ranked="rank" in columns.names, ties=ties)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, *, ranked: bool, ties: Ties = "item") -> Rankings:
+        """Order the rows of a table by its numbers, which are ranks or else scores."""
+        values = rows.numbers
+        assert values is not None  # noqa: S101 - they order the lists
+        if ranked:
+            return cls._of_ranks(rows, values.astype(np.int32))
+        codes, shape = (rows.user_codes, rows.item_codes), (len(rows.users), len(rows.items))
+        if ties in ("average", "pessimistic"):
+            matrix = sparse.coo_matrix((values, codes), shape=shape)
+            check_no_duplicates(matrix, rows.users, rows.items)
+            plain = cls.from_scores(matrix.tocsr(), ties=ties)
+            return replace(plain, users=rows.users, items_index=rows.items)
+        indptr, listed, twice = order_by_score(*codes, values, shape, ties)
+        if twice is not None:
+            raise_repeated_item(rows.users[twice[0]], rows.items[twice[1]])
+        return cls(shape, indptr, listed, None, np.diff(indptr), None, rows.users, rows.items)
 
     @classmethod
     def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.threads import for_each
 from ..errors import InvalidDataError
-from .axes import Axis, encode
+from .axes import Axis, encode, order_of
 from .cells import Times, at, codes_of, event_gains, gains_of, is_missing, is_text, orders_of
 from .tables import naming
 from .text import Field
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.types import AnyArray, Booleans, Floats, Integers, Items
+    from ..core.types import Booleans, Floats, Integers, Items
     from .columns import Columns
     from .tables import Batch, Table
 
@@ -218,9 +218,9 @@ class _Ids:
     def encode(self, given: Axis | None, first: Axis | None, *, text: bool) -> tuple[Items, Axis]:
         """Return codes and labels; with `text`, ids that are all whole numbers become such."""
         if self.kind == "objects":
-            numbers, labels = self._factorize(np.concatenate(self.chunks))
-            axis = Axis(labels[_order_of_objects(labels)]) if given is None else given
-            return axis.locate(Axis(labels))[numbers].astype(np.int32), axis
+            numbers, found = self._factorize(np.concatenate(self.chunks))
+            axis = found.take(order_of(found)) if given is None else given
+            return axis.locate(found)[numbers].astype(np.int32), axis
         chunks = self.chunks
         if text and (given is None or given.is_integer):
             chunks = as_numbers(chunks)
@@ -254,7 +254,7 @@ class _Ids:
             column=self.name,
         )
 
-    def _factorize(self, column: NDArray[np.object_]) -> tuple[NDArray[np.intp], AnyArray]:
+    def _factorize(self, column: NDArray[np.object_]) -> tuple[NDArray[np.intp], Axis]:
         """Factorize ids of any types, among which pandas would not tell 1, 1.0 and True apart."""
         numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
         codes = np.empty(len(column), dtype=np.intp)
@@ -282,7 +282,7 @@ class _Ids:
             distinct[label] = label
         labels = np.empty(len(distinct), dtype=object)
         labels[:] = list(distinct)
-        return codes, labels
+        return codes, Axis(labels)
 
 
 def vocabulary() -> defaultdict[str, int]:
@@ -311,8 +311,7 @@ def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
     union = axes[0]
     for axis in axes[1:]:
         _, union = union.union(axis)
-    order = _order_of_objects(union.to_numpy())
-    union = union.take(order)
+    union = union.take(order_of(union))
     return [union.locate(axis).astype(np.int32) for axis in axes], union
 
 
@@ -375,12 +374,3 @@ def _recoded(chunk: Any, dictionary: Any) -> Any:
     import pyarrow as pa
 
     return pa.DictionaryArray.from_arrays(chunk.indices, dictionary)
-
-
-def _order_of_objects(labels: AnyArray) -> NDArray[np.intp]:
-    """Return the order of labels: numbers by value, others by name of their type and text."""
-    keys: list[Any] = labels.tolist()
-    types = {type(label) for label in keys}
-    if not (types <= {int, float} or types == {str}):
-        keys = [(type(label).__name__, str(label)) for label in keys]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

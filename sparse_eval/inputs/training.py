@@ -52,10 +52,15 @@ def take_rows(
     return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
 
 
+def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:
+    """Return how many users have each item, of `n_items` at least; explicit zeros do not count."""
+    n_items = max(n_items, train.shape[1])
+    return np.bincount(train.indices[train.data != 0], minlength=n_items)
+
+
 def order_by_popularity(train: CSRMatrix) -> Items:
     """Return all items, those of most users first, equally popular ones by id."""
-    counts = np.bincount(train.indices[train.data != 0], minlength=train.shape[1])
-    return np.argsort(-counts, kind="stable").astype(np.int32)
+    return np.argsort(-count_users(train), kind="stable").astype(np.int32)
 
 
 def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:

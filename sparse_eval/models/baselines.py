@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
+from ..inputs.training import count_users
 from .checkpoints import Factors
 from .inputs import training_matrix
 from .scorers import ItemItemModel, Scorer
@@ -66,9 +67,8 @@ def popularity(train: Holdout | TrainLike) -> Factors:
     True
     """
     matrix, users, items = _open(train)
-    n_users, n_items = matrix.shape
-    counts = np.bincount(matrix.indices[matrix.data != 0], minlength=n_items)
-    return Factors(np.ones((n_users, 1)), counts[:, None].astype(np.float64), users, items)
+    scores = count_users(matrix)[:, None].astype(np.float64)
+    return Factors(np.ones((matrix.shape[0], 1)), scores, users, items)
 
 
 def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:

@@ -22,7 +22,7 @@ from .identifiers import ids_of
 from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Integers
+    from ..core.types import Integers
     from ..inputs.candidates import Candidates
     from .accepted import Model
 
@@ -40,7 +40,7 @@ class Sides(NamedTuple):
         Of all users.
     relevance : Relevance
         Of the first users.
-    users, items : pandas.Index or None
+    users, items : Axis or None
         The ids of all of them.
     n_known : int
         So many of the first users are known to the model.
@@ -184,7 +184,7 @@ def _choose(users: Place, relevance: Relevance, chosen: Integers) -> tuple[Place
     return users._replace(places=places[rows]), taken
 
 
-def add_sides(sides: Sides) -> CSRMatrix:
+def add_sides(sides: Sides) -> LabelledMatrix:
     """Return training data and held-out items together, explicit zeros included."""
     train, held_out = sides.train, sides.relevance
     shape = tuple(max(sizes) for sizes in zip(train.shape, held_out.shape, strict=True))
@@ -193,7 +193,7 @@ def add_sides(sides: Sides) -> CSRMatrix:
     data, row, column = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
     )
-    matrix: CSRMatrix = sparse.csr_matrix((data, (row, column)), shape=shape)
+    matrix = sparse.csr_matrix((data, (row, column)), shape=shape)
     return LabelledMatrix.of(matrix, sides.users, sides.items)
 
 

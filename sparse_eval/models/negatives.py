@@ -20,6 +20,7 @@ from ..inputs.axes import Axis
 from ..inputs.candidates import Candidates
 from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
+from ..inputs.training import count_users
 from ..metrics.eligible import AllBut, are_in
 from .inputs import name_of, open_held_out, open_train
 from .matching import match_sides
@@ -145,7 +146,7 @@ def sample_negatives(
     users = np.flatnonzero(relevance.n_relevant)
     order = np.argsort(_hashes(sides.items, n_items), kind="stable")
     drawn = _Draw(order, _hashes(sides.users, n_users), n, seed, by)
-    weights = np.bincount(sides.train.indices[sides.train.data != 0], minlength=n_items)
+    weights = count_users(sides.train, n_items)
     rows, items, n_left = [], [], []
     for first in range(0, len(users), _USERS_AT_ONCE):
         some = users[first : first + _USERS_AT_ONCE]

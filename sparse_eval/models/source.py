@@ -20,6 +20,7 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.paths import open_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, as_training
+from ..inputs.training import count_users
 from .accepted import (
     as_model,
     catalogue,
@@ -300,13 +301,11 @@ class ModelSource:
     def side_data(self, request: Request, inputs: dict[str, Any], n_items: int) -> SideData:
         """Return the side data of all users and items."""
         train, validation = self.sides["train"], self.sides["validation"]
-        whole_train = None
-        if self.whole or any("train" in plan.inputs for plan in request.plans):
-            whole_train = training_matrix(train)
+        needs_train = self.whole or any("train" in plan.inputs for plan in request.plans)
         users, items = labels_of(validation)
         n_items = max(n_items, validation.shape[1])
         places = Place(None, users, self.total), Place(None, items, n_items)
-        side_data = SideData.of(*places, train=whole_train, **inputs)
+        side_data = SideData.of(*places, train=train if needs_train else None, **inputs)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.candidates = side_data.candidates
             side_data = replace(side_data, candidates=None)
@@ -363,10 +362,8 @@ class ModelSource:
         counts = np.zeros(n_items, np.int64)
         for first in range(0, train.shape[0], USERS_PER_BLOCK):
             with in_block(first):  # entries that are stored twice count once
-                rows = training_matrix(
-                    slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
-                )
-            counts += np.bincount(rows.indices[rows.data != 0], minlength=n_items)
+                rows = slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
+                counts += count_users(training_matrix(rows).csr)
             release(train)
         everyone = np.ones((self.total, 1))
         nobody: Any = None
