@@ -69,3 +69,22 @@ def test_parts_without_labels_are_padded(tmp_path: Path) -> None:
     first, second = load_parts(tmp_path / "a.npz", tmp_path / "b.npz", format="npz")
     assert first.matrix().csr.toarray().tolist() == [[1, 2], [0, 0]]
     assert second.matrix().csr.toarray().tolist() == [[0, 0], [3, 0]]
+
+
+def test_paths_of_a_folder_name_columns(tmp_path: Path) -> None:
+    for day, user in (("1", "ann"), ("a%20b", "bob")):
+        (tmp_path / f"item={day}").mkdir()
+        (tmp_path / f"item={day}" / "clicks.csv").write_text(f"user,value\n{user},1\n")
+    (tmp_path / "_temporary.csv").write_text("left out")
+    for source in (tmp_path, f"{tmp_path}/item=*/*.csv"):
+        frame = load(source).to_frame()
+        assert frame[["user", "item"]].values.tolist() == [["ann", "1"], ["bob", "a b"]]
+    link = tmp_path / "item=1" / "lost.csv"
+    link.symlink_to(tmp_path / "nowhere.csv")
+    for source in (tmp_path, f"{tmp_path}/item=*/*.csv"):
+        with raises(InvalidFileError, path=link):
+            load(source)
+    link.unlink()
+    (tmp_path / "item=1").rename(tmp_path / "item=__HIVE_DEFAULT_PARTITION__")
+    with raises(InvalidFileError):
+        load(tmp_path)

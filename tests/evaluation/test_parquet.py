@@ -29,7 +29,7 @@ from sparse_eval.errors import (
     OutputError,
     SparseEvalError,
 )
-from sparse_eval.evaluation import parquet, run, tables
+from sparse_eval.evaluation import arrow, parquet, run, tables
 
 METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
 
@@ -384,6 +384,13 @@ def test_a_missing_user_is_not_lost_between_ranges() -> None:
         paths = pair(folder, recs, {"user": [0, 1, 2, 3, 4], "item": [1] * 5}, group=3)
         with raises(InvalidDataError):
             se.evaluate(*paths, "mrr")
+
+
+def test_refuses_items_that_the_catalogue_did_not_hold_when_it_was_read() -> None:
+    columns = arrow.Columns(("user", "item", "rank"), True, ("user", "item"))
+    load = arrow.RowsLoader(columns, np.array([1, 2]))
+    with raises(InvalidDataError, column="item"):
+        load((pa.table(RECS), pa.table(TRUTH)))
 
 
 def test_refuses_other_files() -> None:

@@ -221,7 +221,8 @@ def test_lists_in_any_form(predictions: Any, validation: Any) -> None:
 
 
 def test_refuses_lists_that_name_users_if_the_other_side_numbers_them() -> None:
-    for predictions, validation in (({0: [0], 1: [2]}, NUMBERS), ([["x"], ["z"]], HELD)):
+    texts = [["x"], ["z"]]
+    for predictions, validation in (({0: [0], 1: [2]}, NUMBERS), (texts, HELD), (texts, NUMBERS)):
         with raises(InvalidDataError):
             se.evaluate(predictions, validation, "ndcg@3")
     with raises(InvalidDataError):
@@ -299,6 +300,8 @@ def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:
 
 
 def test_ids_of_other_dtypes_are_compared_exactly() -> None:
+    mixed = pd.DataFrame({"user": [2, "b", 1.5, "a", (1, 2)], "item": 1})
+    assert list(se.Interactions.from_frame(mixed).users) == [1.5, 2, "a", "b", (1, 2)]
     train = pd.DataFrame({"user": [1, 2, 1], "item": [1, 2, 2]})
     held_out = pd.DataFrame({"user": [2.0], "item": [1]})
     assert list(se.Holdout.from_frames(train, held_out).users) == [1, 2]

@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from callback_cases import (
-    FAMILIES,
-    ITERATIONS,
-    METRICS,
-    N_ITEMS,
-    N_USERS,
-    trained,
-)
+from callback_cases import FAMILIES, ITERATIONS, METRICS, N_ITEMS, N_USERS, trained
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se

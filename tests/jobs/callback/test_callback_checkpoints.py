@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from callback_cases import (
-    FAMILIES,
-    METRICS,
-    bits,
-    evaluating,
-    make,
-    trained,
-)
+from callback_cases import FAMILIES, METRICS, bits, evaluating, make, trained
 from killed import run_killed
 from raising import raises
 from systems import need_posix

@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from callback_cases import (
-    ITERATIONS,
-    N_ITEMS,
-    N_USERS,
-    bits,
-    evaluating,
-    make,
-    trained,
-)
+from callback_cases import ITERATIONS, N_ITEMS, N_USERS, bits, evaluating, make, trained
 from implicit.nearest_neighbours import CosineRecommender
 from own_process import own_process
 from raising import raises

@@ -6,15 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from callback_cases import (
-    ITERATIONS,
-    METRICS,
-    bits,
-    evaluating,
-    make,
-    stop_of,
-    trained,
-)
+from callback_cases import ITERATIONS, METRICS, bits, evaluating, make, stop_of, trained
 from raising import raises
 
 import sparse_eval as se

@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from callback_cases import (
-    FAMILIES,
-    ITERATIONS,
-    METRICS,
-    bits,
-    evaluating,
-    make,
-    stop_of,
-    trained,
-)
+from callback_cases import FAMILIES, ITERATIONS, METRICS, bits, evaluating, make, stop_of, trained
 from raising import raises
 
 from sparse_eval.errors import (
