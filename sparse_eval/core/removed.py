@@ -23,6 +23,8 @@ ARGUMENTS = {
     "K": "the cut-off with the metric, such as 'ndcg@{!r}'",
     "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
     "k": "the cut-off with the metric, such as 'ndcg@{!r}'",
+    "topk": "the cut-off with the metric, such as 'ndcg@{!r}'",
+    "cutoff": "the cut-off with the metric, such as 'ndcg@{!r}'",
     "threshold": "se.Relevance.from_csr(matrix, threshold={!r}) or from_frame as validation",
     "corrected": "candidates=negatives.corrected({!r})",
     "item_groups": "items=se.ItemData(groups=…)",

@@ -57,8 +57,8 @@ def load_csv(
         default). Columns that are not named are recognized as in `Interactions.from_frame`, and
         said in `Interactions.recognized`.
     value : str, int or None, optional
-        Column with the values, finite and >= 0. None, or no column with a usual name: every line
-        counts 1.
+        Column with the values, finite and >= 0. None: every line counts 1. If no column has a usual
+        name and one of numbers is left over, an error names it.
     timestamp : str, int or None, optional
         Column with the times: integers in any unit, or ISO 8601 dates, which become nanoseconds
         since 1970 (UTC is assumed for dates without a time zone). The first line decides which.
@@ -120,8 +120,10 @@ def load_csv(
         "user": user, "item": item, "value": value, "timestamp": timestamp
     }  # fmt: skip
     if not header:
-        numbers = {"user": 0, "item": 1, "value": None, "timestamp": None}
-        given = {role: numbers[role] if name is USUAL else name for role, name in given.items()}
+        numbers = {"user": 0, "item": 1}
+        given = {
+            role: numbers.get(role, name) if name is USUAL else name for role, name in given.items()
+        }
     is_file = not (Path(path).is_dir() or is_pattern(path))
     open_text: Callable[..., Table] = DelimitedTable if is_file else open_table
     table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)

@@ -64,8 +64,9 @@ def give_notice(evaluation: Evaluation) -> None:
         )
     if _found_nothing(evaluation):
         warn(
-            "no list holds a relevant item, so that every metric of hits is 0; check that both "
-            "sides mean the same users and items, by ids of the same kind or by the same numbers"
+            "no list holds a relevant item at a rank that counts, so that every metric of hits is "
+            "0; check that both sides mean the same users and items, by ids of the same kind or by "
+            "the same numbers"
         )
 
 

@@ -88,6 +88,8 @@ def place(
                 "or give both as matrices with the same rows and columns"
             )
         return Place(None, labels, max(sizes))
+    if known.is_text != given.is_text:
+        known, given = known.as_text(), given.as_text()
     if given is known or given.equals(known):
         return Place(None, known, max(sizes))
     size = max(sizes[0], len(known))

@@ -49,6 +49,8 @@ class Axis:
     by_id : bool
         Whether rows or columns were numbered from ids here, as those of a table, so that their
         numbers mean nothing elsewhere.
+    written : bool
+        Whether whole numbers were read from a text file, where they may be text as well.
 
     Examples
     --------
@@ -60,11 +62,17 @@ class Axis:
     """
 
     def __init__(
-        self, values: pa.Array | AnyArray, *, are_numbers: bool = False, by_id: bool = False
+        self,
+        values: pa.Array | AnyArray,
+        *,
+        are_numbers: bool = False,
+        by_id: bool = False,
+        written: bool = False,
     ) -> None:
         self._values = values
         self.are_numbers = are_numbers
         self.by_id = by_id
+        self.written = written
 
     @classmethod
     def numbers(cls, n: int) -> Axis:
@@ -167,7 +175,8 @@ class Axis:
             import pyarrow as pa
 
             values = pa.concat_arrays([values])  # a slice would take its whole buffers along
-        return Axis, (values,), {"are_numbers": self.are_numbers, "by_id": self.by_id}
+        flags = {name: getattr(self, name) for name in ("are_numbers", "by_id", "written")}
+        return Axis, (values,), flags
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:3].tolist()))
@@ -197,6 +206,14 @@ class Axis:
         axis = copy(self)
         axis.by_id = by_id
         return axis
+
+    def as_text(self) -> Axis:
+        """Return whole numbers from a text file as text, and any other labels as they are."""
+        if not (self.written and self.is_integer):
+            return self
+        import pyarrow as pa
+
+        return Axis(pa.array(self.to_numpy()).cast(pa.large_string()), by_id=self.by_id)
 
     def repeat(self, rows: AnyArray) -> Any:
         """Return the labels of any rows as a column for a frame."""

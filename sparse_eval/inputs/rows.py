@@ -227,6 +227,8 @@ class _Ids:
         elif self.kind == "whole numbers":
             chunks = _of_one_type(chunks, self.name)
         codes, axis = encode(chunks, given, first)
+        if text and given is None and axis is not first:
+            axis.written = True
         return codes[0] if len(codes) == 1 else np.concatenate(codes), axis
 
     def fault(self, row: int, place: int, given: Axis | None) -> InvalidDataError:

@@ -43,7 +43,9 @@ def test_reads_every_way_to_write_a_table(write, name, content):
 
 def test_reads_columns_by_number(write):
     path = write("a.csv", "1,x,2\n3,y,4\n")
-    assert rows(load_csv(path, header=False)) == [(1, "x", 1.0), (3, "y", 1.0)]
+    assert rows(load_csv(path, value=None, header=False)) == [(1, "x", 1.0), (3, "y", 1.0)]
+    with raises(InvalidFileError, argument="value", column=2):
+        load_csv(path, header=False)
     swapped = load_csv(path, user=1, item=0, value=2, header=False)
     assert rows(swapped) == [("x", 1, 2.0), ("y", 3, 4.0)]
     same = load_csv(path, user=0, item=2, value=2, timestamp=2, header=False)

@@ -100,6 +100,19 @@ def test_sides_of_different_libraries(library: str, other: str, tmp_path: Path) 
     same_numbers(se.evaluate(*sides, METRICS), expected_of(recs, truth))
 
 
+@pytest.mark.parametrize("memory", [None, 1 << 24])
+@pytest.mark.parametrize("side", [0, 1])
+def test_whole_numbers_of_a_text_file_beside_text(
+    side: int, memory: int | None, tmp_path: Path
+) -> None:
+    sides = [frame.astype({"user": str, "item": str}) for frame in tables()]
+    # One side has a user and an item more, which are no numbers.
+    row = pd.DataFrame({"user": "x", "item": "y", "rank": 1, "score": 0.0, "gain": 0.0}, [0])
+    sides[side] = pd.concat([sides[side], row[sides[side].columns]])
+    files = [made("csv", frame, tmp_path, name) for name, frame in zip("ab", sides, strict=True)]
+    same_numbers(se.evaluate(*files, METRICS, memory=memory), expected_of(*sides))
+
+
 def test_columns_that_are_called_by_numbers() -> None:
     recs, truth = tables()
     named = recs.set_axis([0, 1, 2, 3], axis=1)
