@@ -14,7 +14,7 @@ from ..core.csr import indptr_from_counts
 from ..kernels.intents import order_by_new_groups, sum_by_groups, sum_precision_by_groups
 from .conventions import STANDARD
 from .measure import discount_tables
-from .registry import Definition, Number
+from .registry import Number, metric
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items
@@ -27,7 +27,6 @@ ALPHA = Number(
 CLARKE = "Clarke, Kolla, Cormack et al., 2008, SIGIR, doi:10.1145/1390334.1390446"
 CLARKE_2011 = "Clarke, Craswell, Soboroff and Ashkan, 2011, WSDM, doi:10.1145/1935826.1935847"
 AGRAWAL = "Agrawal, Gollapudi, Halverson and Ieong, 2009, WSDM, doi:10.1145/1498759.1498766"
-
 
 #: The logarithm of a number below all that are not 0.
 _SMALLEST = -746.0
@@ -47,11 +46,9 @@ def _members(lists: Lists) -> _Members:
     return _Members(*parts, members.shape[1])
 
 
-def _relevant(lists: Lists) -> tuple[Integers, Items]:
-    """Return `indptr` and ascending items that are relevant to each user."""
-    indptr, items, gains = lists.relevant
-    kept = np.flatnonzero(gains > 0)
-    return np.searchsorted(kept, indptr), items[kept]
+def _over(above: Floats, below: Floats) -> Floats:
+    """Divide; 0 for a user without relevant items."""
+    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
 def _discounted(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> Floats:
@@ -62,6 +59,13 @@ def _discounted(lists: Lists, members: _Members, alpha: float, discounts: Floats
         discounts, np.ones(members.n_groups), out,
     )  # fmt: skip
     return out
+
+
+def _relevant(lists: Lists) -> tuple[Integers, Items]:
+    """Return `indptr` and ascending items that are relevant to each user."""
+    indptr, items, gains = lists.relevant
+    kept = np.flatnonzero(gains > 0)
+    return np.searchsorted(kept, indptr), items[kept]
 
 
 def _ideal(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> Floats:
@@ -82,18 +86,28 @@ def _ideal(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> 
     return out
 
 
-def _over(above: Floats, below: Floats) -> Floats:
-    """Divide; 0 for a user without relevant items."""
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
-
-
 def _deepest(lists: Lists) -> int:
     """Return the last rank of any list or ideal list."""
     most = np.diff(lists.relevant[0]).max(initial=1)
     return min(lists.k, int(max(lists.lengths.max(initial=1), most)))
 
 
+@metric(
+    "alpha_ndcg",
+    over="lists",
+    options=(ALPHA,),
+    needs=("item_groups",),
+    cutoff="required",
+    upper=np.inf,
+    source=CLARKE,
+)
 def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
+    """ndcg that counts each item group of a relevant item less the more often it has come
+
+    Σ h(r)·Σ (1 − alpha)^(hits of the group above) / log2(r + 1) / the ideal list's
+
+    Ndcg that rewards variety: one more item of a kind that is in the list already counts less.
+    """
     members = _members(lists)
     discounts = discount_tables(STANDARD, _deepest(lists))[0]
     return _over(
@@ -101,7 +115,21 @@ def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
     )
 
 
+@metric(
+    "err_ia",
+    over="lists",
+    options=(ALPHA,),
+    needs=("item_groups",),
+    cutoff="required",
+    source=CLARKE_2011,
+)
 def err_ia(lists: Lists, alpha: float) -> Floats:
+    """intent-aware expected reciprocal rank, relative to items of all groups at every rank
+
+    Σ (1/r)·h(r)·Σ (1 − alpha)^(hits of the group above) / (intents·Σ (1 − alpha)^(r − 1)/r)
+
+    How soon every kind of item that may be of interest is served near the top of the list.
+    """
     members = _members(lists)
     # A rank so far down that the power underflows counts nothing, however large the cut-off is.
     last = int(np.ceil(_SMALLEST / np.log1p(-alpha))) + 1
@@ -113,18 +141,7 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
     return _over(_discounted(lists, members, alpha, discounts), n_intents * largest)
 
 
-def map_ia(lists: Lists) -> Floats:
-    members = _members(lists)
-    out = np.empty(len(lists.users))
-    sizes, found = np.zeros((2, members.n_groups), np.int64)
-    sum_precision_by_groups(
-        lists.indptr, lists.items, lists.gains > 0, *_relevant(lists), members.indptr,
-        members.groups, sizes, found, out,
-    )  # fmt: skip
-    return out
-
-
-def expected_map_ia(random: RandomLists) -> Floats:
+def _expected_map_ia(random: RandomLists) -> Floats:
     lists = random.lists
     indptr, items = _relevant(lists)
     rows = np.repeat(np.arange(len(lists.users)), np.diff(indptr))
@@ -146,47 +163,19 @@ def expected_map_ia(random: RandomLists) -> Floats:
     return values
 
 
-METRICS = (
-    Definition(
-        "alpha_ndcg",
-        alpha_ndcg,
-        "Σ h(r)·Σ (1 − alpha)^(hits of the group above) / log2(r + 1) / the ideal list's",
-        "ndcg that counts each item group of a relevant item less the more often it has come",
-        plain=(
-            "Ndcg that rewards variety: one more item of a kind that is in the list already "
-            "counts less."
-        ),
-        over="lists",
-        options=(ALPHA,),
-        needs=("item_groups",),
-        cutoff="required",
-        upper=np.inf,  # the ideal list takes one item after the other, and may not be the best
-        source=CLARKE,
-    ),
-    Definition(
-        "err_ia",
-        err_ia,
-        "Σ (1/r)·h(r)·Σ (1 − alpha)^(hits of the group above) / (intents·Σ (1 − alpha)^(r − 1)/r)",
-        "intent-aware expected reciprocal rank, relative to items of all groups at every rank",
-        plain=(
-            "How soon every kind of item that may be of interest is served near the top of the "
-            "list."
-        ),
-        over="lists",
-        options=(ALPHA,),
-        needs=("item_groups",),
-        cutoff="required",
-        source=CLARKE_2011,
-    ),
-    Definition(
-        "map_ia",
-        map_ia,
-        "mean over groups of map of the relevant items of the group",
-        "intent-aware average precision, over the groups of the user's relevant items",
-        plain="Map on average over the kinds of items that the user is interested in.",
-        over="lists",
-        needs=("item_groups",),
-        expected=expected_map_ia,
-        source=AGRAWAL,
-    ),
-)
+@metric("map_ia", over="lists", needs=("item_groups",), expected=_expected_map_ia, source=AGRAWAL)
+def map_ia(lists: Lists) -> Floats:
+    """intent-aware average precision, over the groups of the user's relevant items
+
+    mean over groups of map of the relevant items of the group
+
+    Map on average over the kinds of items that the user is interested in.
+    """
+    members = _members(lists)
+    out = np.empty(len(lists.users))
+    sizes, found = np.zeros((2, members.n_groups), np.int64)
+    sum_precision_by_groups(
+        lists.indptr, lists.items, lists.gains > 0, *_relevant(lists), members.indptr,
+        members.groups, sizes, found, out,
+    )  # fmt: skip
+    return out

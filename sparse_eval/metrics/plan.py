@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .averages import OF_SUMS
 from .propensity import Weights, weights_of
 from .statistics import FULL_LIST
 
@@ -13,6 +12,9 @@ if TYPE_CHECKING:
     from .conventions import Convention
     from .grammar import Metric
     from .registry import Definition
+
+#: Averages for which there is one number for all users, a function of a ratio of sums.
+OF_SUMS = frozenset(("micro", "geometric"))
 
 
 class View(NamedTuple):
@@ -62,7 +64,7 @@ class Plan(NamedTuple):
     @property
     def weights(self) -> Weights | None:
         """How the relevant items are weighted, None if they are not."""
-        return weights_of(self.arguments) if self.definition.weighted else None
+        return weights_of(self.arguments)
 
     @property
     def uses(self) -> frozenset[str]:
@@ -108,6 +110,8 @@ class Plan(NamedTuple):
     def upper(self) -> float:
         """The largest value it can take."""
         upper = self.definition.upper
+        if self.weights is not None and not self.weights.ideal:
+            return math.inf
         return upper(self.arguments) if callable(upper) else upper
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InvalidDataError
-from .registry import Choice, Definition, Number
+from .registry import Choice, Number, metric
 
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
@@ -59,33 +59,60 @@ def long_tail(training: Training, tail: float | str) -> Booleans:
     return is_tail
 
 
-def aplt(lists: Lists, tail: float | str) -> Floats:
-    return lists.mean_of(long_tail(lists.train, tail).astype(np.float64))
-
-
-def aclt(lists: Lists, tail: float | str) -> Floats:
-    in_tail = long_tail(lists.train, tail)[lists.items]
-    return np.bincount(lists.rows, in_tail, len(lists.users)).astype(np.float64)
-
-
-def expected_aplt(random: RandomLists, tail: float | str) -> Floats:
+def _expected_aplt(random: RandomLists, tail: float | str) -> Floats:
     return random.mean_of(long_tail(random.lists.train, tail).astype(np.float64))
 
 
-def expected_aclt(random: RandomLists, tail: float | str) -> Floats:
+@metric(
+    "aplt",
+    over="lists",
+    options=(TAIL,),
+    needs=("train",),
+    expected=_expected_aplt,
+    source=ABDOLLAHPOURI,
+)
+def aplt(lists: Lists, tail: float | str) -> Floats:
+    """share of the list that is in the long tail
+
+    listed items of the long tail / list length
+
+    The share of the list that is taken from the little-known items, the long tail.
+    """
+    return lists.mean_of(long_tail(lists.train, tail).astype(np.float64))
+
+
+def _expected_aclt(random: RandomLists, tail: float | str) -> Floats:
     in_tail = long_tail(random.lists.train, tail).astype(np.float64)
     return random.sum_unseen(in_tail) * random.share
 
 
-def _given_groups(lists: Lists) -> Integers:
-    """Return the group of each item, numbered from 0 on."""
-    codes: Integers = lists.groups.indices[lists.groups.data > 0].astype(np.int64)
-    if len(codes) != lists.n_items:  # each item has one at least
-        raise InvalidDataError(
-            "groups= of se.ItemData puts an item into several groups; reo and rsp are of items "
-            "with one group each"
-        )
-    return codes
+@metric(
+    "aclt",
+    over="lists",
+    options=(TAIL,),
+    needs=("train",),
+    upper=np.inf,
+    expected=_expected_aclt,
+    source=ABDOLLAHPOURI,
+)
+def aclt(lists: Lists, tail: float | str) -> Floats:
+    """number of listed items that are in the long tail
+
+    listed items of the long tail
+
+    How many items of the list are little-known ones, of the long tail.
+    """
+    in_tail = long_tail(lists.train, tail)[lists.items]
+    return np.bincount(lists.rows, in_tail, len(lists.users)).astype(np.float64)
+
+
+def variation(sums: Integers, **_: object) -> float:
+    """Return std / mean of the groups' ratios; NaN if one has no ratio, or all are 0."""
+    above, below = sums.astype(np.float64)
+    if len(below) < 2 or not below.all() or not above.any():
+        return math.nan
+    ratios = above / below
+    return float(ratios.std() / ratios.mean())
 
 
 def _beyond(lists: Lists, entries: Booleans | slice) -> Items:
@@ -106,6 +133,38 @@ def _hits_of_groups(lists: Lists, codes: Integers) -> Integers:
     return np.stack((hits, np.bincount(codes[relevant], minlength=n_groups)))
 
 
+def _given_groups(lists: Lists) -> Integers:
+    """Return the group of each item, numbered from 0 on."""
+    codes: Integers = lists.groups.indices[lists.groups.data > 0].astype(np.int64)
+    if len(codes) != lists.n_items:  # each item has one at least
+        raise InvalidDataError(
+            "groups= of se.ItemData puts an item into several groups; reo and rsp are of items "
+            "with one group each"
+        )
+    return codes
+
+
+@metric(
+    "reo",
+    over="lists",
+    per_user=False,
+    needs=("item_groups",),
+    upper=np.inf,
+    higher_is_better=False,
+    combine=variation,
+    source=ZHU,
+)
+def reo(lists: Lists) -> Integers:
+    """how unequal the groups' chances are to be recommended where they are relevant
+
+    std / mean over groups of items of hits / relevant unseen items
+
+    How unequally kinds of items are recommended to the users who are interested in them; 0 if
+    equally.
+    """
+    return _hits_of_groups(lists, _given_groups(lists))
+
+
 def _shown_of_groups(lists: Lists, codes: Integers) -> Integers:
     """Count listed items, and the items that a list can hold or does hold, of each group."""
     n_groups = int(codes.max(initial=-1)) + 1
@@ -117,43 +176,65 @@ def _shown_of_groups(lists: Lists, codes: Integers) -> Integers:
     return np.stack((shown, counts))
 
 
-def reo(lists: Lists) -> Integers:
-    return _hits_of_groups(lists, _given_groups(lists))
-
-
+@metric(
+    "rsp",
+    over="lists",
+    per_user=False,
+    needs=("item_groups",),
+    upper=np.inf,
+    higher_is_better=False,
+    combine=variation,
+    source=ZHU,
+)
 def rsp(lists: Lists) -> Integers:
+    """how unequal the groups' chances are to be recommended
+
+    std / mean over groups of items of listed / unseen items
+
+    How unequally kinds of items are recommended; 0 if each gets its share.
+    """
     return _shown_of_groups(lists, _given_groups(lists))
 
 
+@metric(
+    "pop_reo",
+    over="lists",
+    options=(TAIL,),
+    per_user=False,
+    needs=("train",),
+    higher_is_better=False,
+    combine=variation,
+    source=ZHU,
+)
 def pop_reo(lists: Lists, tail: float | str) -> Integers:
+    """how unequal their chances are to be recommended where they are relevant
+
+    reo of the long tail and the other items
+
+    How unequally popular and little-known items are recommended to the users who are interested in
+    them; 0 if equally.
+    """
     return _hits_of_groups(lists, long_tail(lists.train, tail).astype(np.int64))
 
 
+@metric(
+    "pop_rsp",
+    over="lists",
+    options=(TAIL,),
+    per_user=False,
+    needs=("train",),
+    higher_is_better=False,
+    combine=variation,
+    source=ZHU,
+)
 def pop_rsp(lists: Lists, tail: float | str) -> Integers:
+    """how unequal their chances are to be recommended
+
+    rsp of the long tail and the other items
+
+    How unequally popular and little-known items are recommended; 0 if both get their share.
+    """
     return _shown_of_groups(lists, long_tail(lists.train, tail).astype(np.int64))
-
-
-def variation(sums: Integers, **_: object) -> float:
-    """Return std / mean of the groups' ratios; NaN if one has no ratio, or all are 0."""
-    above, below = sums.astype(np.float64)
-    if len(below) < 2 or not below.all() or not above.any():
-        return math.nan
-    ratios = above / below
-    return float(ratios.std() / ratios.mean())
-
-
-def exposure(lists: Lists, weights: str, p: float) -> Integers:
-    ranks = range(1, int(lists.lengths.max(initial=0)) + 1)
-    # Of Python, not of NumPy: on other processors its last bit may differ.
-    scale = 1 << _BITS
-    high, low = np.zeros((2, len(ranks)), np.int64)
-    for place, rank in enumerate(ranks):
-        weight = p ** (rank - 1) if weights == "geometric" else 1 / math.log2(rank + 1)
-        high[place], low[place] = divmod(int(weight * scale * scale), scale)
-    sums = np.zeros((2, lists.n_items), np.int64)
-    for total, part in zip(sums, (high, low), strict=True):
-        np.add.at(total, lists.items, part[lists.ranks - 1])
-    return sums
 
 
 def gini_of_exposure(sums: Integers, **_: object) -> float:
@@ -166,114 +247,34 @@ def gini_of_exposure(sums: Integers, **_: object) -> float:
     return math.fsum((2 * np.arange(1, n + 1) - n - 1) * values) / (n * total)
 
 
-METRICS = (
-    Definition(
-        "aplt",
-        aplt,
-        "listed items of the long tail / list length",
-        "share of the list that is in the long tail",
-        plain="The share of the list that is taken from the little-known items, the long tail.",
-        over="lists",
-        options=(TAIL,),
-        needs=("train",),
-        expected=expected_aplt,
-        source=ABDOLLAHPOURI,
+@metric(
+    "exposure_gini",
+    over="lists",
+    options=(
+        Choice("weights", ("geometric", "log"), "p^(r − 1), or 1 / log2(r + 1)"),
+        Number("p", "0.85", 0, 1, "probability of going on to the next item"),
     ),
-    Definition(
-        "aclt",
-        aclt,
-        "listed items of the long tail",
-        "number of listed items that are in the long tail",
-        plain="How many items of the list are little-known ones, of the long tail.",
-        over="lists",
-        options=(TAIL,),
-        needs=("train",),
-        upper=np.inf,
-        expected=expected_aclt,
-        source=ABDOLLAHPOURI,
-    ),
-    Definition(
-        "reo",
-        reo,
-        "std / mean over groups of items of hits / relevant unseen items",
-        "how unequal the groups' chances are to be recommended where they are relevant",
-        plain=(
-            "How unequally kinds of items are recommended to the users who are interested in "
-            "them; 0 if equally."
-        ),
-        over="lists",
-        per_user=False,
-        needs=("item_groups",),
-        upper=np.inf,
-        higher_is_better=False,
-        combine=variation,
-        source=ZHU,
-    ),
-    Definition(
-        "rsp",
-        rsp,
-        "std / mean over groups of items of listed / unseen items",
-        "how unequal the groups' chances are to be recommended",
-        plain="How unequally kinds of items are recommended; 0 if each gets its share.",
-        over="lists",
-        per_user=False,
-        needs=("item_groups",),
-        upper=np.inf,
-        higher_is_better=False,
-        combine=variation,
-        source=ZHU,
-    ),
-    Definition(
-        "pop_reo",
-        pop_reo,
-        "reo of the long tail and the other items",
-        "how unequal their chances are to be recommended where they are relevant",
-        plain=(
-            "How unequally popular and little-known items are recommended to the users who are "
-            "interested in them; 0 if equally."
-        ),
-        over="lists",
-        options=(TAIL,),
-        per_user=False,
-        needs=("train",),
-        higher_is_better=False,
-        combine=variation,
-        source=ZHU,
-    ),
-    Definition(
-        "pop_rsp",
-        pop_rsp,
-        "rsp of the long tail and the other items",
-        "how unequal their chances are to be recommended",
-        plain=(
-            "How unequally popular and little-known items are recommended; 0 if both get their "
-            "share."
-        ),
-        over="lists",
-        options=(TAIL,),
-        per_user=False,
-        needs=("train",),
-        higher_is_better=False,
-        combine=variation,
-        source=ZHU,
-    ),
-    Definition(
-        "exposure_gini",
-        exposure,
-        "gini of Σ w(r) of each item, w(r) = p^(r − 1)",
-        "inequality of how often, and how far up, the N items are recommended",
-        plain=(
-            "How unequally attention is spread over the items, where the top of a list gets "
-            "most of it: 0 if equally, near 1 if a few get all."
-        ),
-        over="lists",
-        options=(
-            Choice("weights", ("geometric", "log"), "p^(r − 1), or 1 / log2(r + 1)"),
-            Number("p", "0.85", 0, 1, "probability of going on to the next item"),
-        ),
-        per_user=False,
-        higher_is_better=False,
-        combine=gini_of_exposure,
-        source=DIAZ,
-    ),
+    per_user=False,
+    higher_is_better=False,
+    combine=gini_of_exposure,
+    source=DIAZ,
 )
+def exposure(lists: Lists, weights: str, p: float) -> Integers:
+    """inequality of how often, and how far up, the N items are recommended
+
+    gini of Σ w(r) of each item, w(r) = p^(r − 1)
+
+    How unequally attention is spread over the items, where the top of a list gets most of it: 0 if
+    equally, near 1 if a few get all.
+    """
+    ranks = range(1, int(lists.lengths.max(initial=0)) + 1)
+    # Of Python, not of NumPy: on other processors its last bit may differ.
+    scale = 1 << _BITS
+    high, low = np.zeros((2, len(ranks)), np.int64)
+    for place, rank in enumerate(ranks):
+        weight = p ** (rank - 1) if weights == "geometric" else 1 / math.log2(rank + 1)
+        high[place], low[place] = divmod(int(weight * scale * scale), scale)
+    sums = np.zeros((2, lists.n_items), np.int64)
+    for total, part in zip(sums, (high, low), strict=True):
+        np.add.at(total, lists.items, part[lists.ranks - 1])
+    return sums

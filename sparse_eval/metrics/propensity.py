@@ -7,22 +7,19 @@ observed with the propensity p, a hit of weight 1 / p counts for those that were
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidDataError, InvalidMetricError
-from .registry import Choice, Definition, Number
+from .registry import Choice, Number
 
 if TYPE_CHECKING:
     from ..core.types import Floats
     from ..inputs.side_data import SideData
     from .registry import Arguments
-    from .statistics import Statistics
 
-    Ratio: TypeAlias = tuple[Floats, Floats]
 
-JAIN = "Jain, Prabhu and Varma, 2016, KDD, doi:10.1145/2939672.2939756"
 YANG = "weights=: Yang, Cui, Xuan, Wang et al., 2018, RecSys, doi:10.1145/3240323.3240355"
 
 WEIGHTS = Choice(
@@ -37,24 +34,6 @@ GAMMA = Number(
 
 #: The options of metrics whose hits can be weighted.
 WEIGHTED = (WEIGHTS, GAMMA)
-
-#: The options of metrics relative to the largest possible sums of weights.
-PROPENSITY = (
-    Choice(
-        "average",
-        ("micro", "macro"),
-        "the sum of the users' numerators / the sum of their denominators, or the mean over users",
-    ),
-    Choice(
-        "propensity",
-        ("jain", "given"),
-        "1 / (1 + C·(users of i + b)^−a), C = (ln N − 1)·(b + 1)^a, N users in train; or as given "
-        "to evaluate",
-        needs={"jain": "train", "given": "propensity"},
-    ),
-    Number("a", "0.55", 0, math.inf, "0.5 is usual for Wikipedia, 0.6 for Amazon"),
-    Number("b", "1.5", 0, math.inf, "0.4 is usual for Wikipedia, 2.6 for Amazon"),
-)
 
 
 class Weights(NamedTuple):
@@ -88,14 +67,14 @@ class Weights(NamedTuple):
 
 def weights_of(arguments: Arguments) -> Weights | None:
     """Return how a metric weights relevant items, None if it does not."""
-    if "propensity" in arguments:
+    if {"propensity", "a", "b"} <= arguments.keys():
         is_given = arguments["propensity"] == "given"
         parameters = () if is_given else (float(arguments["a"]), float(arguments["b"]))
         return Weights("ips", False, True, "given" if is_given else "jain", parameters)
     kind = arguments.get("weights", "none")
-    if kind == "none":
+    gamma = arguments.get("gamma")
+    if kind not in ("ips", "snips") or gamma is None:
         return None
-    gamma = arguments["gamma"]
     return Weights(
         "ips" if kind == "ips" else "snips",
         graded=arguments.get("gain") == "linear",
@@ -156,58 +135,3 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
     factor = (math.log(training.n_active) - 1) * (b + 1) ** a
     inverse: Floats = 1 / (1 + factor * (counts + b) ** -a)
     return inverse
-
-
-def psrecall(s: Statistics, **_: object) -> Ratio:
-    n = np.maximum(s.n_relevant, 1)
-    return s.gain / n, s.largest_sum / n
-
-
-def psndcg(s: Statistics, **_: object) -> Ratio:
-    best = np.where(s.n_relevant > 0, s.idcg_binary, 1.0)
-    return s.dcg / best, s.idcg / best
-
-
-METRICS = (
-    Definition(
-        "psp",
-        lambda s, **_: (s.gain, s.largest_sum),
-        "Σ h(r) / p(i) / the largest such sum",
-        "precision where a hit counts 1 / its propensity p, relative to the best possible",
-        plain=(
-            "Precision where finding a little-known item counts more than finding a popular "
-            "one; 1 is the best possible."
-        ),
-        options=PROPENSITY,
-        uses=("ideal_gain",),
-        weighted=True,
-        source=JAIN,
-    ),
-    Definition(
-        "psrecall",
-        psrecall,
-        "Σ h(r) / p(i) / n / the largest such sum / n",
-        "recall where a hit counts 1 / its propensity p, relative to the best possible",
-        plain=(
-            "Recall where finding a little-known item counts more than finding a popular one; 1"
-            " is the best possible."
-        ),
-        options=PROPENSITY,
-        uses=("ideal_gain",),
-        weighted=True,
-        source=JAIN,
-    ),
-    Definition(
-        "psndcg",
-        psndcg,
-        "Σ h(r) / p(i) / log2(r + 1) / idcg(gain=binary), / the largest such sum",
-        "ndcg where a hit counts 1 / its propensity p, relative to the best possible",
-        plain=(
-            "Ndcg where finding a little-known item counts more than finding a popular one; 1 "
-            "is the best possible."
-        ),
-        options=PROPENSITY,
-        weighted=True,
-        source=JAIN,
-    ),
-)

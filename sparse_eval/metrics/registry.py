@@ -260,8 +260,6 @@ class Definition:
     combine : callable, optional
         ``combine(sums, **options)``: the number about all users, where the formula returns an
         array of int64 that can be added up over users, of a shape that they all share.
-    weighted : bool
-        Whether it has options that weight hits by inverse propensities, see `propensity`.
     of_everyone : bool
         Whether users without relevant items have a value too, where they count; otherwise they
         count 0.
@@ -298,7 +296,6 @@ class Definition:
     expected: Callable[..., Any] | None = None
     of_largest: Callable[[Arguments], bool] = never
     combine: Callable[..., float] | None = None
-    weighted: bool = False
     of_everyone: bool = False
     by_item: bool = False
     is_ratio: bool = False
@@ -324,6 +321,22 @@ def register(entry: Definition) -> None:
             f"{entry.name!r} is the name, or another name, of a registered metric; choose a new one"
         )
     REGISTRY[entry.name] = entry
+
+
+def metric(name: str, **facts: Any) -> Callable[[Formula], Formula]:
+    """Register the decorated formula as a metric of this package.
+
+    The paragraphs of its docstring are `description`, `text` and `plain` of its `Definition`, of
+    which `facts` are the others.
+    """
+
+    def add(formula: Formula) -> Formula:
+        paragraphs = (formula.__doc__ or "\n\n\n\n").split("\n\n")
+        description, text, plain = (" ".join(paragraph.split()) for paragraph in paragraphs)
+        register(Definition(name, formula, text, description, plain=plain, **facts))
+        return formula
+
+    return add
 
 
 def definition(name: str) -> Definition:
