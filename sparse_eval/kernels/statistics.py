@@ -7,7 +7,8 @@ is cached, and reads each list once.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,23 +16,38 @@ from .jit import kernel, part
 from .sorting import sort_falling
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from .jit import Array
 
-#: The statistics along the first axis of the `table` of a sweep. Sums are over the positions r <= k
-#: of the list, for each cut-off k, with gain g, hit h and discount d(r) = 1 / log2(r + 1).
-NAMES = (
-    "hits",  # Σ h
-    "gain",  # Σ g
-    "dcg",  # Σ g·d(r)
-    "dcg_exp",  # Σ (2^g − 1)·d(r)
-    "dcg_binary",  # Σ h·d(r)
-    "idcg",  # the same three over the ideal list
-    "idcg_exp",
-    "idcg_binary",
-    "precision_sum",  # Σ h·(hits so far / r)
-    "reciprocal_sum",  # Σ h/r
-    "reciprocal_gain",  # Σ g/r
-)
+    Floats = NDArray[np.float64]
+
+
+class Sums:
+    """The sums of a sweep for each user, in the order of its `table`.
+
+    They are over the positions r <= k of the list, for each cut-off k, with gain g, hit h and
+    discount d(r) = 1 / log2(r + 1). To add one, declare it here and add it up in `sweep`: formulas
+    read it by name from `metrics.statistics.Statistics`.
+    """
+
+    hits: Floats  # Σ h
+    gain: Floats  # Σ g
+    dcg: Floats  # Σ g·d(r)
+    dcg_exp: Floats  # Σ (2^g − 1)·d(r)
+    dcg_binary: Floats  # Σ h·d(r)
+    idcg: Floats  # the same three over the ideal list
+    idcg_exp: Floats
+    idcg_binary: Floats
+    precision_sum: Floats  # Σ h·(hits so far / r)
+    reciprocal_sum: Floats  # Σ h/r
+    reciprocal_gain: Floats  # Σ g/r
+
+
+NAMES = tuple(Sums.__annotations__)
+
+#: The index of each sum along the first axis of a `table`; constants to numba.
+AT: Any = namedtuple("AT", NAMES)(*range(len(NAMES)))
 
 
 @part
@@ -81,9 +97,9 @@ def sum_ideal(
                 n = min(n, limits[user])
             for cut in range(n_cutoffs):
                 total = discount_sums[cutoffs[cut] if slots else min(n, cutoffs[cut])]
-                table[5, cut, user] = total
-                table[6, cut, user] = total
-                table[7, cut, user] = total
+                table[AT.idcg, cut, user] = total
+                table[AT.idcg_exp, cut, user] = total
+                table[AT.idcg_binary, cut, user] = total
         return
 
     for user in range(n_users):
@@ -105,9 +121,9 @@ def sum_ideal(
                 if exponential:
                     raised += raised_gain(ideal[rank - 1]) * discount
                 rank += 1
-            table[5, cut, user] = linear
-            table[6, cut, user] = raised
-            table[7, cut, user] = discount_sums[rank - 1]
+            table[AT.idcg, cut, user] = linear
+            table[AT.idcg_exp, cut, user] = raised
+            table[AT.idcg_binary, cut, user] = discount_sums[rank - 1]
 
 
 @kernel
@@ -148,13 +164,6 @@ def sweep(
             hit_indptr[user] = n_hits
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
-        if start == stop:
-            for cut in range(n_cutoffs):
-                for name in range(5):
-                    table[name, cut, user] = 0.0
-                for name in range(8, 11):
-                    table[name, cut, user] = 0.0
-            continue
 
         # Three words with a bit of each id: for its lowest six bits, for the next six, and for all
         # of them mixed. They rule out most items that are not relevant without a search, whose
@@ -179,7 +188,7 @@ def sweep(
         reciprocal_sum = 0.0
         reciprocal_gain = 0.0
         begin = list_indptr[user]
-        end = list_indptr[user + 1]
+        end = list_indptr[user + 1] if start < stop else begin  # there are no hits to look for
         entry = begin
         for cut in range(n_cutoffs):
             cutoff = cutoffs[cut]
@@ -232,14 +241,14 @@ def sweep(
                 reciprocal_sum += 1.0 / rank
                 reciprocal_gain += gain / rank
             first_hit[user] = first
-            table[0, cut, user] = hits
-            table[1, cut, user] = gain_sum
-            table[2, cut, user] = dcg
-            table[3, cut, user] = dcg_exp
-            table[4, cut, user] = dcg_binary
-            table[8, cut, user] = precision_sum
-            table[9, cut, user] = reciprocal_sum
-            table[10, cut, user] = reciprocal_gain
+            table[AT.hits, cut, user] = hits
+            table[AT.gain, cut, user] = gain_sum
+            table[AT.dcg, cut, user] = dcg
+            table[AT.dcg_exp, cut, user] = dcg_exp
+            table[AT.dcg_binary, cut, user] = dcg_binary
+            table[AT.precision_sum, cut, user] = precision_sum
+            table[AT.reciprocal_sum, cut, user] = reciprocal_sum
+            table[AT.reciprocal_gain, cut, user] = reciprocal_gain
     if collect:
         hit_indptr[len(list_indptr) - 1] = n_hits
 
@@ -269,8 +278,8 @@ def sweep_tied(
     An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1),
     so its expected discount at a cut-off is the mean of the discounts from a to b, where those
     beyond the cut-off or the list are 0. Only the gain statistics have an expectation of this form;
-    the others are set to zero. The arguments are those of `sweep`. If `collect`, the first and last
-    rank that each hit may take, and its gain, are written too.
+    the others stay as they are. The arguments are those of `sweep`, but `table` must be zero. If
+    `collect`, the first and last rank that each hit may take, and its gain, are written too.
 
     References
     ----------
@@ -278,8 +287,6 @@ def sweep_tied(
     efficiently in the presence of tied scores. ECIR 2008.
     https://doi.org/10.1007/978-3-540-78646-7_38
     """
-    table[:5] = 0.0
-    table[8:] = 0.0
     n_hits = 0
     for user in range(len(list_indptr) - 1):
         if collect:
@@ -310,11 +317,11 @@ def sweep_tied(
                     rank += 1
                 share = (rank - group_first) / size
                 discount = discount_sum / size
-                table[0, cut, user] += share
-                table[1, cut, user] += gain * share
-                table[2, cut, user] += gain * discount
+                table[AT.hits, cut, user] += share
+                table[AT.gain, cut, user] += gain * share
+                table[AT.dcg, cut, user] += gain * discount
                 if exponential:
-                    table[3, cut, user] += raised_gain(gain) * discount
-                table[4, cut, user] += discount
+                    table[AT.dcg_exp, cut, user] += raised_gain(gain) * discount
+                table[AT.dcg_binary, cut, user] += discount
     if collect:
         hit_indptr[len(list_indptr) - 1] = n_hits

@@ -17,7 +17,7 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -144,11 +144,10 @@ def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
     return s.first_hit
 
 
-@dataclass(frozen=True)
 class _OneHit(Statistics):
     """Statistics of a list with one relevant item of gain 1, at any rank, whole or not."""
 
-    rank: Any = None  # an array, see `at`
+    rank: Floats
 
     @classmethod
     def at(cls, rank: Floats, k: int, n_items: Integers) -> _OneHit:
@@ -157,11 +156,12 @@ class _OneHit(Statistics):
         discount = hit / np.log2(rank + 1.0)
         ones = np.ones(len(rank))
         return cls(
-            k, np.ones(len(rank), np.int64), np.ceil(rank).astype(np.int64), n_items,
-            hits=hit, gain=hit, dcg=discount, dcg_binary=discount, idcg=ones, idcg_binary=ones,
+            k=k, n_relevant=np.ones(len(rank), np.int64), lengths=n_items, rank=rank,
+            first_found=np.ceil(rank).astype(np.int64), hits=hit, gain=hit,
+            dcg=discount, dcg_exp=discount, dcg_binary=discount,
+            idcg=ones, idcg_exp=ones, idcg_binary=ones,
             precision_sum=hit / rank, reciprocal_sum=hit / rank, reciprocal_gain=hit / rank,
-            raised_sums=(discount, ones), n_candidates=n_items, total_gain=ones, largest_gain=1.0,
-            rank=rank,
+            candidates=n_items, all_gain=ones, largest_gain=1.0,
         )  # fmt: skip
 
     @property

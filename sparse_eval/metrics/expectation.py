@@ -6,9 +6,9 @@ expectation. So metrics need no second formula here, whatever their options and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..kernels.chance import first_hit_chances
 from .statistics import Statistics
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Floats, Integers
+    from ..core.types import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -87,30 +87,17 @@ def chances_of_first(
     return any_hit[inverse], reciprocal[inverse]
 
 
-@dataclass(frozen=True)
 class ExpectedStatistics(Statistics):
     """The expectations of `Statistics` for a random ranking of each user's candidates."""
 
-    chances: Chances = field(kw_only=True)
+    chances: Chances
 
     @classmethod
-    def of(
-        cls,
-        k: int,
-        n_relevant: Integers,
-        ideal: tuple[Floats, ...],
-        chances: Chances,
-        *,
-        n_candidates: Integers,
-        total_gain: AnyArray,
-        largest_gain: float,
-        n_population: Integers | None = None,
-        ideal_gain: Floats | None = None,
-    ) -> ExpectedStatistics:
+    def of(cls, k: int, chances: Chances, **others: Any) -> ExpectedStatistics:
         """Compute the expectations at cut-off `k`.
 
-        `ideal` is the constant (`idcg`, `idcg_exp`, `idcg_binary`); `n_candidates`, as formulas
-        count them, includes relevant items that no list can hold.
+        `others` are the attributes that do not depend on the order of the list. `candidates`, as
+        formulas count them, include relevant items that no list can hold.
         """
         c, m = chances, chances.depths
         n_hits = c.n_hits.astype(np.float64)
@@ -119,25 +106,18 @@ class ExpectedStatistics(Statistics):
         precision_sum = c.over(n_hits) * (c.harmonic + hits_above * (m - c.harmonic))
         return cls(
             k=k,
-            n_relevant=n_relevant,
             first_found=np.zeros(len(m), np.int64),
             lengths=m,
             hits=n_hits * c.share,
             gain=c.gain * c.share,
             dcg=c.over(c.gain) * c.discount_sum,
             dcg_binary=c.over(n_hits) * c.discount_sum,
-            idcg=ideal[0],
-            idcg_binary=ideal[2],
             precision_sum=precision_sum,
             reciprocal_sum=c.over(n_hits) * c.harmonic,
             reciprocal_gain=c.over(c.gain) * c.harmonic,
-            raised_sums=(c.over(c.exp_gain) * c.discount_sum, ideal[1]),
-            n_candidates=n_candidates,
-            total_gain=total_gain,
-            largest_gain=largest_gain,
-            n_population=n_population,
-            ideal_gain=ideal_gain,
+            dcg_exp=c.over(c.exp_gain) * c.discount_sum,
             chances=chances,
+            **others,
         )
 
     @property

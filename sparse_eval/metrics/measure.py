@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
-from ..kernels.statistics import NAMES, sum_ideal, sweep, sweep_tied
+from ..kernels.statistics import AT, NAMES, sum_ideal, sweep, sweep_tied
 from .columns import MetricColumns, fits
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
@@ -88,8 +88,6 @@ class _Sweep:
         self.cutoffs = np.array(sorted({plans[row].depth for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}
         self.exponential = any(plans[row].is_exponential for row in swept)
-        self.slots = convention.ideal == "slots"
-        self.limited_ideal = convention.ideal == "length"
         longest = int(rankings.lengths.max(initial=0))
         deepest = max(
             # A position may be as large as a catalogue: the sweep computes what no table holds.
@@ -97,15 +95,19 @@ class _Sweep:
             int(np.diff(relevance.indptr).max(initial=0)),
         )
         self.ideal_cutoffs = self.cutoffs
-        if self.slots:  # no metric that needs the ideal list has a larger cut-off, see `check`
+        if (
+            convention.ideal == "slots"
+        ):  # no metric that needs the ideal list has a larger cut-off, see `check`
             self.ideal_cutoffs = np.minimum(self.cutoffs, MOST_SLOTS)
             deepest = max(deepest, int(self.ideal_cutoffs.max()))
         self.tables = discount_tables(convention, min(int(self.cutoffs[-1]), deepest))
         self.gapped = rankings.gapped_positions is not None
         self.positions = rankings.positions if self.gapped else np.empty(0, np.int32)
         self.n_relevant = np.empty(aligned.n_users, np.int64)
-        self.collects_hits = "hits" in uses
-        self.optional = _OptionalStatistics(aligned, uses, int(self.cutoffs[-1])) if uses else None
+        self.uses = uses
+        left_out = () if self.exponential else ("dcg_exp", "idcg_exp")
+        self.sums = [(at, name) for at, name in enumerate(NAMES) if name not in left_out]
+        self.largest_gain = aligned.largest_gain if "hits" in uses else 0.0
         # A thread takes a buffer and gives it back: a fresh one for every block would cost more in
         # page faults than the sweep itself.
         self.buffers: list[Floats] = []
@@ -119,9 +121,9 @@ class _Sweep:
         except IndexError:
             buffer = np.empty(n_sums * size)  # no later block is larger
         table = buffer[: n_sums * size].reshape(len(NAMES), len(self.cutoffs), size)
-        first_found, hits = self._fill(first, last, table)
+        found = self._fill(first, last, table)
         _check_sizes(table, first)
-        statistics = self._statistics(first, last, table, first_found, hits)
+        statistics = self._statistics(first, last, table, found)
         without_relevant = first + np.flatnonzero(self.n_relevant[first:last] == 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 for these users
             for row, depth, metric, formula, arguments in self.formulas:
@@ -132,155 +134,145 @@ class _Sweep:
                     self.columns.values[row, without_relevant] = self.empty[row]
         self.buffers.append(buffer)
 
-    def _fill(self, first: int, last: int, table: Floats) -> tuple[Integers, Hits | TiedHits]:
-        """Fill the table of statistics; return each user's first hit, and all hits if needed."""
+    def _fill(self, first: int, last: int, table: Floats) -> dict[str, Any]:
+        """Fill the table of sums; return the first hits, and all hits if a metric uses them."""
         rankings, relevance = self.aligned.rankings, self.aligned.relevance
         hit_gains, binary_hits = self.aligned.hit_gains
         users, bounds = slice(first, last), slice(first, last + 1)
-        indptr = relevance.indptr[bounds]
-        lists = (rankings.indptr[bounds], rankings.items, self.positions)
         lengths = rankings.lengths[users]
-        # A user without a list gets an ideal list of one item, so that nothing is divided by 0.
-        limits = np.maximum(lengths, 1) if self.limited_ideal else lengths[:0]
-        sum_ideal(
-            indptr, relevance.gains, relevance.binary, self.ideal_cutoffs, *self.tables,
-            self.exponential, self.slots, limits, room_for_ideal(indptr, relevance.binary),
-            table, self.n_relevant[users],
-        )  # fmt: skip
+        lists = rankings.indptr[bounds], rankings.items, self.positions
+        relevant = relevance.indptr[bounds], relevance.items, hit_gains
         first_found = np.zeros(last - first, np.int64)
-        hits = _allocate_hits(lists[0], indptr, self.collects_hits)
-        relevant = (indptr, relevance.items, hit_gains)
+        found: dict[str, Any] = {"first_found": first_found}
+        collect = "hits" in self.uses
+        most = min(int(rows[0][-1] - rows[0][0]) for rows in (lists, relevant)) if collect else 0
+        indptr = np.empty(last - first + 1 if collect else 0, np.int64)
+        hits = Hits(indptr, np.empty(most, np.int64), np.empty(most))
         if rankings.last_positions is None:
             sweep(
                 *lists, self.gapped, *relevant, binary_hits, self.cutoffs, self.tables[0],
                 float(self.aligned.convention.shift), self.exponential, table, first_found,
-                self.collects_hits, *hits,
+                collect, *hits,
             )  # fmt: skip
+            if collect:
+                found["all_hits"] = hits
         else:
-            tied_hits = TiedHits(*hits, np.empty_like(hits.ranks))
+            tied_hits = TiedHits(*hits, np.empty(most, np.int64))
+            table[:] = 0.0
             sweep_tied(
                 *lists, rankings.last_positions, lengths, *relevant, self.cutoffs, self.tables[0],
-                self.exponential, table, self.collects_hits, *tied_hits,
+                self.exponential, table, collect, *tied_hits,
             )  # fmt: skip
-            return first_found, tied_hits
-        return first_found, hits
+            if collect:
+                found["tied_hits"] = tied_hits
+        fill_ideal(
+            relevance, users, self.ideal_cutoffs, self.tables, table, self.n_relevant[users],
+            self.exponential, self.aligned.convention.ideal, lengths,
+        )  # fmt: skip
+        return found
 
     def _statistics(
-        self, first: int, last: int, table: Floats, first_found: Integers, hits: Hits | TiedHits
+        self, first: int, last: int, table: Floats, found: dict[str, Any]
     ) -> dict[int, Statistics]:
         """Return the statistics of a block by cut-off."""
         n_relevant = self.n_relevant[first:last]
         lengths = self.aligned.rankings.lengths[first:last].view()
-        for shared in (table, n_relevant, first_found, lengths):
+        for shared in (table, n_relevant, found["first_found"], lengths):
             shared.flags.writeable = False  # formulas are anybody's, and lengths the caller's
-        optional: dict[str, Any] = {}
-        ideal_gain = None
-        if self.optional is not None:
-            optional = self.optional.of_block(first, last, n_relevant, hits)
-            ideal_gain = self.optional.ideal_gain(first, last, self.ideal_cutoffs)
-        kind = TiedStatistics if isinstance(hits, TiedHits) else Statistics
+        if self.uses:
+            found |= self._optional(first, last, n_relevant, found)
+        largest = found.pop("largest_sum", None)
+        kind = Statistics if self.aligned.rankings.last_positions is None else TiedStatistics
         statistics = {}
         for cut, k in enumerate(self.cutoffs.tolist()):
-            named = dict(zip(NAMES, table[:, cut], strict=True))
-            optional["ideal_gain"] = None if ideal_gain is None else ideal_gain[cut]
-            raised = (named.pop("dcg_exp"), named.pop("idcg_exp"))
-            optional["raised_sums"] = raised if self.exponential else None
-            statistics[k] = kind(k, n_relevant, first_found, lengths, **named, **optional)
+            values = {name: table[at, cut] for at, name in self.sums} | found
+            if largest is not None:
+                values["largest_sum"] = largest[cut]
+            statistics[k] = kind(k=k, n_relevant=n_relevant, lengths=lengths, **values)
         return statistics
+
+    def _optional(
+        self, first: int, last: int, n_relevant: Integers, found: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the attributes of `Statistics` that only some metrics use."""
+        aligned = self.aligned
+        indptr = aligned.relevance.indptr[first : last + 1]
+        values: dict[str, Any] = {}
+        if "hits" in self.uses:
+            values["largest_gain"] = self.largest_gain
+        if "total_gain" in self.uses:
+            total = n_relevant.astype(np.float64)
+            if not aligned.relevance.binary or aligned.weights is not None:
+                rows = np.repeat(np.arange(last - first), np.diff(indptr))
+                gains = aligned.relevant_gains[indptr[0] : indptr[-1]]
+                total = np.bincount(rows, gains, last - first).astype(np.float64)
+            values["all_gain"] = total
+            _check_sums(total * aligned.side_data.n_items, first, "g · rank")
+        if "candidates" in self.uses:
+            candidates = values["candidates"] = aligned.count_candidates(first, last)
+            hits = found.get("all_hits") or found["tied_hits"]
+            reached = np.minimum(aligned.rankings.lengths[first:last], self.cutoffs[-1])
+            _check_candidates(candidates, reached, np.diff(hits.indptr), first, n_relevant)
+        if "population" in self.uses:
+            values["population"] = aligned.count_population(first, last)
+        if "judged" in self.uses:
+            values["judged_items"] = np.diff(indptr)
+        if "ideal_gain" in self.uses:
+            values["largest_sum"] = sum_largest(aligned.relevance, first, last, self.ideal_cutoffs)
+        return values
+
+
+def fill_ideal(
+    relevance: Relevance,
+    users: slice,
+    cutoffs: Integers,
+    tables: tuple[Floats, Floats],
+    table: Floats,
+    n_relevant: Integers,
+    exponential: bool,
+    ideal: str,
+    lengths: Integers,
+) -> None:
+    """Write the numbers of relevant items of some users, and the sums over ideal lists.
+
+    `ideal` is as in `Convention`, and `lengths` are those of the users' lists.
+    """
+    # A user without a list gets an ideal list of one item, so that nothing is divided by 0.
+    limits = np.maximum(lengths, 1) if ideal == "length" else lengths[:0]
+    indptr = relevance.indptr[users.start : users.stop + 1]
+    room = np.empty(0 if relevance.binary else int(np.diff(indptr).max(initial=0)))
+    sum_ideal(
+        indptr, relevance.gains, relevance.binary, cutoffs, *tables, exponential,
+        ideal == "slots", limits, room, table, n_relevant,
+    )  # fmt: skip
 
 
 def sum_largest(relevance: Relevance, first: int, last: int, cutoffs: Integers) -> Floats:
     """Return the sums of the largest gains of users at each cut-off, shape (cut-offs, users)."""
-    indptr = relevance.indptr[first : last + 1]
-    n_ranks = int(np.diff(indptr).max(initial=0))
+    n_ranks = int(np.diff(relevance.indptr[first : last + 1]).max(initial=0))
     undiscounted = np.concatenate(([0.0], np.ones(n_ranks)))
     table = np.zeros((len(NAMES), len(cutoffs), last - first))
-    sum_ideal(
-        indptr, relevance.gains, relevance.binary, cutoffs, undiscounted, np.cumsum(undiscounted),
-        False, False, np.empty(0, np.int64), room_for_ideal(indptr, relevance.binary), table,
-        np.empty(last - first, np.int64),
+    lengths = np.empty(last - first, np.int64)
+    fill_ideal(
+        relevance, slice(first, last), cutoffs, (undiscounted, np.cumsum(undiscounted)), table,
+        np.empty_like(lengths), False, "relevant", lengths,
     )  # fmt: skip
-    sums: Floats = table[NAMES.index("idcg")]
+    sums: Floats = table[AT.idcg]
     return sums
 
 
-def room_for_ideal(indptr: Integers, binary: bool) -> Floats:
-    """Return an array for the gains of any row, which `sum_ideal` sorts unless all are 1."""
-    return np.empty(0 if binary else int(np.diff(indptr).max(initial=0)))
-
-
-def _allocate_hits(list_indptr: Integers, relevant_indptr: Integers, collect: bool) -> Hits:
-    """Return room for the hits of a block, none if they are not collected."""
-    if not collect:
-        return Hits(list_indptr[:0], list_indptr[:0], np.empty(0))
-    n_listed = int(list_indptr[-1] - list_indptr[0])
-    most = min(n_listed, int(relevant_indptr[-1] - relevant_indptr[0]))
-    return Hits(np.empty(len(list_indptr), np.int64), np.empty(most, np.int64), np.empty(most))
-
-
-class _OptionalStatistics:
-    """Statistics that only some metrics use, computed for a block where a plan needs them."""
-
-    def __init__(self, aligned: Aligned, uses: set[str], deepest: int) -> None:
-        self.aligned = aligned
-        self.uses = uses
-        self.deepest = deepest  # the last cut-off, down to which hits are collected
-        self.largest_gain = aligned.largest_gain if "hits" in uses else 0.0
-
-    def of_block(
-        self, first: int, last: int, n_relevant: Integers, hits: Hits | TiedHits
-    ) -> dict[str, Any]:
-        """Return the optional attributes of `Statistics` for a block of users."""
-        attributes: dict[str, Any] = {}
-        if "hits" in self.uses:
-            name = "tied_hits" if isinstance(hits, TiedHits) else "all_hits"
-            attributes |= {name: hits, "largest_gain": self.largest_gain}
-        if "total_gain" in self.uses:
-            total = attributes["total_gain"] = self._total_gain(first, last, n_relevant)
-            _check_sums(total * self.aligned.side_data.n_items, first, "g · rank")
-        if "candidates" in self.uses:
-            candidates = attributes["n_candidates"] = self.aligned.count_candidates(first, last)
-            self._check_candidates(candidates, first, last, n_relevant, hits)
-        if "population" in self.uses:
-            attributes["n_population"] = self.aligned.count_population(first, last)
-        if "judged" in self.uses:
-            attributes["n_judged"] = np.diff(self.aligned.relevance.indptr[first : last + 1])
-        return attributes
-
-    def ideal_gain(self, first: int, last: int, cutoffs: Integers) -> Floats | None:
-        """Return `Statistics.ideal_gain` at each cut-off, None if no metric uses it."""
-        if "ideal_gain" not in self.uses:
-            return None
-        return sum_largest(self.aligned.relevance, first, last, cutoffs)
-
-    def _total_gain(self, first: int, last: int, n_relevant: Integers) -> Floats:
-        relevance = self.aligned.relevance
-        if relevance.binary and self.aligned.weights is None:
-            return n_relevant.astype(np.float64)
-        indptr = relevance.indptr[first : last + 1]
-        rows = np.repeat(np.arange(last - first), np.diff(indptr))
-        gains = self.aligned.relevant_gains[indptr[0] : indptr[-1]]
-        return np.bincount(rows, gains, last - first).astype(np.float64)
-
-    def _check_candidates(
-        self,
-        candidates: Integers,
-        first: int,
-        last: int,
-        n_relevant: Integers,
-        hits: Hits | TiedHits,
-    ) -> None:
-        """Raise if a list holds more items than the user has candidates."""
-        lengths = np.minimum(self.aligned.rankings.lengths[first:last], self.deepest)
-        too_long = lengths - np.diff(hits.indptr) > candidates - n_relevant
-        too_long &= n_relevant > 0
-        if too_long.any():
-            user = int(np.flatnonzero(too_long)[0])
-            raise InvalidDataError(
-                f"the list of user {first + user} reaches position {lengths[user]}, but there are "
-                f"{candidates[user]} items to recommend; positions beyond the catalogue have no "
-                "meaning for auc, mean_rank and percentile_rank"
-            )
+def _check_candidates(
+    candidates: Integers, reached: Integers, n_hits: Integers, first: int, n_relevant: Integers
+) -> None:
+    """Raise if a list holds more items than the user has candidates."""
+    too_long = (reached - n_hits > candidates - n_relevant) & (n_relevant > 0)
+    if too_long.any():
+        user = int(np.flatnonzero(too_long)[0])
+        raise InvalidDataError(
+            f"the list of user {first + user} reaches position {reached[user]}, but there are "
+            f"{candidates[user]} items to recommend; positions beyond the catalogue have no "
+            "meaning for auc, mean_rank and percentile_rank"
+        )
 
 
 def _measure_lists(
@@ -307,7 +299,6 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
     collected: list[Hits] = []
 
     def keep(statistics: Statistics) -> Floats:
-        assert statistics.all_hits is not None  # noqa: S101 - the definition uses them
         collected.append(statistics.all_hits)
         return statistics.hits
 
@@ -360,9 +351,9 @@ def _check_sizes(table: Floats, first_user: int) -> None:
     # At the last cut-off these three bound every other statistic of gains.
     for name in ("gain", "idcg", "idcg_exp"):
         gain = "2^g − 1" if name == "idcg_exp" else "g"
-        _check_sums(table[NAMES.index(name), -1], first_user, gain)
+        _check_sums(table[getattr(AT, name), -1], first_user, gain)
     for name in ("idcg", "idcg_exp"):
-        _check_ideal(table[NAMES.index(name), -1], first_user)
+        _check_ideal(table[getattr(AT, name), -1], first_user)
 
 
 def _check_sums(sums: Floats, first_user: int, summand: str) -> None:

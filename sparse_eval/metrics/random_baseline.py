@@ -21,12 +21,12 @@ from ..core.hashing import uniforms
 from ..core.threads import BLOCK
 from ..inputs.rankings import Rankings
 from ..kernels.catalogue import draw_lists, draw_ranks
-from ..kernels.statistics import NAMES, sum_ideal
+from ..kernels.statistics import AT, NAMES
 from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .expectation import Chances, ExpectedStatistics
 from .lists import RandomLists
-from .measure import discount_tables, measure, room_for_ideal, sum_largest, values_of_lists
+from .measure import discount_tables, fill_ideal, measure, sum_largest, values_of_lists
 from .plan import View
 from .statistics import FULL_LIST
 
@@ -212,9 +212,6 @@ class _Block:
         self.lengths = aligned.rankings.lengths[first:last]
         self.n_candidates = aligned.n_candidates[first:last]
         self.n_drawn = aligned.n_drawn[first:last]
-        self.n_population = None
-        if aligned.side_data.candidates is not None:
-            self.n_population = aligned.count_population(first, last)
         self.indptr = aligned.relevance.indptr[first : last + 1]
         entries = slice(self.indptr[0], self.indptr[-1])
         size = last - first
@@ -236,29 +233,27 @@ class _Block:
         tables = discount_tables(convention, deepest)
         table = np.zeros((len(NAMES), 1, len(depths)))
         n_relevant = np.empty(len(depths), np.int64)
-        sum_ideal(
-            self.indptr, relevance.gains, relevance.binary, np.array([min(k, deepest)]), *tables,
-            self.exponential, convention.ideal == "slots",
-            np.maximum(depths, 1) if convention.ideal == "length" else depths[:0],
-            room_for_ideal(self.indptr, relevance.binary), table, n_relevant,
+        fill_ideal(
+            relevance, slice(self.first, self.last), np.array([min(k, deepest)]), tables, table,
+            n_relevant, self.exponential, convention.ideal, depths,
         )  # fmt: skip
         chances = Chances(
             self.n_drawn, depths, self.n_hits, self.gain, self.exp_gain, tables[1][depths]
         )
-        ideal = tuple(table[NAMES.index(f"idcg{kind}"), 0] for kind in ("", "_exp", "_binary"))
-        ideal_gain = None
+        values = {name: table[getattr(AT, name), 0] for name in ("idcg", "idcg_exp", "idcg_binary")}
         if self.ideal:
-            ideal_gain = sum_largest(relevance, self.first, self.last, np.array([k]))[0]
+            sums = sum_largest(relevance, self.first, self.last, np.array([k]))
+            values["largest_sum"] = sums[0]
+        if self.aligned.side_data.candidates is not None:
+            values["population"] = self.aligned.count_population(self.first, self.last)
         return ExpectedStatistics.of(
             k,
-            n_relevant,
-            ideal,
             chances,
-            n_candidates=self.n_candidates,
-            total_gain=self.total_gain,
+            n_relevant=n_relevant,
+            candidates=self.n_candidates,
+            all_gain=self.total_gain,
             largest_gain=self.aligned.largest_gain,
-            n_population=self.n_population,
-            ideal_gain=ideal_gain,
+            **values,
         )
 
 

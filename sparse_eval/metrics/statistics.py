@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels import hits as kernels
+from ..kernels.statistics import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..core.types import Floats, Integers
-
-Value = TypeVar("Value")
 
 #: The cut-off of a metric without one: the whole list.
 FULL_LIST = 2**62
@@ -33,8 +32,23 @@ class Hits(NamedTuple):
     gains: Floats
 
 
-@dataclass(frozen=True)
-class Statistics:
+#: The attributes that are computed only if a metric has a word in `uses`, and that word.
+_USES = {
+    "dcg_exp": "exp",
+    "idcg_exp": "exp",
+    "candidates": "candidates",
+    "all_gain": "total_gain",
+    "all_hits": "hits",
+    "tied_hits": "hits",
+    "largest_gain": "hits",
+    "judged_items": "judged",
+    "largest_sum": "ideal_gain",
+    "population": "population",
+}
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Statistics(Sums):
     """Sums over each user's list down to one cut-off `k`.
 
     Every array has one entry for each user. With gain g, hit h (1 if g > 0), rank r and discount
@@ -59,24 +73,24 @@ class Statistics:
         Σ h·(hits down to r) / r.
     reciprocal_sum, reciprocal_gain : ndarray of float64
         Σ h / r, Σ g / r.
-    raised_sums : tuple of two ndarray of float64, or None
-        `dcg_exp` and `idcg_exp`, if a metric uses "exp".
-    n_candidates : ndarray of int64 or None
+    dcg_exp, idcg_exp : ndarray of float64
+        Σ (2^g − 1)·d(r), and the same over the ideal list, if a metric uses "exp".
+    candidates : ndarray of int64
         C, the number of items that could be recommended, if a metric uses "candidates".
-    total_gain : ndarray of float64 or None
+    all_gain : ndarray of float64
         Σ g over all relevant items of the user, if a metric uses "total_gain".
-    all_hits : Hits or None
+    all_hits : Hits
         The hits down to the largest cut-off of all metrics, if a metric uses "hits". Formulas
         read `hits_of_list`, which ends at `k`.
     largest_gain : float
-        The largest gain of the whole validation data; 0 if no metric uses "hits".
-    n_population : ndarray of int64 or None
+        The largest gain of the whole validation data, if a metric uses "hits".
+    judged_items : ndarray of int64
+        The number of the user's judged items, if a metric uses "judged".
+    largest_sum : ndarray of float64
+        Σ g over the ideal list, if a metric uses "ideal_gain".
+    population : ndarray of int64
         The number of items that could be recommended were there no candidates given, if a metric
         is estimated from a sample.
-    ideal_gain : ndarray of float64 or None
-        Σ g over the ideal list, if a metric uses "ideal_gain".
-    n_judged : ndarray of int64 or None
-        The number of the user's judged items, if a metric uses "judged".
 
     See Also
     --------
@@ -88,33 +102,24 @@ class Statistics:
     n_relevant: Integers
     first_found: Integers  # the rank of the first hit down to the largest cut-off of all metrics
     lengths: Integers
-    hits: Floats
-    gain: Floats
-    dcg: Floats
-    dcg_binary: Floats
-    idcg: Floats
-    idcg_binary: Floats
-    precision_sum: Floats
-    reciprocal_sum: Floats
-    reciprocal_gain: Floats
-    raised_sums: tuple[Floats, Floats] | None = None
-    n_candidates: Integers | None = None
-    total_gain: Floats | None = None
-    all_hits: Hits | None = None
-    largest_gain: float = 0.0
-    n_population: Integers | None = None
-    ideal_gain: Floats | None = None
-    n_judged: Integers | None = None
+    candidates: Integers
+    all_gain: Floats
+    all_hits: Hits
+    largest_gain: float
+    judged_items: Integers
+    largest_sum: Floats
+    population: Integers
 
-    @property
-    def dcg_exp(self) -> Floats:
-        """Σ (2^g − 1)·d(r), for a metric that uses "exp"."""
-        return declared(self.raised_sums, "exp")[0]
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
 
-    @property
-    def idcg_exp(self) -> Floats:
-        """`dcg_exp` of the ideal list, for a metric that uses "exp"."""
-        return declared(self.raised_sums, "exp")[1]
+    def __getattr__(self, name: str) -> NoReturn:
+        if name not in _USES:
+            raise AttributeError(name)
+        raise InvalidMetricError(
+            "a metric reads an attribute that is only computed for metrics that use it; register "
+            f"it with uses=[{_USES[name]!r}]"
+        )
 
     @cached_property
     def first_hit(self) -> Integers:
@@ -153,35 +158,10 @@ class Statistics:
         shares = np.where(hits > 0, 1.0, 0.0)
         return np.divide(in_order, hits * misses, out=shares, where=hits * misses > 0)
 
-    @property
-    def candidates(self) -> Integers:
-        """`n_candidates`, for a metric that uses "candidates"."""
-        return declared(self.n_candidates, "candidates")
-
-    @property
-    def population(self) -> Integers:
-        """`n_population`, for an estimate from a sample."""
-        return declared(self.n_population, "population")
-
-    @property
-    def largest_sum(self) -> Floats:
-        """`ideal_gain`, for a metric that uses "ideal_gain"."""
-        return declared(self.ideal_gain, "ideal_gain")
-
-    @property
-    def all_gain(self) -> Floats:
-        """`total_gain`, for a metric that uses "total_gain"."""
-        return declared(self.total_gain, "total_gain")
-
-    @property
-    def judged_items(self) -> Integers:
-        """`n_judged`, for a metric that uses "judged"."""
-        return declared(self.n_judged, "judged")
-
     @cached_property
     def hits_of_list(self) -> Hits:
         """The hits down to `k`, for a metric that uses "hits"."""
-        indptr, ranks, gains = declared(self.all_hits, "hits")
+        indptr, ranks, gains = self.all_hits
         kept = ranks[: indptr[-1]] <= self.k
         if kept.all():
             return Hits(indptr, ranks, gains)
@@ -262,16 +242,6 @@ class Statistics:
         return out
 
 
-def declared(value: Value | None, use: str) -> Value:
-    """Return an optional attribute, or raise `InvalidMetricError` if it was not computed."""
-    if value is None:
-        raise InvalidMetricError(
-            "a metric reads an attribute that is only computed for metrics that use it; register "
-            f"it with uses=[{use!r}]"
-        )
-    return value
-
-
 class TiedHits(NamedTuple):
     """Every hit of a block of users that may be in the list.
 
@@ -284,11 +254,10 @@ class TiedHits(NamedTuple):
     last_ranks: Integers
 
 
-@dataclass(frozen=True)
 class TiedStatistics(Statistics):
     """The expectations of `Statistics` where items of equal score are in random order."""
 
-    tied_hits: TiedHits | None = field(default=None, kw_only=True)
+    tied_hits: TiedHits
 
     @cached_property
     def rank_sum(self) -> Floats:
@@ -302,5 +271,5 @@ class TiedStatistics(Statistics):
 
     def _expected_rank_sum(self, *, graded: bool) -> Floats:
         out = np.empty(len(self.hits))
-        kernels.sum_tied_ranks(*declared(self.tied_hits, "hits"), self.list_length, graded, out)
+        kernels.sum_tied_ranks(*self.tied_hits, self.list_length, graded, out)
         return out
