@@ -24,15 +24,24 @@ from uuid import uuid4
 import llvmlite
 import numba
 from llvmlite.binding import get_host_cpu_name
-from numba.core import caching, config
+from numba.core import config
+from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Whoever waits longer, in seconds, is told why.
+#: After so many seconds of compilation the user is told what takes so long.
 PATIENCE = 2.0
+
+#: The length of the digest at the beginning of a file.
+_DIGEST = sha256().digest_size
+
+#: The kernels that this process has compiled, in order, once for each types, and why each of those
+#: that could not be kept could not.
+compiled_now: list[str] = []
+not_kept: list[str] = []
 
 
 @cache
@@ -50,11 +59,12 @@ def folders(path: str) -> list[Path]:
     The one that the user names with ``NUMBA_CACHE_DIR``, or else the package's own ``__pycache__``
     and a folder of the user.
     """
-    name = caching._CacheLocator.get_suitable_cache_subpath(path)
+    parent = Path(path).absolute().parent
+    name = f"{parent.name}_{sha256(str(parent).encode()).hexdigest()[:40]}"
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         return [Path(config.CACHE_DIR, name)]  # type: ignore[attr-defined]
     user = AppDirs(appname="numba", appauthor=False).user_cache_dir
-    own = Path(path).parent / "__pycache__"
+    own = parent / "__pycache__"
     # Without a home, or with a relative XDG_CACHE_HOME, it would be wherever the process is.
     return [own, Path(user, name)] if Path(user).is_absolute() else [own]
 
@@ -62,12 +72,10 @@ def folders(path: str) -> list[Path]:
 def writable_folder() -> Path | None:
     """Return the first folder that can be written, or None."""
     for folder in folders(__file__):
-        try:
+        with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
-        except OSError:
-            continue
-        return folder
+            return folder
     return None
 
 
@@ -76,167 +84,89 @@ def processor() -> str:
     return str(config.CPU_NAME or get_host_cpu_name())  # type: ignore[attr-defined]
 
 
-class _Locator:
-    """What numba asks about a place: `caching._CacheLocator` without the test of writing."""
-
-    def __init__(self, folder: Path, line: int) -> None:
-        self.folder = folder
-        self.line = line
-
-    def get_cache_path(self) -> str:
-        return str(self.folder)
-
-    def get_source_stamp(self) -> str:
-        return _digest()
-
-    def get_disambiguator(self) -> str:
-        return str(self.line)
-
-    def ensure_cache_path(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-
-class _Files(caching.CompileResultCacheImpl):
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        line = function.__code__.co_firstlineno
-        self._lineno = line
-        self._locator = _Locator(folder, line)
-        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
-
-
-class _Store:
-    """The kept forms of a kernel in one folder, a file for each types and processor.
-
-    Its name begins with what the kernel is called, then says what it was compiled from, and then
-    for what, so that no process writes over the file of something else. What a file holds counts
-    only if it is whole: the digest at its beginning says so.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.folder = folder
-        self.name = name
-        self.current = f"{name}.{_digest()[:16]}"
-
-    def path(self, key: object) -> Path:
-        return self.folder / f"{self.current}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc"
-
-    def load(self, key: object) -> Any:
-        """Return what was saved, or None if there is nothing, or it is damaged."""
-        try:
-            content = self.path(key).read_bytes()
-        except FileNotFoundError:
-            return None
-        size = sha256().digest_size
-        if sha256(content[size:]).digest() != content[:size]:
-            return None
-        kept, data = pickle.loads(content[size:])  # noqa: S301 - this class wrote it
-        return data if kept == repr(key) else None
-
-    def save(self, key: object, data: object) -> None:
-        """Write a file, and remove those of other versions of the kernel."""
-        content = dumps((repr(key), data))
-        unfinished = self.folder / f"{self.name}.tmp.{uuid4().hex[:16]}"
-        try:
-            unfinished.write_bytes(sha256(content).digest() + content)
-            unfinished.replace(self.path(key))
-        finally:
-            unfinished.unlink(missing_ok=True)
-        for path in self.folder.glob(f"{self.name}.*nb[ci]"):
-            if not path.name.startswith(self.current):
-                with suppress(OSError):
-                    path.unlink()
-
-    def has_some(self) -> bool:
-        """Return whether there is something, for any types and processor."""
-        return any(self.folder.glob(f"{self.current}.*.nbc"))
-
-    def flush(self) -> None:
-        """Remove all files."""
-        for path in self.folder.glob(f"{self.name}.*nb[ci]"):
-            path.unlink(missing_ok=True)
-
-
-class _Place(caching.FunctionCache):
-    """The cache of a kernel in one folder."""
-
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        self._name = repr(function)
-        self._py_func = function
-        self._impl = _Files(function, folder)
-        self._cache_path = str(folder)
-        self.store = _Store(folder, self._impl.filename_base)
-        self._cache_file: Any = self.store  # where numba looks for it
-        self.enable()
-
-
-class KernelCache(caching._Cache):
+class KernelCache:
     """The cache of a kernel: read from any of its folders, written to the first that can be.
 
-    numba asks it before it compiles, and hands over what it has compiled.
+    numba asks it before it compiles, and hands over what it has compiled. There is a file for each
+    types and processor. Its name begins with what the kernel is called, then says what it was
+    compiled from, and then for what, so that no process writes over the file of something else.
+    What a file holds counts only if it is whole: the digest at its beginning says so.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        code, version = function.__code__, f"{sys.version_info[0]}{sys.version_info[1]}"
+        name = f"{Path(code.co_filename).stem}.{function.__qualname__}-{code.co_firstlineno}"
+        version += getattr(sys, "abiflags", "")
         self.function = function
-        self.enabled = True
+        self.name = f"{name.replace('<', '').replace('>', '')}.py{version}"
 
     @cached_property
-    def places(self) -> list[_Place]:
+    def current(self) -> str:
+        """The beginning of the names of the files that were compiled from these sources."""
+        return f"{self.name}.{_digest()[:16]}"
+
+    @cached_property
+    def folders(self) -> list[Path]:
         """The folders, in the order in which they are tried."""
-        path = self.function.__code__.co_filename
-        return [_Place(self.function, folder) for folder in folders(path)]
+        return folders(self.function.__code__.co_filename)
 
     @property
     def cache_path(self) -> str:
-        """The folder that is tried first."""
-        return str(self.places[0].cache_path)
+        """The folder that is tried first; numba shows it."""
+        return str(self.folders[0])
+
+    def _file(self, signature: Any, codegen: Any) -> tuple[str, str]:
+        """Return the name of the file for a signature and processor, and both as it holds them."""
+        key = repr((signature, codegen.magic_tuple()))
+        return f"{self.current}.{sha256(key.encode()).hexdigest()[:32]}.nbc", key
 
     @property
     def is_empty(self) -> bool:
         """Whether no folder holds the kernel, for any types."""
-        return not any(place.store.has_some() for place in self.places)
+        return not any(any(folder.glob(f"{self.current}.*.nbc")) for folder in self.folders)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the compiled kernel for a signature, or None: it is compiled next."""
-        for place in self.places if self.enabled else []:
+        context.refresh()
+        name, key = self._file(signature, context.codegen())
+        for folder in self.folders:
             try:
-                found = place.load_overload(signature, context)
-            except OSError:  # a folder that may not be read
+                content = (folder / name).read_bytes()
+            except OSError:  # it is not there, or may not be read
                 continue
-            if found is not None:
-                return found
+            if sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
+                kept, data = pickle.loads(content[_DIGEST:])  # noqa: S301 - this class wrote it
+                if kept == key:
+                    return CompileResult._rebuild(context, *data)
         _waiting.begin()
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep a kernel that has just been compiled."""
+        """Keep a kernel that has just been compiled, and remove those of other versions of it."""
         _waiting.end()
         compiled_now.append(self.function.__name__)
-        if not self.enabled:
-            return
+        name, key = self._file(signature, compiled.codegen)
+        content = dumps((key, compiled._reduce()))
         faults = []
-        for place in self.places:
+        for folder in self.folders:
+            unfinished = folder / f"{self.name}.tmp.{uuid4().hex[:16]}"
             try:
-                place.save_overload(signature, compiled)
+                folder.mkdir(parents=True, exist_ok=True)
+                try:
+                    unfinished.write_bytes(sha256(content).digest() + content)
+                    unfinished.replace(folder / name)
+                finally:
+                    unfinished.unlink(missing_ok=True)
             except OSError as error:
-                faults.append(f"{place.cache_path}: {error.strerror or error}")
+                faults.append(f"{folder}: {error.strerror or error}")
                 continue
+            for path in folder.glob(f"{self.name}.*nb[ci]"):
+                if not path.name.startswith(self.current):
+                    with suppress(OSError):
+                        path.unlink()
             return
         not_kept.append("; ".join(faults))
         _warn_of_no_place()
-
-    def enable(self) -> None:
-        """Read and write from now on."""
-        self.enabled = True
-
-    def disable(self) -> None:
-        """Neither read nor write from now on."""
-        self.enabled = False
-
-    def flush(self) -> None:
-        """Forget what is kept."""
-        for place in self.places:
-            place.flush()
 
 
 @cache
@@ -251,46 +181,38 @@ def _warn_of_no_place() -> None:
     )
 
 
-#: The kernels that this process has compiled, in order, once for each types, and why each of those
-#: that could not be kept could not.
-compiled_now: list[str] = []
-not_kept: list[str] = []
-
-
 class _Waiting:
     """Tells whoever waits for compilations why, once in a process."""
 
     def __init__(self) -> None:
-        self.waited = 0.0
+        self.left = PATIENCE
         self.told = False
-        self.timer: Timer | None = None
         self.start = 0.0
+        self.timer: Timer | None = None
 
     def begin(self) -> None:
         """Note that a kernel is about to be compiled."""
-        if self.told or self.timer is not None:
-            return
-        self.start = perf_counter()
-        self.timer = Timer(max(PATIENCE - self.waited, 0.0), self.tell)
-        self.timer.daemon = True
-        self.timer.start()
+        if not self.told and self.timer is None:
+            self.start = perf_counter()
+            self.timer = Timer(max(self.left, 0.0), self.tell)
+            self.timer.daemon = True
+            self.timer.start()
 
     def end(self) -> None:
         """Note that a kernel has been compiled."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
-            self.waited += perf_counter() - self.start
+            self.left -= perf_counter() - self.start
 
     def tell(self) -> None:
         self.told = True
-        if sys.stderr is None:  # it was closed
-            return
-        sys.stderr.write(
-            "sparse_eval compiles its kernels for this processor, which takes some seconds, once; "
-            "'sparse-eval compile' does so ahead\n"
-        )
-        sys.stderr.flush()
+        if sys.stderr is not None:  # it may be closed
+            sys.stderr.write(
+                "sparse_eval compiles its kernels for this processor, which takes some seconds, "
+                "once; 'sparse-eval compile' does so ahead\n"
+            )
+            sys.stderr.flush()
 
 
 _waiting = _Waiting()

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
+import llvmlite
 import numba
 import numpy as np
 import pytest
@@ -74,7 +75,6 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
 
     for name in ("mkdir", "touch", "write_bytes"):
         monkeypatch.setattr(Path, name, refuse)
-    monkeypatch.setattr(cache._Place, "save_overload", refuse)
     assert n_hits(call(kernel(twice))) == 1
 
 
@@ -85,6 +85,18 @@ def test_a_change_of_any_source_compiles_again(monkeypatch: pytest.MonkeyPatch) 
     assert not is_ready(changed)
     assert n_hits(call(changed)) == 0
     assert n_hits(call(kernel(twice))) == 1
+
+
+@pytest.mark.parametrize("module", [numba, llvmlite])
+def test_an_upgrade_of_what_compiles_compiles_again(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(kernel(twice))
+    cache._digest.cache_clear()
+    monkeypatch.setattr(module, "__version__", "0")
+    assert n_hits(call(kernel(twice))) == 0
+    assert n_hits(call(kernel(twice))) == 1
+    cache._digest.cache_clear()
 
 
 @pytest.mark.parametrize("kept", [0, 20, 2000, -1])
