@@ -9,7 +9,7 @@ import numpy as np
 from .counted_above import count_above_row
 from .exact import score_exactly, select_best, write_sorted
 from .jit import kernel, part
-from .prefetch import prefetch
+from .vectors import prefetch
 
 if TYPE_CHECKING:
     from .jit import Array

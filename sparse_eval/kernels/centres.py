@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .jit import allocating_kernel
-from .products import LANES, ROWS_AT_ONCE, UNIT, multiply, pack
+from .products import ROWS_AT_ONCE, UNIT, multiply, pack
+from .vectors import LANES
 
 if TYPE_CHECKING:
     from .jit import Array

@@ -13,8 +13,8 @@ import numpy as np
 
 from .counted_above import add_up_row, count_some_above_row
 from .jit import allocating_kernel, kernel, part
-from .prefetch import DISTANCE, prefetch
 from .sorting import is_better, sort_best_first
+from .vectors import DISTANCE, prefetch
 
 if TYPE_CHECKING:
     from .jit import Array

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counting import COMPARED_AT_ONCE, count_in_line
 from .exact import score_exactly
 from .jit import kernel, part
-from .prefetch import prefetch
-from .products import LANES, ROUNDING, ROWS_AT_ONCE, multiply
+from .products import ROUNDING, ROWS_AT_ONCE, multiply
 from .sorting import is_better
+from .vectors import COMPARED_AT_ONCE, LANES, count_in_line, prefetch
 
 if TYPE_CHECKING:
     from .jit import Array

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 #: Whether ``NUMBA_DISABLE_JIT`` asks for kernels that run as plain Python.
-_INTERPRETED: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+INTERPRETED: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 #: numba's types leave out the options that we use.
 _njit: Any = njit
@@ -53,7 +53,7 @@ def allocating_kernel(function: F) -> F:
 
 
 def _compile(function: F, **options: bool) -> F:
-    if _INTERPRETED:  # compiled kernels do not warn of floating-point events
+    if INTERPRETED:  # compiled kernels do not warn of floating-point events
         return np.errstate(all="ignore")(function)
     compiled = _njit(**_KERNEL, **options)(function)
     compiled._cache = KernelCache(function)
@@ -83,7 +83,7 @@ def _beside_signals(compile_kernel: Callable[[Any], Any], signature: Any) -> Any
 
 def is_ready(function: Callable[..., Any]) -> bool:
     """Return whether a kernel has been compiled before, in this process or one that kept it."""
-    if _INTERPRETED:
+    if INTERPRETED:
         return True
     compiled: Any = function
     return bool(compiled.overloads) or not compiled._cache.is_empty
@@ -96,8 +96,3 @@ def part(function: F) -> F:
     Inlined by numba, before types are known, all parts took twice as long to compile.
     """
     return cast("F", _njit(_nrt=False, **_PART)(function))
-
-
-def compiled(plain: F, intrinsic: Any) -> F:
-    """Return the intrinsic that kernels call or, if compilation is disabled, its plain form."""
-    return plain if _INTERPRETED else cast("F", intrinsic)

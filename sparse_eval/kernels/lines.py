@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .compress import compress
 from .exact import extend_list, extend_ranks, limit_of_ranks
 from .jit import part
-from .products import LANES
+from .vectors import LANES, compress
 
 if TYPE_CHECKING:
     from .jit import Array

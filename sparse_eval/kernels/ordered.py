@@ -15,7 +15,8 @@ import numpy as np
 from .exact import write_list
 from .jit import kernel
 from .lines import extend_by_line
-from .products import LANES, ROUNDING, ROWS_AT_ONCE, multiply
+from .products import ROUNDING, ROWS_AT_ONCE, multiply
+from .vectors import LANES
 
 if TYPE_CHECKING:
     from .jit import Array

@@ -7,37 +7,23 @@ adds a pair in each lane: twice as many products as in single precision, from ha
 and without gathering or packing the rows. It reached 450 billion operations per second on two
 cores, where the BLAS reached 175 on matrices of this size.
 
-Each operation is written twice: in NumPy, as a reference and for running without compilation, and
-as the LLVM IR that numba compiles, because numba cannot express vectors. LLVM chooses the
-instructions of the processor, from SSE2's pmaddwd to AVX-512's vpdpwssd.
+LLVM chooses the instructions of the processor, from SSE2's pmaddwd to AVX-512's vpdpwssd.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from .jit import compiled, kernel
+from .jit import kernel
+from .vectors import F32, I16, I32, I64, LANES, LANES_OF_F32, LANES_OF_I32, Emitter, emitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numba.core.base import BaseContext
-    from numba.core.typing.context import BaseContext as TypingContext
-    from numba.core.typing.templates import Signature
-
     from .jit import Array
-
-    #: What an intrinsic returns: its signature and the function that writes its instructions.
-    Intrinsic: TypeAlias = tuple[Signature, Callable[..., ir.Value]]
-
-#: The number of directions in a strip.
-LANES = 16
 
 #: The number of rows multiplied with a strip at once. With more, AVX2 runs out of registers.
 ROWS_AT_ONCE = 6
@@ -143,253 +129,149 @@ def _mark_in_numpy(
     marks[first : first + ROWS_AT_ONCE, strip] = above @ (1 << np.arange(LANES))
 
 
-_I16, _I32, _I64, _F32 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
-_LANES_OF_I16 = ir.VectorType(_I16, LANES)
-_LANES_OF_I32 = ir.VectorType(_I32, LANES)
-_LANES_OF_F32 = ir.VectorType(_F32, LANES)
+def _load_rows(emitter: Emitter, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
+    """Load the row numbers; the last one is repeated past the end."""
+    builder = emitter.builder
+    row_type = ir.IntType(emitter.types[1].dtype.bitwidth)
+    last = builder.sub(builder.extract_value(rows.shape, 0), I64(1))
+    numbers = []
+    for r in range(ROWS_AT_ONCE):
+        index = builder.add(first, I64(r))
+        index = builder.select(builder.icmp_signed("<", index, last), index, last)
+        pointer = emitter.pointer(rows, row_type, index)
+        numbers.append(builder.sext(builder.load(pointer, typ=row_type), I64))
+    return numbers
 
 
-class Emitter:
-    """Writes the LLVM instructions for vectors, and for `ROWS_AT_ONCE` rows and one strip."""
+def _multiply_pairs(
+    emitter: Emitter, directions: ir.Value, rows: list[ir.Value], strips: ir.Value, strip: ir.Value
+) -> list[ir.Value]:
+    """Multiply and add, pair by pair, in a loop."""
+    builder = emitter.builder
+    n_pairs = builder.extract_value(strips.shape, 1)
+    left = [emitter.pointer(directions, I32, builder.mul(row, n_pairs)) for row in rows]
+    size = builder.mul(n_pairs, I64(LANES))
+    right = emitter.pointer(strips, I32, builder.mul(strip, size))
 
-    def __init__(
-        self,
-        context: BaseContext,
-        builder: ir.IRBuilder,
-        signature: Signature,
-        arguments: tuple[ir.Value, ...],
-    ) -> None:
-        self.builder = builder
-        self.types = signature.args
-        self.arguments = [
-            context.make_array(kind)(context, builder, value)
-            if isinstance(kind, types.Array)
-            else value
-            for kind, value in zip(signature.args, arguments, strict=True)
-        ]
+    before = builder.block
+    loop = builder.append_basic_block("pairs")
+    after = builder.append_basic_block("done")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    pair = builder.phi(I64)
+    pair.add_incoming(I64(0), before)
+    sums = [builder.phi(LANES_OF_I32) for _ in rows]
+    lanes = emitter.load(LANES_OF_I32, builder.gep(right, [pair], source_etype=LANES_OF_I32))
+    updated = []
+    for total, pointer in zip(sums, left, strict=True):
+        value = emitter.load(I32, builder.gep(pointer, [pair], source_etype=I32))
+        updated.append(builder.add(total, _multiply_pair(emitter, value, lanes)))
+    following = builder.add(pair, I64(1))
+    pair.add_incoming(following, loop)
+    for total, more in zip(sums, updated, strict=True):
+        total.add_incoming(ir.Constant(LANES_OF_I32, None), before)
+        total.add_incoming(more, loop)
+    builder.cbranch(builder.icmp_signed("<", following, n_pairs), loop, after)
+    builder.position_at_end(after)
+    return updated
 
-    def pointer(self, array: ir.Value, element: ir.Type, index: ir.Value) -> ir.Value:
-        """Return a pointer to an element of an array."""
-        pointer = self.builder.gep(array.data, [index], source_etype=element)
-        # numba's arrays hold typed pointers as long as llvmlite has them, and `store` would compare
-        # the pointee with a vector.
-        pointer.type = ir.PointerType()
-        return pointer
 
-    def load(self, kind: ir.Type, pointer: ir.Value) -> ir.Value:
-        """Load a number or a vector, which need not be aligned as a vector."""
-        return self.builder.load(pointer, align=4, typ=kind)
+def _multiply_pair(emitter: Emitter, pair: ir.Value, lanes: ir.Value) -> ir.Value:
+    """Multiply a pair with the pair of each lane, and add the two products.
 
-    def broadcast(self, value: ir.Value, element: ir.Type, lanes: int = LANES) -> ir.Value:
-        """Copy a number into every lane."""
-        undefined = ir.Constant(ir.VectorType(element, lanes), ir.Undefined)
-        first = self.builder.insert_element(undefined, value, _I32(0))
-        zeros = ir.Constant(ir.VectorType(_I32, lanes), None)
-        return self.builder.shuffle_vector(first, undefined, zeros)
-
-    def rint(self, lanes: ir.Value) -> ir.Value:
-        """Round to the nearest whole numbers, halves to even ones."""
-        rint = self.builder.module.declare_intrinsic(
-            f"llvm.rint.v{LANES}f32", (), ir.FunctionType(_LANES_OF_F32, [_LANES_OF_F32])
+    LLVM recognizes this form, both halves of one wide product, as one instruction of many
+    processors. It did not when the halves were taken before the product.
+    """
+    builder = emitter.builder
+    halves = ir.VectorType(I16, 2 * LANES)
+    wide = ir.VectorType(I32, 2 * LANES)
+    both = [
+        builder.sext(builder.bitcast(side, halves), wide)
+        for side in (emitter.broadcast(pair, I32), lanes)
+    ]
+    products = builder.mul(*both)
+    undefined = ir.Constant(wide, ir.Undefined)
+    even, odd = (
+        builder.shuffle_vector(
+            products, undefined, ir.Constant(LANES_OF_I32, list(range(half, 2 * LANES, 2)))
         )
-        return self.builder.call(rint, [lanes])
-
-    def write_passing(
-        self, ids: ir.Value, passes: ir.Value, selected: ir.Value, n: ir.Value
-    ) -> ir.Value:
-        """Write the ids in the lanes that pass side by side; return where the next ones go.
-
-        They go to `selected` from `n` on, and what follows them there is overwritten: there is room
-        for `LANES`.
-        """
-        builder = self.builder
-        kinds = [_LANES_OF_I32, passes.type, _LANES_OF_I32]
-        compress = builder.module.declare_intrinsic(
-            f"llvm.experimental.vector.compress.v{LANES}i32",
-            (),
-            ir.FunctionType(_LANES_OF_I32, kinds),
-        )
-        front = builder.call(compress, [ids, passes, ir.Constant(_LANES_OF_I32, ir.Undefined)])
-        builder.store(front, self.pointer(selected, _I32, n), align=4)
-        number = builder.ctpop(builder.bitcast(passes, _I16))
-        return builder.add(n, builder.zext(number, _I64))
-
-    def load_rows(self, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
-        """Load the row numbers; the last one is repeated past the end."""
-        builder = self.builder
-        row_type = ir.IntType(self.types[1].dtype.bitwidth)
-        last = builder.sub(builder.extract_value(rows.shape, 0), _I64(1))
-        numbers = []
-        for r in range(ROWS_AT_ONCE):
-            index = builder.add(first, _I64(r))
-            index = builder.select(builder.icmp_signed("<", index, last), index, last)
-            pointer = self.pointer(rows, row_type, index)
-            numbers.append(builder.sext(builder.load(pointer, typ=row_type), _I64))
-        return numbers
-
-    def multiply(
-        self, directions: ir.Value, rows: list[ir.Value], strips: ir.Value, strip: ir.Value
-    ) -> list[ir.Value]:
-        """Multiply and add, pair by pair, in a loop."""
-        builder = self.builder
-        n_pairs = builder.extract_value(strips.shape, 1)
-        left = [self.pointer(directions, _I32, builder.mul(row, n_pairs)) for row in rows]
-        size = builder.mul(n_pairs, _I64(LANES))
-        right = self.pointer(strips, _I32, builder.mul(strip, size))
-
-        before = builder.block
-        loop = builder.append_basic_block("pairs")
-        after = builder.append_basic_block("done")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        pair = builder.phi(_I64)
-        pair.add_incoming(_I64(0), before)
-        sums = [builder.phi(_LANES_OF_I32) for _ in rows]
-        lanes = self.load(_LANES_OF_I32, builder.gep(right, [pair], source_etype=_LANES_OF_I32))
-        updated = []
-        for total, pointer in zip(sums, left, strict=True):
-            value = self.load(_I32, builder.gep(pointer, [pair], source_etype=_I32))
-            updated.append(builder.add(total, self.multiply_pair(value, lanes)))
-        following = builder.add(pair, _I64(1))
-        pair.add_incoming(following, loop)
-        for total, more in zip(sums, updated, strict=True):
-            total.add_incoming(ir.Constant(_LANES_OF_I32, None), before)
-            total.add_incoming(more, loop)
-        builder.cbranch(builder.icmp_signed("<", following, n_pairs), loop, after)
-        builder.position_at_end(after)
-        return updated
-
-    def multiply_pair(self, pair: ir.Value, lanes: ir.Value) -> ir.Value:
-        """Multiply a pair with the pair of each lane, and add the two products.
-
-        LLVM recognizes this form, both halves of one wide product, as one instruction of many
-        processors. It did not when the halves were taken before the product.
-        """
-        builder = self.builder
-        halves = ir.VectorType(_I16, 2 * LANES)
-        wide = ir.VectorType(_I32, 2 * LANES)
-        both = [
-            builder.sext(builder.bitcast(side, halves), wide)
-            for side in (self.broadcast(pair, _I32), lanes)
-        ]
-        products = builder.mul(*both)
-        undefined = ir.Constant(wide, ir.Undefined)
-        even, odd = (
-            builder.shuffle_vector(
-                products, undefined, ir.Constant(_LANES_OF_I32, list(range(half, 2 * LANES, 2)))
-            )
-            for half in (0, 1)
-        )
-        return builder.add(even, odd)
-
-
-def _are_arrays(*expected: tuple[types.Type, types.Type]) -> bool:
-    return all(isinstance(kind, types.Array) and kind.dtype == dtype for kind, dtype in expected)
-
-
-@intrinsic
-def _multiply(
-    typing: TypingContext,
-    directions: types.Type,
-    rows: types.Type,
-    first: types.Type,
-    strips: types.Type,
-    strip: types.Type,
-    weights: types.Type,
-    out: types.Type,
-) -> Intrinsic | None:
-    expected = (directions, types.int32), (strips, types.int32)
-    is_whole = _are_arrays((out, types.int16))
-    kind = types.int16 if is_whole else types.float32
-    if not _are_arrays(*expected, (weights, types.float32), (out, kind)):
-        return None
-    signature = types.void(directions, rows, types.int64, strips, types.int64, weights, out)
-
-    def generate(
-        context: BaseContext,
-        builder: ir.IRBuilder,
-        signature: Signature,
-        arguments: tuple[ir.Value, ...],
-    ) -> ir.Value:
-        emitter = Emitter(context, builder, signature, arguments)
-        directions, rows, first, strips, strip, weights, out = emitter.arguments
-        products = emitter.multiply(directions, emitter.load_rows(rows, first), strips, strip)
-        lane = builder.mul(strip, _I64(LANES))
-        weight = emitter.load(_LANES_OF_F32, emitter.pointer(weights, _F32, lane))
-        length = builder.extract_value(out.shape, 1)
-        for r, product in enumerate(products):
-            value = builder.fmul(builder.sitofp(product, _LANES_OF_F32), weight)
-            if is_whole:
-                value = builder.trunc(
-                    builder.fptosi(emitter.rint(value), _LANES_OF_I32), _LANES_OF_I16
-                )
-            begin = builder.mul(builder.add(first, _I64(r)), length)
-            pointer = emitter.pointer(out, _I16 if is_whole else _F32, builder.add(begin, lane))
-            builder.store(value, pointer, align=2 if is_whole else 4)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@intrinsic
-def _mark_above(
-    typing: TypingContext,
-    directions: types.Type,
-    rows: types.Type,
-    first: types.Type,
-    strips: types.Type,
-    strip: types.Type,
-    weights: types.Type,
-    margins: types.Type,
-    limits: types.Type,
-    marks: types.Type,
-) -> Intrinsic | None:
-    floats = [(kind, types.float32) for kind in (weights, margins, limits)]
-    expected = (directions, types.int32), (strips, types.int32), (marks, types.uint16)
-    if not _are_arrays(*expected, *floats):
-        return None
-    signature = types.void(
-        directions, rows, types.int64, strips, types.int64, weights, margins, limits, marks
+        for half in (0, 1)
     )
+    return builder.add(even, odd)
 
-    def generate(
-        context: BaseContext,
-        builder: ir.IRBuilder,
-        signature: Signature,
-        arguments: tuple[ir.Value, ...],
-    ) -> ir.Value:
-        emitter = Emitter(context, builder, signature, arguments)
-        directions, rows, first, strips, strip, weights, margins, limits, marks = emitter.arguments
-        numbers = emitter.load_rows(rows, first)
-        products = emitter.multiply(directions, numbers, strips, strip)
-        lane = builder.mul(strip, _I64(LANES))
-        limit = emitter.load(_LANES_OF_F32, emitter.pointer(limits, _F32, lane))
-        n_strips = builder.extract_value(marks.shape, 1)
-        for r, (number, product) in enumerate(zip(numbers, products, strict=True)):
-            weight, margin = (
-                emitter.broadcast(emitter.load(_F32, emitter.pointer(array, _F32, number)), _F32)
-                for array in (weights, margins)
-            )
-            scaled = builder.fmul(builder.sitofp(product, _LANES_OF_F32), weight)
-            above = builder.fcmp_ordered(">", builder.fadd(scaled, margin), limit)
-            index = builder.add(builder.mul(builder.add(first, _I64(r)), n_strips), strip)
-            builder.store(
-                builder.bitcast(above, _I16), emitter.pointer(marks, _I16, index), align=2
-            )
-        return context.get_dummy_value()
 
-    return signature, generate
+def _multiply(
+    emitter: Emitter,
+    directions: ir.Value,
+    rows: ir.Value,
+    first: ir.Value,
+    strips: ir.Value,
+    strip: ir.Value,
+    weights: ir.Value,
+    out: ir.Value,
+) -> None:
+    builder = emitter.builder
+    is_whole = emitter.types[-1].dtype == types.int16
+    products = _multiply_pairs(emitter, directions, _load_rows(emitter, rows, first), strips, strip)
+    lane = builder.mul(strip, I64(LANES))
+    weight = emitter.load(LANES_OF_F32, emitter.pointer(weights, F32, lane))
+    length = builder.extract_value(out.shape, 1)
+    for r, product in enumerate(products):
+        value = builder.fmul(builder.sitofp(product, LANES_OF_F32), weight)
+        if is_whole:
+            whole = builder.fptosi(emitter.rint(value), LANES_OF_I32)
+            value = builder.trunc(whole, ir.VectorType(I16, LANES))
+        begin = builder.mul(builder.add(first, I64(r)), length)
+        pointer = emitter.pointer(out, I16 if is_whole else F32, builder.add(begin, lane))
+        builder.store(value, pointer, align=2 if is_whole else 4)
 
+
+def _mark_above(
+    emitter: Emitter,
+    directions: ir.Value,
+    rows: ir.Value,
+    first: ir.Value,
+    strips: ir.Value,
+    strip: ir.Value,
+    weights: ir.Value,
+    margins: ir.Value,
+    limits: ir.Value,
+    marks: ir.Value,
+) -> None:
+    builder = emitter.builder
+    numbers = _load_rows(emitter, rows, first)
+    products = _multiply_pairs(emitter, directions, numbers, strips, strip)
+    lane = builder.mul(strip, I64(LANES))
+    limit = emitter.load(LANES_OF_F32, emitter.pointer(limits, F32, lane))
+    n_strips = builder.extract_value(marks.shape, 1)
+    for r, (number, product) in enumerate(zip(numbers, products, strict=True)):
+        weight, margin = (
+            emitter.broadcast(emitter.load(F32, emitter.pointer(array, F32, number)), F32)
+            for array in (weights, margins)
+        )
+        scaled = builder.fmul(builder.sitofp(product, LANES_OF_F32), weight)
+        above = builder.fcmp_ordered(">", builder.fadd(scaled, margin), limit)
+        index = builder.add(builder.mul(builder.add(first, I64(r)), n_strips), strip)
+        builder.store(builder.bitcast(above, I16), emitter.pointer(marks, I16, index), align=2)
+
+
+#: The types of directions, row numbers, the first of them, strips, and the number of a strip.
+_FACTORS = (types.int32,), (), types.int64, (types.int32,), types.int64
+_FLOATS = (types.float32,)
 
 #: ``multiply(directions, rows, first, strips, strip, weights, out)`` multiplies
 #: ``rows[first : first + ROWS_AT_ONCE]`` of `directions` with a strip, and each lane with its
 #: weight, into ``out[first : first + ROWS_AT_ONCE, LANES * strip : LANES * (strip + 1)]``, which is
 #: of float32 or, rounded, of int16. Past the end of `rows` its last element is repeated; `out` must
 #: have room for these rows.
-multiply = compiled(_multiply_in_numpy, _multiply)
+multiply = emitted(
+    _multiply_in_numpy, _multiply, types.void, *_FACTORS, _FLOATS, (types.float32, types.int16)
+)
 
 #: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bit
 #: l of ``marks[first + r, strip]``, of uint16, if the product of row r and lane l, times the
 #: weight of the row, plus its margin, exceeds ``limits[LANES * strip + l]``. `weights` and
 #: `margins` are indexed like `directions`; past the end of `rows` as in `multiply`.
-mark_above = compiled(_mark_in_numpy, _mark_above)
+mark_above = emitted(
+    _mark_in_numpy, _mark_above, types.void, *_FACTORS, _FLOATS, _FLOATS, _FLOATS, (types.uint16,)
+)

@@ -15,9 +15,9 @@ import numpy as np
 from .exact import contains, extend_list, extend_ranks, write_list
 from .jit import kernel, part
 from .lines import bound_of_best, extend_by_line, select_above
-from .prefetch import DISTANCE, prefetch
-from .products import LANES, ROUNDING, ROWS_AT_ONCE, mark_above, multiply, pack
+from .products import ROUNDING, ROWS_AT_ONCE, mark_above, multiply, pack
 from .sorting import sort_best_first
+from .vectors import DISTANCE, LANES, prefetch
 
 if TYPE_CHECKING:
     from .jit import Array

@@ -20,9 +20,10 @@ from ..kernels.exact import list_exhaustively, rank_exhaustively
 from ..kernels.full_ranks import LEAST_NORM, WHOLE, count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order
-from ..kernels.products import LANES, ROUNDING, UNIT, cosine_error, pack, to_directions
+from ..kernels.products import ROUNDING, UNIT, cosine_error, pack, to_directions
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task, Users
+from ..kernels.vectors import LANES
 from .centres import find_centres, nearest_centres
 from .factor_ranker import FactorRanker
 from .ranker import Report
@@ -38,73 +39,67 @@ if TYPE_CHECKING:
     from .centres import Directions
     from .ranker import Kernel
 
-#: Users per block; bounds the memory needed beside the factors.
-USERS_PER_BLOCK = 1 << 16
 
-#: The largest group; the average number of users per centre; the largest number of centres.
-MAX_GROUP = 512
-USERS_PER_CENTRE = 256
-MAX_CENTRES = 96
+class Tuning(NamedTuple):
+    """Sizes and limits on which the time of a search depends, and none of its results.
 
-#: Users and items of one product: near the centres of groups, and in the order of the norms.
-TILE = 128
-CHUNK = 512
-ORDER_TILE = 24
-ORDER_CHUNK = 2048
-FIRST_CHUNK = 4096
+    Each rests on measurements of Gowalla and of synthetic data with two cores, of which
+    `benchmarks/RETRIEVAL.md` has the figures.
+    """
 
-#: So many users of more factors than these, whose products otherwise wait for memory.
-WIDE = 128
-WIDE_TILE = 96
+    # Users in memory at once, beside the factors, whom up to `max_centres` centres divide into
+    # groups: finding 96 centres takes 2 % of the time. With 256 or 512, shares fall by a tenth, and
+    # what each centre costs grows by as much; 64 to 192 are within the noise.
+    users_per_block: int = 1 << 16
+    max_centres: int = 96
+    users_per_centre: int = 256
+    max_group: int = 512
+    # Users and items of a product near a centre: 64 or 256 users and 256 or 1,024 items are within
+    # the noise, or slower.
+    tile: int = 128
+    chunk: int = 512
+    # The same in the order of the norms. Products with more than 128 factors wait for memory.
+    order_tile: int = 24
+    wide: int = 128
+    wide_tile: int = 96
+    order_chunk: int = 2048
+    order_block: int = 1536
+    # The first batch near a centre has 4 · 64 items: with 512 lists took 5 % longer and ranks 15 %.
+    min_parts: int = 64
+    items_per_part: int = 4
+    # In the order of the norms its bound is the better the more items it has, up to a catalogue in
+    # which they would be too many for users who need few.
+    first_chunk: int = 4096
+    large_catalogue: int = 60_000
+    # Groups gain nothing up to 5,000 items. Else about 256 users, one of 16 at most, are searched
+    # for in order; all are if these needed no more items each: of 51,277 items for a million users,
+    # 5,500 in order and 1,800 in groups took 0.72 of the time. Few users make poor groups.
+    small_catalogue: int = 5_000
+    tried_users: int = 256
+    tried_share: int = 16
+    easy_items: int = 5_000
+    easy_for_ranks: int = 4_000
+    few_users: int = 10_000
+    easy_for_few: int = 12_000
+    # Multiplications by which a process searches in order before it compiles the kernels of groups:
+    # both take about ten seconds. Where kernels are kept, later processes need not compile them.
+    worth_compiling: int = 2 * 10**12
+    worth_keeping: int = 2 * 10**11
+    # Multiplications of a call of a kernel, about a second's: Ctrl-C is heard after each.
+    work_of_a_call: int = 5 * 10**10
+    # A search compares each held-out item with what is above it, so that the time for a user of
+    # whom all is held out would grow with the square of the catalogue: whoever has more than 4,096
+    # is ranked without a search, so many users and candidates in a call.
+    most_held_out: int = 4096
+    plain_users: int = 1_000
+    plain_candidates: int = 1 << 20
+    # Items projected on the centres in a call; projections, or entries of lists, in memory at once.
+    projected_items: int = 4096
+    max_cells: int = 1 << 24
 
-#: Users searched for in the order of the norms at once, at most.
-ORDER_BLOCK = 1536
-
-#: Multiplications in one call of a kernel, at most, about a second's: Ctrl-C is heard after each.
-WORK_OF_A_CALL = 5 * 10**10
-
-#: Users, and candidates of each, in one call about those that are ranked without a search.
-PLAIN_USERS = 1_000
-PLAIN_CANDIDATES = 1 << 20
-
-#: Of a catalogue that is not larger, the more items in the first chunk the better its bounds are.
-LARGE_CATALOGUE = 60_000
-
-#: A catalogue that is not larger is always searched in order.
-SMALL_CATALOGUE = 5_000
-
-#: Else the search in order is tried on about so many users, at most on one of so many; all are
-#: searched for in order if it needed no more items of them than these. Few users make poor groups.
-TRIED_USERS = 256
-TRIED_SHARE = 16
-EASY_ITEMS = 5_000
-EASY_FOR_RANKS = 4_000
-FEW_USERS = 10_000
-EASY_FOR_FEW = 12_000
-
-#: The number of multiplications by which a process searches in order before it compiles the
-#: kernels of the search in groups: both take about ten seconds on two cores. Where kernels can be
-#: kept a tenth is enough, because later processes need not compile them.
-WORTH_COMPILING = 2 * 10**12
-WORTH_KEEPING = 2 * 10**11
-_multiplied = 0
-
-#: Items projected on the centres at once.
-PROJECTED_ITEMS = 4096
-
-#: The smallest number of parts of the first batch of items, and items per part.
-MIN_PARTS = 64
-ITEMS_PER_PART = 4
-
-#: The largest number of projections, and of list entries, in memory at once.
-MAX_CELLS = 1 << 24
 
 #: Users whose scores are smaller are ranked exactly: the selection would lose digits.
 _TINY = 1e-250
-
-#: Users of whom more is held out are ranked exactly if that many may count: the search compares
-#: each of these with what is above it, and the time would grow with the square of the catalogue.
-MOST_HELD_OUT = 4096
 
 
 class _Goal(NamedTuple):
@@ -126,6 +121,11 @@ class Search(FactorRanker):
 
     The parameters are those of `top_k`.
     """
+
+    tuning = Tuning()
+
+    #: The multiplications of searches in order, in this process, that groups could have saved.
+    multiplied = 0
 
     @cached_property
     def error(self) -> float:
@@ -164,12 +164,12 @@ class Search(FactorRanker):
         Whether groups of users are searched for near their centres is chosen by what it costs, if
         `in_groups` does not say.
         """
-        maxima = MIN_PARTS
+        maxima = self.tuning.min_parts
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
-        batch = min(ITEMS_PER_PART * maxima, len(self.candidates))
+        batch = min(self.tuning.items_per_part * maxima, len(self.candidates))
         goal = _Goal(rows, held_out, out, k, maxima, batch)
-        is_small = len(self.candidates) <= SMALL_CATALOGUE
+        is_small = len(self.candidates) <= self.tuning.small_catalogue
         in_order = is_small if in_groups is None else not in_groups
         with self._progress(len(rows)) as bar:
             for block, result_rows in enumerate(self._regular_blocks(rows, k, held_out, out, bar)):
@@ -179,13 +179,15 @@ class Search(FactorRanker):
                 others = result_rows
                 if block == 0 and not in_order and in_groups is None:
                     is_first = np.zeros(len(result_rows), bool)
-                    is_first[:: max(len(result_rows) // TRIED_USERS, TRIED_SHARE)] = True
+                    is_first[
+                        :: max(len(result_rows) // self.tuning.tried_users, self.tuning.tried_share)
+                    ] = True
                     tried, others = result_rows[is_first], result_rows[~is_first]
                     n_products = self._in_order(goal, tried, bar)
-                    if len(rows) <= FEW_USERS:
-                        easy = EASY_FOR_FEW
+                    if len(rows) <= self.tuning.few_users:
+                        easy = self.tuning.easy_for_few
                     else:
-                        easy = EASY_FOR_RANKS if out is None else EASY_ITEMS
+                        easy = self.tuning.easy_for_ranks if out is None else self.tuning.easy_items
                     is_easy = n_products <= easy * len(tried)
                     in_order = is_easy or not self._is_worth_compiling(len(rows))
                 if in_order:
@@ -195,11 +197,12 @@ class Search(FactorRanker):
 
     def _is_worth_compiling(self, n_users: int) -> bool:
         """Return whether `search_groups` is compiled, or the whole product would take longer."""
-        global _multiplied
         if is_ready(search_groups):
             return True
-        _multiplied += n_users * len(self.candidates) * int(self.user_factors.shape[1])
-        return _multiplied > (WORTH_COMPILING if writable_folder() is None else WORTH_KEEPING)
+        Search.multiplied += n_users * len(self.candidates) * int(self.user_factors.shape[1])
+        tuning = self.tuning
+        enough = tuning.worth_compiling if writable_folder() is None else tuning.worth_keeping
+        return Search.multiplied > enough
 
     def _in_order(self, goal: _Goal, result_rows: Integers, bar: tqdm[Any]) -> int:
         """Search through the items by descending norm; return the number of products."""
@@ -217,12 +220,20 @@ class Search(FactorRanker):
         bar: tqdm[Any],
     ) -> int:
         before = int(self.n_products[0])
-        batch = goal.batch if len(self.candidates) > LARGE_CATALOGUE else FIRST_CHUNK
+        batch = (
+            goal.batch
+            if len(self.candidates) > self.tuning.large_catalogue
+            else self.tuning.first_chunk
+        )
         whole_strips = -(-max(batch, goal.batch) // LANES) * LANES
         cells = max(whole_strips, 1 if goal.out is None else 8 * goal.k)
-        widest = WIDE_TILE if self.user_factors.shape[1] > WIDE else ORDER_TILE
-        tile = max(min(widest, MAX_CELLS // cells), 1)
-        task = Task(goal.k, whole_strips, tile, ORDER_CHUNK)
+        widest = (
+            self.tuning.wide_tile
+            if self.user_factors.shape[1] > self.tuning.wide
+            else self.tuning.order_tile
+        )
+        tile = max(min(widest, self.tuning.max_cells // cells), 1)
+        task = Task(goal.k, whole_strips, tile, self.tuning.order_chunk)
         block = max(min(len(chosen) // (8 * self.threads), self._most_at_once), tile)
 
         def make_space() -> tuple[object, ...]:
@@ -237,9 +248,9 @@ class Search(FactorRanker):
 
     def _in_groups(self, goal: _Goal, result_rows: Integers, bar: tqdm[Any]) -> None:
         """Search near the centres of groups, then in order for whom that does not help."""
-        task = Task(goal.k, goal.batch, TILE, CHUNK)
+        task = Task(goal.k, goal.batch, self.tuning.tile, self.tuning.chunk)
         cells = max(goal.batch, 1 if goal.out is None else 8 * goal.k)
-        largest = max(min(MAX_GROUP, MAX_CELLS // cells), 1)
+        largest = max(min(self.tuning.max_group, self.tuning.max_cells // cells), 1)
         users, groups_of = self._grouped(goal.rows, result_rows, largest)
         limits = np.empty(len(result_rows), np.float32)
         pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
@@ -266,7 +277,7 @@ class Search(FactorRanker):
     def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
         held_out.alive[:] = np.diff(held_out.indptr)
-        task = Task(1, 0, ORDER_TILE, ORDER_CHUNK)
+        task = Task(1, 0, self.tuning.order_tile, self.tuning.order_chunk)
         # Weights are in units of the largest norm of each chunk.
         norms, weights = self.catalogue.norms, np.zeros_like(self.packed.weights)
         units = np.repeat(np.maximum(norms[:: task.chunk], LEAST_NORM), task.chunk)[: len(norms)]
@@ -296,11 +307,13 @@ class Search(FactorRanker):
     @property
     def _most_of_a_call(self) -> int:
         """The number of users that one call of a kernel may be about."""
-        return WORK_OF_A_CALL // max(len(self.candidates) * int(self.user_factors.shape[1]), 1)
+        return self.tuning.work_of_a_call // max(
+            len(self.candidates) * int(self.user_factors.shape[1]), 1
+        )
 
     @property
     def _most_at_once(self) -> int:
-        return min(ORDER_BLOCK, self._most_of_a_call)
+        return min(self.tuning.order_block, self._most_of_a_call)
 
     def report(self, n_users: int) -> Report:
         """Return the statistics of this search for `n_users` users."""
@@ -360,15 +373,15 @@ class Search(FactorRanker):
         cold = (norms == 0.0) | (self.largest == 0.0)
         chosen = (scale < _TINY) | (norms < _TINY) | (self.largest < _TINY)
         self.cold_users = int((norms == 0.0).sum())
-        if held_out is not None and k > MOST_HELD_OUT:
-            chosen |= np.diff(held_out.indptr) > MOST_HELD_OUT
+        if held_out is not None and k > self.tuning.most_held_out:
+            chosen |= np.diff(held_out.indptr) > self.tuning.most_held_out
         chosen &= ~cold
         for is_cold, users in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(chosen))):
             self._rank_plainly(users, rows, is_cold, k, held_out, out)
             bar.update(len(users))
         regular = np.flatnonzero(~cold & ~chosen)
-        for start in range(0, len(regular), USERS_PER_BLOCK):
-            yield regular[start : start + USERS_PER_BLOCK]
+        for start in range(0, len(regular), self.tuning.users_per_block):
+            yield regular[start : start + self.tuning.users_per_block]
 
     def _rank_plainly(
         self,
@@ -380,13 +393,16 @@ class Search(FactorRanker):
         out: Lists | None,
     ) -> None:
         """Score every candidate of users at some positions of `rows`."""
-        candidates, block = self.candidates, min(max(self._most_of_a_call, 1), PLAIN_USERS)
+        candidates, block = (
+            self.candidates,
+            min(max(self._most_of_a_call, 1), self.tuning.plain_users),
+        )
         arguments = (users, rows, is_cold, self.user_factors, self.item_factors)
         if held_out is None:
             rest: tuple[object, ...] = (candidates, self.seen, k, out)
             self._share(list_exhaustively, len(users), *arguments, *rest, block=block)
             return
-        size = max(len(candidates), 1) if is_cold else PLAIN_CANDIDATES
+        size = max(len(candidates), 1) if is_cold else self.tuning.plain_candidates
         for start in range(0, max(len(candidates), 1), size):
             are_last = start + size >= len(candidates)
             rest = (candidates[start : start + size], self.seen, held_out, are_last)
@@ -437,7 +453,9 @@ class Search(FactorRanker):
     ) -> tuple[Users, Iterator[Groups]]:
         """Order users by direction; return them with their groups of at most `largest` users."""
         users = self._users(rows, result_rows)
-        n_centres = min(max(len(result_rows) // USERS_PER_CENTRE, 1), MAX_CENTRES)
+        n_centres = min(
+            max(len(result_rows) // self.tuning.users_per_centre, 1), self.tuning.max_centres
+        )
         centres = find_centres(users.directions, n_centres, self.threads)
         nearest, cosine = nearest_centres(users.directions, centres, self.threads)
         order = np.argsort(nearest, kind="stable")
@@ -452,13 +470,20 @@ class Search(FactorRanker):
         return users, self._groups(centres, bounds, largest)
 
     def _groups(self, centres: Directions, bounds: Integers, largest: int) -> Iterator[Groups]:
-        """Yield groups, for as many centres at a time as `MAX_CELLS` allows."""
+        """Yield groups, for as many centres at a time as `self.tuning.max_cells` allows."""
         n_items = len(self.catalogue.norms)
-        step = max(MAX_CELLS // n_items, 1)
+        step = max(self.tuning.max_cells // n_items, 1)
         for first in range(0, len(centres), step):
             block = centres[first : first + step]
             projections = np.empty((len(block), n_items), np.float32)
-            self._share(project, n_items, self.catalogue, block, projections, block=PROJECTED_ITEMS)
+            self._share(
+                project,
+                n_items,
+                self.catalogue,
+                block,
+                projections,
+                block=self.tuning.projected_items,
+            )
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
             for c in range(len(block)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.counting import COMPARED_AT_ONCE
-from ..kernels.products import LANES, ROWS_AT_ONCE
+from ..kernels.products import ROWS_AT_ONCE
 from ..kernels.retrieval import BUCKETS, SAMPLE
 from ..kernels.structures import (
     CountingSpace,
@@ -16,6 +15,7 @@ from ..kernels.structures import (
     Task,
     Workspace,
 )
+from ..kernels.vectors import COMPARED_AT_ONCE, LANES
 
 #: Rows a power of two apart share few places of the first cache.
 _PADDING = 3 * LANES

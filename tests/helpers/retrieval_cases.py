@@ -29,34 +29,34 @@ EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)
 Array = NDArray[Any]
 Generator = np.random.Generator
 
-#: The constants of `retrieval.search` that divide the work, with values that make many small
-#: pieces. None of them may change a result.
+#: The attributes of `Tuning` that divide the work, with values that make many small pieces. None of
+#: them may change a result.
 TILES: dict[str, tuple[int, ...]] = {
-    "USERS_PER_BLOCK": (1, 2, 7),
-    "MAX_GROUP": (1, 2, 5),
-    "USERS_PER_CENTRE": (1, 3),
-    "MAX_CENTRES": (1, 2),
-    "TILE": (1, 3),
-    "CHUNK": (1, 7, 64),
-    "MIN_PARTS": (1, 2, 64),
-    "ITEMS_PER_PART": (1, 2),
-    "MAX_CELLS": (1, 100),
-    "ORDER_TILE": (1, 5),
-    "ORDER_CHUNK": (16, 64),
-    "ORDER_BLOCK": (1, 7),
-    "MOST_HELD_OUT": (0, 2, 4096, 4096),
-    "PLAIN_CANDIDATES": (1, 3, 1 << 20, 1 << 20),
-    "SMALL_CATALOGUE": (0, 5, 20_000),
-    "LARGE_CATALOGUE": (0, 60_000),
-    "FEW_USERS": (0, 2),
-    "EASY_FOR_FEW": (0, 10, 10_000),
-    "EASY_FOR_RANKS": (0, 10, 10_000),
-    "WIDE": (1, 128),
-    "WIDE_TILE": (2, 7),
-    "TRIED_USERS": (1, 3),
-    "TRIED_SHARE": (1, 4),
-    "EASY_ITEMS": (0, 10, 10_000),
-    "WORTH_KEEPING": (0, 2 * 10**11),
+    "users_per_block": (1, 2, 7),
+    "max_group": (1, 2, 5),
+    "users_per_centre": (1, 3),
+    "max_centres": (1, 2),
+    "tile": (1, 3),
+    "chunk": (1, 7, 64),
+    "min_parts": (1, 2, 64),
+    "items_per_part": (1, 2),
+    "max_cells": (1, 100),
+    "order_tile": (1, 5),
+    "order_chunk": (16, 64),
+    "order_block": (1, 7),
+    "most_held_out": (0, 2, 4096, 4096),
+    "plain_candidates": (1, 3, 1 << 20, 1 << 20),
+    "small_catalogue": (0, 5, 20_000),
+    "large_catalogue": (0, 60_000),
+    "few_users": (0, 2),
+    "easy_for_few": (0, 10, 10_000),
+    "easy_for_ranks": (0, 10, 10_000),
+    "wide": (1, 128),
+    "wide_tile": (2, 7),
+    "tried_users": (1, 3),
+    "tried_share": (1, 4),
+    "easy_items": (0, 10, 10_000),
+    "worth_keeping": (0, 2 * 10**11),
 }
 DTYPES = (np.float16, np.float32, np.float64)
 
@@ -369,8 +369,7 @@ def tilings(draw: st.DrawFn) -> dict[str, int]:
 @contextmanager
 def cut_into(tiling: dict[str, int]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in tiling.items():
-            patch.setattr(search, name, value)
+        patch.setattr(search.Search, "tuning", search.Tuning(**tiling))
         yield
 
 

@@ -17,9 +17,7 @@ from numba import config, njit
 from numpy.typing import NDArray
 
 from sparse_eval.kernels import products as kernels
-from sparse_eval.kernels.counting import COMPARED_AT_ONCE, count_in_line
 from sparse_eval.kernels.products import (
-    LANES,
     ROWS_AT_ONCE,
     UNIT,
     cosine_error,
@@ -27,6 +25,7 @@ from sparse_eval.kernels.products import (
     multiply,
     pack,
 )
+from sparse_eval.kernels.vectors import COMPARED_AT_ONCE, LANES, count_in_line
 
 Array = NDArray[Any]
 

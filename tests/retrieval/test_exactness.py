@@ -110,7 +110,7 @@ def test_groups_of_users_and_threads(kind: str) -> None:
     check_top_k(case, case.top_k(num_threads=1), k=20, orders=orders)
     check_ranks(case, case.ranks(case.k, num_threads=1), k=20, orders=orders)
     check_ranks(case, case.ranks(num_threads=1), orders=orders)
-    for tiling in ({}, dict.fromkeys(["SMALL_CATALOGUE", "EASY_FOR_FEW", "WORTH_KEEPING"], 0)):
+    for tiling in ({}, dict.fromkeys(["small_catalogue", "easy_for_few", "worth_keeping"], 0)):
         with cut_into(tiling):  # in order, and in groups
             for num_threads in (1, 2, 7, None):
                 assert results_of(case, num_threads=num_threads) == one

@@ -33,7 +33,7 @@ def much_held_out(kind: str) -> Case:
 def test_ranks_are_those_of_the_oracle(kind: str, most: int) -> None:
     case = much_held_out(kind)
     orders = case.orders()
-    with cut_into({"MOST_HELD_OUT": most, "PLAIN_CANDIDATES": 250, "PLAIN_USERS": 2}):
+    with cut_into({"most_held_out": most, "plain_candidates": 250, "plain_users": 2}):
         check_ranks(case, case.ranks(), orders=orders)
         for k in (10, 301, 800):
             check_ranks(case, case.ranks(k), k=k, orders=orders)
