@@ -189,12 +189,9 @@ class Training:
         `indptr` and `items` are the lists of `users`, best first, and `relevant` is the
         (indptr, items, gains) of their relevant items, ascending.
         """
-        out = np.empty((1, len(users)))
+        counts = np.empty(len(users))
         ranks = self._statistics.popularity_ranks
-        count_unexpected(
-            ranks, *self.seen(users), indptr, items, items[:0], False, *relevant, np.array([k]), out
-        )
-        counts: Floats = out[0]
+        count_unexpected(ranks, *self.seen(users), indptr, items, *relevant, k, counts)
         return counts
 
     def similarities(
@@ -347,16 +344,13 @@ class _ItemStatistics:
         return sparse.csr_matrix(parts, shape=(self._n_items, len(self._indptr) - 1))
 
     def similarities(self, indptr: Integers, items: Items, k: int, jaccard: bool) -> Floats:
-        out = np.empty((1, len(indptr) - 1))
+        sums = np.empty(len(indptr) - 1)
         try:
             cache = self._caches.pop()
         except IndexError:
             cache = np.zeros((CACHED_PAIRS, 2), np.int64)
-        sum_similarities(
-            indptr, items, np.array([k]), *self.item_users, *self._bitmaps, cache, jaccard, out
-        )
+        sum_similarities(indptr, items, k, *self.item_users, *self._bitmaps, cache, jaccard, sums)
         self._caches.append(cache)
-        sums: Floats = out[0]
         return sums
 
     @cached_property

@@ -73,7 +73,7 @@ def count_bits(word: np.uint64) -> np.uint64:
 def sum_similarities(
     list_indptr: Array,
     list_items: Array,
-    cutoffs: Array,
+    k: int,
     item_indptr: Array,
     item_users: Array,
     bits: Array,
@@ -82,12 +82,12 @@ def sum_similarities(
     jaccard: bool,
     out: Array,
 ) -> None:
-    """Write the sums of the similarities between the items of each list, at every cut-off.
+    """Write the sums of the similarities between the first `k` items of each list.
 
-    ``out[cut, user]`` is the sum over the unordered pairs of the first k items of the user's list
+    ``out[user]`` is the sum over the unordered pairs of the first k items of the user's list
     of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, or 0
     if one of them is empty; if `jaccard`, of |U_i ∩ U_j| / |U_i ∪ U_j|. Lists are
-    complete and sorted by rank, cut-offs ascend, `item_indptr` and `item_users` are the training
+    complete and sorted by rank, `item_indptr` and `item_users` are the training
     data by item, and `bits` and `bit_row` come from `pack_bits`.
 
     `cache`, int64 of shape (slots, 2), stores the number of common users of pairs. It belongs to
@@ -104,7 +104,7 @@ def sum_similarities(
     longest = 0
     for user in range(len(list_indptr) - 1):
         longest = max(longest, list_indptr[user + 1] - list_indptr[user])
-    longest = min(longest, cutoffs[-1])
+    longest = min(longest, k)
     items = np.empty(longest, np.int64)
     degrees = np.empty(longest, np.int64)
     ranks = np.empty(longest, np.int64)
@@ -183,12 +183,9 @@ def sum_similarities(
                     scratch[np.uint64(item_users[entry]) >> np.uint64(6)] = np.uint64(0)
 
         total = 0.0
-        rank = 0
-        for cut in range(len(cutoffs)):
-            while rank < length and rank < cutoffs[cut]:
-                total += added[rank]
-                rank += 1
-            out[cut, user] = total
+        for rank in range(length):
+            total += added[rank]
+        out[user] = total
 
 
 @kernel
@@ -204,10 +201,14 @@ def count_listed(indptr: Array, items: Array, k: int, users: Array, counts: Arra
 def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Array) -> None:
     """Write the k most popular items that each user has not seen, padded with -1.
 
-    `order` holds every item of the catalogue, the most popular first; `out` has shape (n_users, k).
+    `order` holds every item of the catalogue, the most popular first, or all those that may be
+    listed; what was seen is among them. `out` has shape (n_users, k).
     """
     k = out.shape[1]
-    seen = np.zeros(len(order), np.bool_)
+    largest = 0
+    for item in order:
+        largest = max(largest, item)
+    seen = np.zeros(largest + 1, np.bool_)
     for user in range(len(seen_indptr) - 1):
         for entry in range(seen_indptr[user], seen_indptr[user + 1]):
             seen[seen_items[entry]] = True
@@ -377,30 +378,24 @@ def count_unexpected(
     seen_items: Array,
     list_indptr: Array,
     list_items: Array,
-    positions: Array,
-    gapped: bool,
     relevant_indptr: Array,
     relevant_items: Array,
     gains: Array,
-    cutoffs: Array,
+    k: int,
     out: Array,
 ) -> None:
-    """Count the hits of each list that the list of the most popular items lacks.
+    """Count the hits among the first `k` of each list that the most popular items lack.
 
-    ``out[cut, user]`` is the number of relevant items among the first k positions that are not
-    among the k most popular items that the user has not seen. ``popularity_ranks[item]`` is 0 for
-    the most popular item, and distinct. `positions` are read only if `gapped`, and are 1, 2, 3, …
-    otherwise; relevant and seen items ascend.
+    ``out[user]`` is the number of relevant items that are not among the k most popular items that
+    the user has not seen. ``popularity_ranks[item]`` is 0 for the most popular item, and distinct;
+    relevant and seen items ascend.
 
     The rank of a hit among the popular unseen items follows from the number of more popular seen
     items. Writing those lists first and searching them took two to three times as long, and memory
     for k items of each user.
     """
-    n_cutoffs = len(cutoffs)
-    deepest = cutoffs[-1]
     for user in range(len(list_indptr) - 1):
-        for cut in range(n_cutoffs):
-            out[cut, user] = 0
+        out[user] = 0
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
         if start == stop:
@@ -415,13 +410,7 @@ def count_unexpected(
 
         n_seen = seen_indptr[user + 1] - seen_indptr[user]
         begin = list_indptr[user]
-        first_cut = 0
-        for entry in range(begin, list_indptr[user + 1]):
-            rank = positions[entry] if gapped else entry - begin + 1
-            while first_cut < n_cutoffs and cutoffs[first_cut] < rank:
-                first_cut += 1
-            if first_cut == n_cutoffs:
-                break
+        for entry in range(begin, min(begin + k, list_indptr[user + 1])):
             item = list_items[entry]
             low = low_bits >> np.uint64(item & 63)
             high = high_bits >> np.uint64((item >> 6) & 63)
@@ -437,15 +426,12 @@ def count_unexpected(
             if relevant_items[hit] != item or gains[hit] <= 0.0:
                 continue
             popular_rank = popularity_ranks[item] + 1
-            if popular_rank - n_seen <= deepest:
+            if popular_rank - n_seen <= k:
                 more_popular = 0
                 seen = False
                 for other_entry in range(seen_indptr[user], seen_indptr[user + 1]):
                     other = seen_items[other_entry]
                     more_popular += popularity_ranks[other] < popularity_ranks[item]
                     seen |= other == item
-                popular_rank = deepest + 1 if seen else popular_rank - more_popular
-            for cut in range(first_cut, n_cutoffs):
-                if cutoffs[cut] >= popular_rank:
-                    break
-                out[cut, user] += 1
+                popular_rank = k + 1 if seen else popular_rank - more_popular
+            out[user] += popular_rank > k

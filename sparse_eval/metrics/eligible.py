@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -38,165 +38,127 @@ def eligible_items(
     """
     if seen is None:
         seen = np.zeros(len(users) + 1, np.int64), np.empty(0, np.int32)
-    if candidates is None or candidates.for_all:
-        return AllBut(n_items, *seen, None if candidates is None else candidates.items)
-    return Listed(candidates.take(users).unseen(*seen), n_items)
+    if candidates is None:
+        return Eligible(n_items, *seen)
+    if candidates.for_all:
+        return Eligible(n_items, *seen, candidates.items)
+    own = candidates.take(users).unseen(*seen)
+    return Eligible(n_items, own.bounds, own.items, listed=True)
 
 
-class AllBut:
-    """The same items for all users, but for what each has seen.
+class Eligible:
+    """The items that each of some users can be recommended.
 
     Parameters
     ----------
     n_items : int
         N, the number of items in the catalogue.
     indptr, items : ndarray
-        Where the rows of users start and end, and what they have seen, ascending.
+        Where the rows of users start and end, and what each has seen, ascending.
     common : ndarray of int32, optional
-        The items that they have in common, ascending; by default the catalogue.
+        The items that all users have in common, but for what they have seen, ascending; by default
+        the catalogue.
+    listed : bool
+        Whether the rows hold what each user can be recommended, instead of what it has seen.
     """
 
     def __init__(
-        self, n_items: int, indptr: Integers, items: Items, common: Items | None = None
+        self,
+        n_items: int,
+        indptr: Integers,
+        items: Items,
+        common: Items | None = None,
+        *,
+        listed: bool = False,
     ) -> None:
-        self.common = common
-        self.shape = (len(indptr) - 1, n_items if common is None else len(common))
-        if common is not None:  # from here on they are numbered among those in common
+        self.n_items, self.common, self.listed = n_items, common, listed
+        if common is not None:
             self.number_of = np.full(n_items, -1, np.int32)
             self.number_of[common] = np.arange(len(common), dtype=np.int32)
-            numbers = self.number_of[items]
-            kept = numbers >= 0
+            kept = self.number_of[items] >= 0
             indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))[indptr - indptr[0]]
-            items = numbers[kept]
+            items = items[kept]
         self.indptr, self.items = indptr, items
-
-    @cached_property
-    def seen(self) -> sparse.csr_matrix:
-        """Users × items, 1 where the user has seen the item."""
-        parts = (np.ones(len(self.items)), self.items, self.indptr)
-        return sparse.csr_matrix(parts, shape=self.shape)
-
-    @property
-    def counts(self) -> Integers:
-        """The number of items of each user."""
-        unseen: Integers = self.shape[1] - np.diff(self.indptr)
-        return unseen
-
-    def contain(self, rows: Integers, items: Integers | Items) -> Booleans:
-        """Return whether pairs of a user and an item are among them."""
-        numbers = items if self.common is None else self.number_of[items]
-        owners = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-        keys = owners * self.shape[1] + self.items
-        return (numbers >= 0) & ~are_in(rows * self.shape[1] + numbers, keys)
-
-    def sum_over_items(self, item_values: Floats) -> Floats:
-        """Return the sum of a value or vector of items over each user's items."""
-        values = item_values if self.common is None else item_values[self.common]
-        total: Floats = values.sum(axis=0) - self.seen @ values
-        return total
-
-    def sum_over_users(self, user_values: Floats) -> Floats:
-        """Return the sum of a value of users over those who can be recommended each item."""
-        total: Floats = user_values.sum() - self.seen.T @ user_values
-        if self.common is None:
-            return total
-        sums = np.zeros(len(self.number_of))
-        sums[self.common] = total
-        return sums
-
-    def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
-        """Return how many items of each group are among them, and how many fewer of each user."""
-        members = members.astype(np.int64)
-        if self.common is not None:
-            members = members[self.common]
-        of_all: Integers = np.asarray(members.sum(axis=0)).ravel()
-        return of_all, -(self.seen.astype(np.int64) @ members)
-
-    def first(self, order: Items, k: int) -> Items:
-        """Return the first k items of each user in a common order, -1 if there are fewer."""
-        out = np.empty((self.shape[0], min(k, self.shape[1])), np.int32)
-        if self.common is not None:
-            order = self.number_of[order]
-            order = order[order >= 0]
-        popular_unseen(order, self.indptr, self.items, out)
-        return self._named(out)
-
-    def draw(self, numbers: Floats) -> Items:
-        """Draw a list for each user from uniform numbers of shape (n_users, k)."""
-        out = np.empty(numbers.shape, np.int32)
-        draw_lists(numbers, self.indptr, self.items, self.shape[1], out)
-        return self._named(out)
-
-    def _named(self, numbers: Items) -> Items:
-        """Return the items of numbers, in which -1 pads."""
-        if self.common is None:
-            return numbers
-        return np.append(self.common, np.int32(-1))[numbers]
-
-
-class Listed:
-    """The items of each user by themselves, none of them seen."""
-
-    def __init__(self, candidates: Candidates, n_items: int) -> None:
-        self.indptr, self.items = candidates.bounds, candidates.items
-        self.shape = (len(self.indptr) - 1, n_items)
+        self.n_users = len(indptr) - 1
 
     @cached_property
     def matrix(self) -> sparse.csr_matrix:
-        """Users × items, 1 where the user can be recommended the item."""
+        """Users × items, 1 for the entries of the rows."""
         parts = (np.ones(len(self.items)), self.items, self.indptr)
-        return sparse.csr_matrix(parts, shape=self.shape)
+        return sparse.csr_matrix(parts, shape=(self.n_users, self.n_items))
 
     @cached_property
     def counts(self) -> Integers:
         """The number of items of each user."""
-        return np.diff(self.indptr)
+        n_entries: Integers = np.diff(self.indptr)
+        return n_entries if self.listed else self._size - n_entries
+
+    @property
+    def _size(self) -> int:
+        return self.n_items if self.common is None else len(self.common)
+
+    def _of_common(self, item_values: Any) -> Any:
+        return item_values if self.common is None else item_values[self.common]
 
     def contain(self, rows: Integers, items: Integers | Items) -> Booleans:
         """Return whether pairs of a user and an item are among them."""
-        owners = np.repeat(np.arange(self.shape[0]), self.counts)
-        return are_in(rows * self.shape[1] + items, owners * self.shape[1] + self.items)
+        owners = np.repeat(np.arange(self.n_users), np.diff(self.indptr))
+        found = are_in(rows * self.n_items + items, owners * self.n_items + self.items)
+        if self.listed:
+            return found
+        return ~found if self.common is None else ~found & (self.number_of[items] >= 0)
 
     def sum_over_items(self, item_values: Floats) -> Floats:
         """Return the sum of a value or vector of items over each user's items."""
         sums: Floats = self.matrix @ item_values
-        return sums
+        return sums if self.listed else self._of_common(item_values).sum(axis=0) - sums
 
     def sum_over_users(self, user_values: Floats) -> Floats:
         """Return the sum of a value of users over those who can be recommended each item."""
         sums: Floats = self.matrix.T @ user_values
-        return sums
+        if self.listed:
+            return sums
+        total = user_values.sum() - sums
+        return total if self.common is None else np.where(self.number_of >= 0, total, 0.0)
 
     def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
-        """Return 0 for each group, and how many of its items each user can be recommended."""
-        of_users = self.matrix.astype(np.int64) @ members.astype(np.int64)
-        return np.zeros(members.shape[1], np.int64), of_users
+        """Return how many items of each group all users have, and how many more each user has."""
+        members = members.astype(np.int64)
+        of_users = self.matrix.astype(np.int64) @ members
+        if self.listed:
+            return np.zeros(members.shape[1], np.int64), of_users
+        return np.asarray(self._of_common(members).sum(axis=0)).ravel(), -of_users
 
     def first(self, order: Items, k: int) -> Items:
         """Return the first k items of each user in a common order, -1 if there are fewer."""
+        if not self.listed:
+            out = np.empty((self.n_users, min(k, self._size)), np.int32)
+            if self.common is not None:
+                order = order[self.number_of[order] >= 0]
+            popular_unseen(order, self.indptr, self.items, out)
+            return out
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
-        owners = np.repeat(np.arange(self.shape[0]), self.counts)
+        owners = np.repeat(np.arange(self.n_users), self.counts)
         ordered = self.items[np.lexsort((places[self.items], owners))]
-        bounds, items = take_rows(self.indptr, np.arange(self.shape[0]), ordered, limit=k)
-        width = min(k, int(self.counts.max(initial=0)))
-        out = np.full((self.shape[0], width), -1, np.int32)
+        bounds, items = take_rows(self.indptr, np.arange(self.n_users), ordered, limit=k)
+        out = np.full((self.n_users, min(k, int(self.counts.max(initial=0)))), -1, np.int32)
         out[np.arange(out.shape[1]) < np.diff(bounds)[:, None]] = items
         return out
 
     def draw(self, numbers: Floats) -> Items:
         """Draw a list for each user from uniform numbers of shape (n_users, k)."""
+        out = np.full(numbers.shape, -1, np.int32)
+        if not self.listed:
+            seen = self.items if self.common is None else self.number_of[self.items]
+            draw_lists(numbers, self.indptr, seen, self._size, out)
+            return out if self.common is None else np.append(self.common, np.int32(-1))[out]
         lengths = np.minimum(self.counts, numbers.shape[1])
         listed = np.arange(numbers.shape[1]) < lengths[:, None]
         places = np.empty(int(lengths.sum()), np.int64)
         draw_ranks(numbers[listed], self.counts, indptr_from_counts(lengths), places)
-        out = np.full(numbers.shape, -1, np.int32)
         out[listed] = self.items[np.repeat(self.indptr[:-1], lengths) + places - 1]
         return out
-
-
-#: The items that each of some users can be recommended.
-Eligible: TypeAlias = AllBut | Listed
 
 
 def are_in(keys: Integers, ascending: Integers) -> Booleans:

@@ -20,10 +20,11 @@ from ..core.exact_sums import Moments
 from ..core.hashing import uniforms
 from ..core.threads import BLOCK
 from ..inputs.rankings import Rankings
-from ..kernels.catalogue import draw_lists, draw_ranks
+from ..kernels.catalogue import draw_ranks
 from ..kernels.statistics import AT, NAMES
 from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
+from .eligible import eligible_items
 from .expectation import Chances, ExpectedStatistics
 from .lists import RandomLists
 from .measure import discount_tables, fill_ideal, measure, sum_largest, values_of_lists
@@ -347,22 +348,17 @@ def _draw_lists(
     aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int
 ) -> Rankings | None:
     """Draw lists of what the users can be recommended; None if they would be too long."""
-    training, n_users = aligned.side_data.training, aligned.n_users
+    side_data, n_users = aligned.side_data, aligned.n_users
     lengths = aligned.rankings.lengths
-    n_items = aligned.side_data.n_items
-    deepest = min(int(lengths.max(initial=1)) if whole else depth, n_items)
+    deepest = min(int(lengths.max(initial=1)) if whole else depth, side_data.n_items)
     if deepest * n_users > _MOST_ITEMS:
         return None
-    if training is None or training.allows_seen:
-        indptr, items = np.zeros(n_users + 1, np.int64), np.empty(0, np.int32)
-    else:
-        indptr, items = training.indptr[: n_users + 1], training.items
-    ids = np.empty((n_users, deepest), np.int32)
-    numbers = uniforms(keys, np.full(n_users, deepest), seed).reshape(ids.shape)
-    if aligned.eligible is None:
-        draw_lists(numbers, indptr, items, n_items, ids)
-    else:
-        ids = aligned.eligible.draw(numbers)
+    eligible, everyone = aligned.eligible, np.arange(n_users)
+    if eligible is None:
+        seen = None if side_data.training is None else side_data.training.seen(everyone)
+        eligible = eligible_items(side_data.n_items, seen, None, everyone)
+    numbers = uniforms(keys, np.full(n_users, deepest), seed).reshape(n_users, deepest)
+    ids = eligible.draw(numbers)
     if whole:
         ids[np.arange(deepest) >= lengths[:, None]] = -1
-    return Rankings.from_topk(ids, shape=(n_users, n_items))
+    return Rankings.from_topk(ids, shape=(n_users, side_data.n_items))

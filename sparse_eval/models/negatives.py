@@ -21,7 +21,7 @@ from ..inputs.candidates import Candidates
 from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
-from ..metrics.eligible import AllBut, are_in
+from ..metrics.eligible import Eligible, are_in
 from .inputs import name_of, open_held_out, open_train
 from .matching import match_sides
 
@@ -199,7 +199,7 @@ class _Draw(NamedTuple):
         )
         moved.sort_indices()
         if self.by == "uniform":
-            eligible = AllBut(n_items, moved.indptr.astype(np.int64), as_int32(moved.indices))
+            eligible = Eligible(n_items, moved.indptr.astype(np.int64), as_int32(moved.indices))
             drawn: Any = eligible.draw(self._numbers(users, self.n, 1))
         else:
             ordered = weights[self.order].astype(np.float64)
