@@ -13,6 +13,7 @@ from ..core.csr import as_int32, indptr_from_counts, without_entries
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
+from ..kernels.structures import Rows
 from .propensity import digest_by_item
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ class Training:
         """
         counts = np.empty(len(users))
         ranks = self._statistics.popularity_ranks
-        count_unexpected(ranks, *self.seen(users), indptr, items, *relevant, k, counts)
+        lists, hits, gains = Rows(indptr, items), Rows(*relevant[:2]), relevant[2]
+        count_unexpected(ranks, Rows(*self.seen(users)), lists, hits, gains, k, counts)
         return counts
 
     def similarities(
@@ -349,7 +351,8 @@ class _ItemStatistics:
             cache = self._caches.pop()
         except IndexError:
             cache = np.zeros((CACHED_PAIRS, 2), np.int64)
-        sum_similarities(indptr, items, k, *self.item_users, *self._bitmaps, cache, jaccard, sums)
+        lists, users = Rows(indptr, items), Rows(*self.item_users)
+        sum_similarities(lists, k, users, *self._bitmaps, cache, jaccard, sums)
         self._caches.append(cache)
         return sums
 

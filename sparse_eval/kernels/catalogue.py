@@ -16,6 +16,7 @@ from .jit import allocating_kernel, kernel, part
 
 if TYPE_CHECKING:
     from .jit import Array
+    from .structures import Rows
 
 
 def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Array, Array]:
@@ -71,11 +72,9 @@ def count_bits(word: np.uint64) -> np.uint64:
 
 @allocating_kernel
 def sum_similarities(
-    list_indptr: Array,
-    list_items: Array,
+    lists: Rows,
     k: int,
-    item_indptr: Array,
-    item_users: Array,
+    users: Rows,
     bits: Array,
     bit_row: Array,
     cache: Array,
@@ -87,8 +86,8 @@ def sum_similarities(
     ``out[user]`` is the sum over the unordered pairs of the first k items of the user's list
     of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, or 0
     if one of them is empty; if `jaccard`, of |U_i ∩ U_j| / |U_i ∪ U_j|. Lists are
-    complete and sorted by rank, `item_indptr` and `item_users` are the training
-    data by item, and `bits` and `bit_row` come from `pack_bits`.
+    complete and sorted by rank, `users` are the training data by item, and `bits` and `bit_row`
+    come from `pack_bits`.
 
     `cache`, int64 of shape (slots, 2), stores the number of common users of pairs. It belongs to
     one thread, is zero at first, has a power of two of slots, and may be shared by blocks with the
@@ -98,12 +97,12 @@ def sum_similarities(
     The result does not depend on the cache or the bitmaps, which only affect how integers are
     counted; the order in which they are added follows from the list and the training data.
     """
-    n_items = len(item_indptr) - 1
+    n_items = len(users.indptr) - 1
     n_words = bits.shape[1]
     last_slot = len(cache) - 1
     longest = 0
-    for user in range(len(list_indptr) - 1):
-        longest = max(longest, list_indptr[user + 1] - list_indptr[user])
+    for user in range(len(lists.indptr) - 1):
+        longest = max(longest, lists.indptr[user + 1] - lists.indptr[user])
     longest = min(longest, k)
     items = np.empty(longest, np.int64)
     degrees = np.empty(longest, np.int64)
@@ -111,17 +110,17 @@ def sum_similarities(
     added = np.empty(longest, np.float64)
     scratch = np.zeros(n_words, np.uint64)
 
-    for user in range(len(list_indptr) - 1):
-        begin = list_indptr[user]
-        length = min(list_indptr[user + 1] - begin, longest)
+    for user in range(len(lists.indptr) - 1):
+        begin = lists.indptr[user]
+        length = min(lists.indptr[user + 1] - begin, longest)
 
         # Sort by descending number of users, so that of each pair the users of the rarer item are
         # looked up, which took 0.6 of the time of looking up those of the better ranked one. The
         # sort may be quadratic, as the loop over pairs is.
         for rank in range(length):
             added[rank] = 0.0
-            item = np.int64(list_items[begin + rank])
-            degree = item_indptr[item + 1] - item_indptr[item]
+            item = np.int64(lists.items[begin + rank])
+            degree = users.indptr[item + 1] - users.indptr[item]
             index = rank
             while index > 0 and degrees[index - 1] < degree:
                 items[index] = items[index - 1]
@@ -160,12 +159,12 @@ def sum_similarities(
                         # Looking up bits takes less than half as long as merging two sorted
                         # rows, whose branches are unpredictable.
                         if not filled:
-                            for entry in range(item_indptr[item], item_indptr[item + 1]):
-                                u = np.uint64(item_users[entry])
+                            for entry in range(users.indptr[item], users.indptr[item + 1]):
+                                u = np.uint64(users.items[entry])
                                 scratch[u >> np.uint64(6)] |= np.uint64(1) << (u & np.uint64(63))
                             filled = True
-                        for entry in range(item_indptr[other], item_indptr[other + 1]):
-                            u = np.uint64(item_users[entry])
+                        for entry in range(users.indptr[other], users.indptr[other + 1]):
+                            u = np.uint64(users.items[entry])
                             bit = bitmap[u >> np.uint64(6)] >> (u & np.uint64(63))
                             both += bit & np.uint64(1)
                     common = np.int64(both)
@@ -179,8 +178,8 @@ def sum_similarities(
                         divisor = math.sqrt(np.float64(degrees[first]) * np.float64(degree))
                     added[max(ranks[first], ranks[second])] += common / divisor
             if filled and row < 0:
-                for entry in range(item_indptr[item], item_indptr[item + 1]):
-                    scratch[np.uint64(item_users[entry]) >> np.uint64(6)] = np.uint64(0)
+                for entry in range(users.indptr[item], users.indptr[item + 1]):
+                    scratch[np.uint64(users.items[entry]) >> np.uint64(6)] = np.uint64(0)
 
         total = 0.0
         for rank in range(length):
@@ -302,13 +301,10 @@ def draw_lists(
 
 @allocating_kernel
 def count_seen(
-    seen_indptr: Array,
-    seen_items: Array,
-    relevant_indptr: Array,
-    relevant_items: Array,
+    seen: Rows,
+    relevant: Rows,
     gains: Array,
-    list_indptr: Array,
-    list_items: Array,
+    lists: Rows,
     n_items: int,
     relevant_out: Array,
     listed_out: Array,
@@ -319,16 +315,16 @@ def count_seen(
     the time.
     """
     seen_by = np.full(n_items, -1, np.int32)  # the last user so far
-    for user in range(len(seen_indptr) - 1):
+    for user in range(len(seen.indptr) - 1):
         mark = np.int32(user)
-        for item in seen_items[seen_indptr[user] : seen_indptr[user + 1]]:
+        for item in seen.items[seen.indptr[user] : seen.indptr[user + 1]]:
             seen_by[np.uint32(item)] = mark
         n_relevant = 0
-        for entry in range(np.uint64(relevant_indptr[user]), np.uint64(relevant_indptr[user + 1])):
-            item = np.uint32(relevant_items[entry])
+        for entry in range(np.uint64(relevant.indptr[user]), np.uint64(relevant.indptr[user + 1])):
+            item = np.uint32(relevant.items[entry])
             n_relevant += (gains[entry] > 0.0) & (seen_by[item] == mark)
         n_listed = 0
-        for item in list_items[list_indptr[user] : list_indptr[user + 1]]:
+        for item in lists.items[lists.indptr[user] : lists.indptr[user + 1]]:
             n_listed += seen_by[np.uint32(item)] == mark
         relevant_out[user] = n_relevant
         listed_out[user] = n_listed
@@ -336,15 +332,7 @@ def count_seen(
 
 @allocating_kernel
 def count_unseen_candidates(
-    seen_indptr: Array,
-    seen_items: Array,
-    relevant_indptr: Array,
-    relevant_items: Array,
-    gains: Array,
-    list_indptr: Array,
-    list_items: Array,
-    n_items: int,
-    out: Array,
+    seen: Rows, relevant: Rows, gains: Array, lists: Rows, n_items: int, out: Array
 ) -> None:
     """Write the number of candidates of each user: items that the list could have held.
 
@@ -352,34 +340,31 @@ def count_unseen_candidates(
     gain above 0, and items in the list count as candidates even if they were seen.
     """
     hidden = np.zeros(n_items, np.bool_)
-    for user in range(len(seen_indptr) - 1):
-        start = seen_indptr[user]
-        stop = seen_indptr[user + 1]
+    for user in range(len(seen.indptr) - 1):
+        start = seen.indptr[user]
+        stop = seen.indptr[user + 1]
         out[user] = n_items
         if start == stop:
             continue
         for entry in range(start, stop):
-            hidden[seen_items[entry]] = True
-        for entry in range(relevant_indptr[user], relevant_indptr[user + 1]):
+            hidden[seen.items[entry]] = True
+        for entry in range(relevant.indptr[user], relevant.indptr[user + 1]):
             if gains[entry] > 0.0:
-                hidden[relevant_items[entry]] = False
-        for entry in range(list_indptr[user], list_indptr[user + 1]):
-            hidden[list_items[entry]] = False
+                hidden[relevant.items[entry]] = False
+        for entry in range(lists.indptr[user], lists.indptr[user + 1]):
+            hidden[lists.items[entry]] = False
         n_hidden = 0
         for entry in range(start, stop):
-            n_hidden += hidden[seen_items[entry]]  # not entries of other users, which remain set
+            n_hidden += hidden[seen.items[entry]]  # not entries of other users, which remain set
         out[user] = n_items - n_hidden
 
 
 @kernel
 def count_unexpected(
     popularity_ranks: Array,
-    seen_indptr: Array,
-    seen_items: Array,
-    list_indptr: Array,
-    list_items: Array,
-    relevant_indptr: Array,
-    relevant_items: Array,
+    seen: Rows,
+    lists: Rows,
+    relevant: Rows,
     gains: Array,
     k: int,
     out: Array,
@@ -394,24 +379,24 @@ def count_unexpected(
     items. Writing those lists first and searching them took two to three times as long, and memory
     for k items of each user.
     """
-    for user in range(len(list_indptr) - 1):
+    for user in range(len(lists.indptr) - 1):
         out[user] = 0
-        start = relevant_indptr[user]
-        stop = relevant_indptr[user + 1]
+        start = relevant.indptr[user]
+        stop = relevant.indptr[user + 1]
         if start == stop:
             continue
         # Two words of bits that rule out most items that are not relevant: half the time.
         low_bits = np.uint64(0)
         high_bits = np.uint64(0)
         for entry in range(start, stop):
-            item = relevant_items[entry]
+            item = relevant.items[entry]
             low_bits |= np.uint64(1) << np.uint64(item & 63)
             high_bits |= np.uint64(1) << np.uint64((item >> 6) & 63)
 
-        n_seen = seen_indptr[user + 1] - seen_indptr[user]
-        begin = list_indptr[user]
-        for entry in range(begin, min(begin + k, list_indptr[user + 1])):
-            item = list_items[entry]
+        n_seen = seen.indptr[user + 1] - seen.indptr[user]
+        begin = lists.indptr[user]
+        for entry in range(begin, min(begin + k, lists.indptr[user + 1])):
+            item = lists.items[entry]
             low = low_bits >> np.uint64(item & 63)
             high = high_bits >> np.uint64((item >> 6) & 63)
             if low & high & np.uint64(1) == 0:
@@ -420,18 +405,18 @@ def count_unexpected(
             size = stop - start
             while size > 1:
                 half = size >> 1
-                if relevant_items[hit + half] <= item:
+                if relevant.items[hit + half] <= item:
                     hit += half
                 size -= half
-            if relevant_items[hit] != item or gains[hit] <= 0.0:
+            if relevant.items[hit] != item or gains[hit] <= 0.0:
                 continue
             popular_rank = popularity_ranks[item] + 1
             if popular_rank - n_seen <= k:
                 more_popular = 0
-                seen = False
-                for other_entry in range(seen_indptr[user], seen_indptr[user + 1]):
-                    other = seen_items[other_entry]
+                is_seen = False
+                for other_entry in range(seen.indptr[user], seen.indptr[user + 1]):
+                    other = seen.items[other_entry]
                     more_popular += popularity_ranks[other] < popularity_ranks[item]
-                    seen |= other == item
-                popular_rank = k + 1 if seen else popular_rank - more_popular
+                    is_seen |= other == item
+                popular_rank = k + 1 if is_seen else popular_rank - more_popular
             out[user] += popular_rank > k

@@ -1,12 +1,12 @@
 """Sums over the ranks and gains of each user's hits, for what the sweep does not determine.
 
-In every kernel, `indptr` holds the bounds of each user's hits in `ranks` (ascending) and `gains`,
-and `out` receives one value per user.
+In every kernel, `out` receives one value per user. In the kernels of measures that know what was
+not judged, hits are all judged items, and those with gains above 1 are relevant.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,95 +16,104 @@ if TYPE_CHECKING:
     from .jit import Array
 
 
+class Hits(NamedTuple):
+    """Every hit of a block of users, in the order of ranks.
+
+    `ranks` and `gains` of user u are at ``[indptr[u]:indptr[u + 1]]``.
+    """
+
+    indptr: Array
+    ranks: Array
+    gains: Array
+
+
+class TiedHits(NamedTuple):
+    """Every hit of a block of users that may be in the list.
+
+    A hit has each rank from that in `ranks` to that in `last_ranks` with the same probability.
+    """
+
+    indptr: Array
+    ranks: Array
+    gains: Array
+    last_ranks: Array
+
+
 @kernel
-def count_within(indptr: Array, ranks: Array, gains: Array, limits: Array, out: Array) -> None:
+def count_within(hits: Hits, limits: Array, out: Array) -> None:
     """Count the hits down to rank ``limits[user]``."""
     for user in range(len(out)):
         count = 0
-        for entry in range(indptr[user], indptr[user + 1]):
-            if ranks[entry] > limits[user]:
+        for entry in range(hits.indptr[user], hits.indptr[user + 1]):
+            if hits.ranks[entry] > limits[user]:
                 break
             count += 1
         out[user] = count
 
 
 @kernel
-def sum_ranks(indptr: Array, ranks: Array, gains: Array, k: int, graded: bool, out: Array) -> None:
+def sum_ranks(hits: Hits, k: int, graded: bool, out: Array) -> None:
     """Write Σ r, or Σ g·r if `graded`, down to rank k."""
     for user in range(len(out)):
         total = 0.0
-        for entry in range(indptr[user], indptr[user + 1]):
-            if ranks[entry] > k:
+        for entry in range(hits.indptr[user], hits.indptr[user + 1]):
+            if hits.ranks[entry] > k:
                 break
-            total += ranks[entry] * gains[entry] if graded else float(ranks[entry])
+            total += hits.ranks[entry] * hits.gains[entry] if graded else float(hits.ranks[entry])
         out[user] = total
 
 
 @kernel
-def sum_tied_ranks(
-    indptr: Array,
-    ranks: Array,
-    gains: Array,
-    last_ranks: Array,
-    lengths: Array,
-    graded: bool,
-    out: Array,
-) -> None:
+def sum_tied_ranks(hits: TiedHits, lengths: Array, graded: bool, out: Array) -> None:
     """Write the expected Σ r, or Σ g·r if `graded`, over the ranks down to ``lengths[user]``.
 
     Each hit has every rank from that in `ranks` to that in `last_ranks` with the same probability.
     """
     for user in range(len(out)):
         total = 0.0
-        for entry in range(indptr[user], indptr[user + 1]):
-            first = ranks[entry]
-            reached = min(last_ranks[entry], lengths[user])
+        for entry in range(hits.indptr[user], hits.indptr[user + 1]):
+            first = hits.ranks[entry]
+            reached = min(hits.last_ranks[entry], lengths[user])
             if reached >= first:
-                size = last_ranks[entry] - first + 1
+                size = hits.last_ranks[entry] - first + 1
                 mean = (reached - first + 1) * (first + reached) / (2.0 * size)
-                total += mean * gains[entry] if graded else mean
+                total += mean * hits.gains[entry] if graded else mean
         out[user] = total
 
 
 @allocating_kernel
-def sum_geometric(
-    indptr: Array, ranks: Array, gains: Array, k: int, p: float, graded: bool, out: Array
-) -> None:
+def sum_geometric(hits: Hits, k: int, p: float, graded: bool, out: Array) -> None:
     """Write Σ p^(r − 1), or Σ g·p^(r − 1) if `graded`, down to rank k."""
     powers = np.empty(min(k, 1000))  # computed one by one, they took most of the time
     for rank in range(1, len(powers) + 1):
         powers[rank - 1] = p ** (rank - 1)
     for user in range(len(out)):
         total = 0.0
-        for entry in range(indptr[user], indptr[user + 1]):
-            rank = ranks[entry]
+        for entry in range(hits.indptr[user], hits.indptr[user + 1]):
+            rank = hits.ranks[entry]
             if rank > k:
                 break
             power = powers[rank - 1] if rank <= len(powers) else p ** (rank - 1)
-            total += power * gains[entry] if graded else power
+            total += power * hits.gains[entry] if graded else power
         out[user] = total
 
 
 @kernel
-def interpolate(
-    indptr: Array, ranks: Array, gains: Array, k: int, needed: Array, out: Array
-) -> None:
+def interpolate(hits: Hits, k: int, needed: Array, out: Array) -> None:
     """Write the largest precision at the ranks down to k with ``needed[user]`` hits or more."""
     for user in range(len(out)):
-        start = indptr[user]
+        start = hits.indptr[user]
         count = 0
-        for entry in range(start, indptr[user + 1]):
-            count += ranks[entry] <= k
+        for entry in range(start, hits.indptr[user + 1]):
+            count += hits.ranks[entry] <= k
         largest = 0.0
-        for hits in range(max(needed[user], 1), count + 1):
-            largest = max(largest, hits / ranks[start + hits - 1])
+        for n_hits in range(max(needed[user], 1), count + 1):
+            largest = max(largest, n_hits / hits.ranks[start + n_hits - 1])
         out[user] = largest
 
 
 @kernel
-def sum_cascade(
-    indptr: Array, ranks: Array, gains: Array, k: int, largest: float, out: Array
-) -> None:
+def sum_cascade(hits: Hits, k: int, largest: float, out: Array) -> None:
     """Write Σ (1/r)·R·Π (1 − R of the hits before), R = (2^g − 1) / 2^largest, down to rank k.
 
     This is the expected reciprocal rank: a reader stops at an item with probability R.
@@ -117,24 +126,17 @@ def sum_cascade(
     for user in range(len(out)):
         total = 0.0
         going_on = 1.0
-        for entry in range(indptr[user], indptr[user + 1]):
-            if ranks[entry] > k:
+        for entry in range(hits.indptr[user], hits.indptr[user + 1]):
+            if hits.ranks[entry] > k:
                 break
-            stop = 2.0 ** (gains[entry] - largest) - 2.0**-largest
-            total += going_on * stop / ranks[entry]
+            stop = 2.0 ** (hits.gains[entry] - largest) - 2.0**-largest
+            total += going_on * stop / hits.ranks[entry]
             going_on *= 1.0 - stop
         out[user] = total
 
 
 @allocating_kernel
-def count_pairs(
-    indptr: Array,
-    ranks: Array,
-    gains: Array,
-    lengths: Array,
-    concordant: Array,
-    discordant: Array,
-) -> None:
+def count_pairs(hits: Hits, lengths: Array, concordant: Array, discordant: Array) -> None:
     """Count the pairs of the first `lengths` positions by whether the larger gain comes first.
 
     A position without a hit has gain 0, so only the number of misses before and after a hit is
@@ -142,30 +144,30 @@ def count_pairs(
     """
     longest = 0
     for user in range(len(lengths)):
-        longest = max(longest, indptr[user + 1] - indptr[user])
+        longest = max(longest, hits.indptr[user + 1] - hits.indptr[user])
     tree = np.zeros(longest + 1, np.int64)
     for user in range(len(lengths)):
-        start = indptr[user]
+        start = hits.indptr[user]
         stop = start
         with_misses = 0
         against_misses = 0
         graded = False
-        while stop < indptr[user + 1] and ranks[stop] <= lengths[user]:
-            misses_before = ranks[stop] - 1 - (stop - start)
+        while stop < hits.indptr[user + 1] and hits.ranks[stop] <= lengths[user]:
+            misses_before = hits.ranks[stop] - 1 - (stop - start)
             against_misses += misses_before
             with_misses -= misses_before  # the misses after it are added below
-            graded = graded or gains[stop] != gains[start]
+            graded = graded or hits.gains[stop] != hits.gains[start]
             stop += 1
         n = stop - start
         with_misses += n * (lengths[user] - n)
         falling = 0
         rising = 0
         if graded:
-            distinct = np.unique(gains[start:stop])
+            distinct = np.unique(hits.gains[start:stop])
             size = len(distinct)
             tree[: size + 1] = 0
             for before in range(n):
-                gain = gains[start + before]
+                gain = hits.gains[start + before]
                 # The number of hits before with at most this gain, and with less.
                 leaf = np.searchsorted(distinct, gain) + 1
                 at_most = 0
@@ -189,15 +191,7 @@ def count_pairs(
 
 
 @kernel
-def sum_preferences(
-    indptr: Array,
-    ranks: Array,
-    gains: Array,
-    k: int,
-    n_relevant: Array,
-    n_judged: Array,
-    out: Array,
-) -> None:
+def sum_preferences(hits: Hits, k: int, n_relevant: Array, n_judged: Array, out: Array) -> None:
     """Write Σ 1 − min(judged misses above, n) / min(judged misses, n) over the hits to rank k.
 
     References
@@ -210,10 +204,10 @@ def sum_preferences(
         most = min(n_judged[user] - n, n)
         misses = 0
         total = 0.0
-        for entry in range(indptr[user], indptr[user + 1]):
-            if ranks[entry] > k:
+        for entry in range(hits.indptr[user], hits.indptr[user + 1]):
+            if hits.ranks[entry] > k:
                 break
-            if gains[entry] <= 1.0:
+            if hits.gains[entry] <= 1.0:
                 misses += 1
             elif misses > 0:
                 total += 1.0 - min(misses, n) / most
@@ -223,9 +217,7 @@ def sum_preferences(
 
 
 @kernel
-def sum_inferred(
-    indptr: Array, ranks: Array, gains: Array, k: int, smoothing: float, out: Array
-) -> None:
+def sum_inferred(hits: Hits, k: int, smoothing: float, out: Array) -> None:
     """Write the sum over the hits to rank k of the precisions that are inferred at their ranks.
 
     Those are 1/r + (judged above / r)·(hits above + ε) / (judged above + 2ε), ε being `smoothing`.
@@ -236,16 +228,16 @@ def sum_inferred(
     judgments. CIKM 2006. https://doi.org/10.1145/1183614.1183633
     """
     for user in range(len(out)):
-        hits = 0
+        n_hits = 0
         total = 0.0
-        start = indptr[user]
-        for entry in range(start, indptr[user + 1]):
-            rank = ranks[entry]
+        start = hits.indptr[user]
+        for entry in range(start, hits.indptr[user + 1]):
+            rank = hits.ranks[entry]
             if rank > k:
                 break
-            if gains[entry] > 1.0:
+            if hits.gains[entry] > 1.0:
                 judged = entry - start
-                share = (hits + smoothing) / (judged + 2 * smoothing)
+                share = (n_hits + smoothing) / (judged + 2 * smoothing)
                 total += 1.0 / rank + judged / rank * share
-                hits += 1
+                n_hits += 1
         out[user] = total

@@ -1,8 +1,7 @@
 """Sums over lists in which an item counts for each of its groups, less the more often they come.
 
-The items of a row are at ``[indptr[row]:indptr[row + 1]]`` of `items`, those that do not count have
-False in `counted`. The groups of an item are at ``[group_indptr[item]:group_indptr[item + 1]]`` of
-`groups`. Scratch has an entry for each group; it is left as it was.
+Items of `lists` that do not count have False in `counted`; `groups` are those of each item. Scratch
+has an entry for each group; it is left as it was.
 """
 
 from __future__ import annotations
@@ -10,18 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .jit import kernel
+from .rows import row_of
 
 if TYPE_CHECKING:
     from .jit import Array
+    from .structures import Rows
 
 
 @kernel
 def sum_by_groups(
-    indptr: Array,
-    items: Array,
+    lists: Rows,
     counted: Array,
-    group_indptr: Array,
-    groups: Array,
+    groups: Rows,
     decay: float,
     discounts: Array,
     worth: Array,
@@ -32,67 +31,61 @@ def sum_by_groups(
     `worth` is scratch, and 1.
     """
     for row in range(len(out)):
+        items = row_of(lists, row)
+        is_counted = counted[lists.indptr[row] :]
         total = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            if counted[entry]:
+        for place in range(len(items)):
+            if is_counted[place]:
                 gain = 0.0
-                for place in range(group_indptr[items[entry]], group_indptr[items[entry] + 1]):
-                    gain += worth[groups[place]]
-                    worth[groups[place]] *= decay
-                total += gain * discounts[entry - indptr[row] + 1]
+                for group in row_of(groups, items[place]):
+                    gain += worth[group]
+                    worth[group] *= decay
+                total += gain * discounts[place + 1]
         out[row] = total
-        for entry in range(indptr[row], indptr[row + 1]):
-            for place in range(group_indptr[items[entry]], group_indptr[items[entry] + 1]):
-                worth[groups[place]] = 1.0
+        for item in items:
+            for group in row_of(groups, item):
+                worth[group] = 1.0
 
 
 @kernel
 def order_by_new_groups(
-    indptr: Array,
-    items: Array,
-    group_indptr: Array,
-    groups: Array,
-    decay: float,
-    taken: Array,
-    worth: Array,
-    best_indptr: Array,
-    best: Array,
+    lists: Rows, groups: Rows, decay: float, taken: Array, worth: Array, best: Rows
 ) -> None:
     """Write the items of each row, at every rank one that adds most; of equal ones the last.
 
-    Row r gets ``best_indptr[r + 1] - best_indptr[r]`` items. `taken`, False for each of `items`,
-    and `worth`, 1, are scratch; `taken` is not left as it was.
+    Row r of `best` has room for the first of them. `taken`, False for each item of `lists`, and
+    `worth`, 1, are scratch; `taken` is not left as it was.
     """
-    for row in range(len(indptr) - 1):
-        for rank in range(best_indptr[row], best_indptr[row + 1]):
-            most = -1.0
-            chosen = indptr[row]
-            for entry in range(indptr[row], indptr[row + 1]):
-                if not taken[entry]:
+    for row in range(len(lists.indptr) - 1):
+        items = row_of(lists, row)
+        is_taken = taken[lists.indptr[row] :]
+        ordered = row_of(best, row)
+        for rank in range(len(ordered)):
+            largest = -1.0
+            chosen = 0
+            for place in range(len(items)):
+                if not is_taken[place]:
                     gain = 0.0
-                    for place in range(group_indptr[items[entry]], group_indptr[items[entry] + 1]):
-                        gain += worth[groups[place]]
-                    if gain >= most:
-                        most = gain
-                        chosen = entry
-            taken[chosen] = True
-            best[rank] = items[chosen]
-            for place in range(group_indptr[items[chosen]], group_indptr[items[chosen] + 1]):
-                worth[groups[place]] *= decay
-        for rank in range(best_indptr[row], best_indptr[row + 1]):
-            for place in range(group_indptr[best[rank]], group_indptr[best[rank] + 1]):
-                worth[groups[place]] = 1.0
+                    for group in row_of(groups, items[place]):
+                        gain += worth[group]
+                    if gain >= largest:
+                        largest = gain
+                        chosen = place
+            is_taken[chosen] = True
+            ordered[rank] = items[chosen]
+            for group in row_of(groups, items[chosen]):
+                worth[group] *= decay
+        for item in ordered:
+            for group in row_of(groups, item):
+                worth[group] = 1.0
 
 
 @kernel
 def sum_precision_by_groups(
-    indptr: Array,
-    items: Array,
+    lists: Rows,
     counted: Array,
-    relevant_indptr: Array,
-    relevant_items: Array,
-    group_indptr: Array,
-    groups: Array,
+    relevant: Rows,
+    groups: Rows,
     sizes: Array,
     found: Array,
     out: Array,
@@ -102,24 +95,22 @@ def sum_precision_by_groups(
     0 without relevant items. `sizes` and `found` are scratch, and 0.
     """
     for row in range(len(out)):
+        items = row_of(lists, row)
+        is_counted = counted[lists.indptr[row] :]
         n_groups = 0
-        for entry in range(relevant_indptr[row], relevant_indptr[row + 1]):
-            item = relevant_items[entry]
-            for place in range(group_indptr[item], group_indptr[item + 1]):
-                n_groups += sizes[groups[place]] == 0
-                sizes[groups[place]] += 1
-                found[groups[place]] = 0
+        for item in row_of(relevant, row):
+            for group in row_of(groups, item):
+                n_groups += sizes[group] == 0
+                sizes[group] += 1
+                found[group] = 0
         total = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            if counted[entry]:
-                rank = entry - indptr[row] + 1
-                for place in range(group_indptr[items[entry]], group_indptr[items[entry] + 1]):
-                    group = groups[place]
+        for place in range(len(items)):
+            if is_counted[place]:
+                for group in row_of(groups, items[place]):
                     found[group] += 1
-                    total += found[group] / (float(rank) * sizes[group])
+                    total += found[group] / (float(place + 1) * sizes[group])
         out[row] = total / max(n_groups, 1)
-        for entry in range(relevant_indptr[row], relevant_indptr[row + 1]):
-            item = relevant_items[entry]
-            for place in range(group_indptr[item], group_indptr[item + 1]):
-                sizes[groups[place]] = 0
-                found[groups[place]] = 0
+        for item in row_of(relevant, row):
+            for group in row_of(groups, item):
+                sizes[group] = 0
+                found[group] = 0

@@ -15,10 +15,17 @@ from .sorting import sort_best_first, sort_falling
 
 if TYPE_CHECKING:
     from .jit import Array
+    from .structures import Rows
 
 #: The kinds of faults that `check_rows` distinguishes: a row that is not sorted or holds a column
 #: twice, a column out of range, and row bounds that cross or lie outside of the data.
 UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
+
+
+@part
+def row_of(rows: Rows, row: int) -> Array:
+    """Return the items of a row."""
+    return rows.items[rows.indptr[row] : rows.indptr[row + 1]]
 
 
 @kernel

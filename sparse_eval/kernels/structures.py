@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from .jit import Array
 
 
-class Seen(NamedTuple):
-    """The items that users have seen: a CSR matrix, ascending within a row."""
+class Rows(NamedTuple):
+    """The items of each row, at ``[indptr[row]:indptr[row + 1]]`` of `items`."""
 
     indptr: Array
     items: Array
+
+
+#: The items that each user has seen, ascending.
+Seen = Rows
 
 
 class Lists(NamedTuple):

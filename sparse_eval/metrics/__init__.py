@@ -1,12 +1,13 @@
 """Metrics: their names, formulas and conventions, and the registry of them all."""
 
 from ..inputs.training import Training
+from ..kernels.hits import Hits
 from . import accuracy, beyond_accuracy, intents, popularity_bias  # noqa: F401 - they register
 from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
 from .registry import REGISTRY, Choice, Definition, Number
-from .statistics import FULL_LIST, Hits, Statistics
+from .statistics import FULL_LIST, Statistics
 
 __all__ = [
     "CONVENTIONS",

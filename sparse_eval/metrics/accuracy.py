@@ -617,7 +617,7 @@ def bpref(s: Statistics, average: str) -> Floats | tuple[Floats, Floats]:
     nobody judged do not count.
     """
     out = np.empty(len(s.hits))
-    kernels.sum_preferences(*s.hits_of_list, s.k, s.n_relevant, s.judged_items, out)
+    kernels.sum_preferences(s.hits_of_list, s.k, s.n_relevant, s.judged_items, out)
     values = out / s.n_relevant
     return logarithms(values, s.n_relevant) if average == "geometric" else values
 
@@ -636,7 +636,7 @@ def infap(s: Statistics) -> Floats:
     An estimate of map where only some of the items were judged.
     """
     out = np.empty(len(s.hits))
-    kernels.sum_inferred(*s.hits_of_list, s.k, _SMOOTHING, out)
+    kernels.sum_inferred(s.hits_of_list, s.k, _SMOOTHING, out)
     return out / s.n_relevant
 
 
@@ -684,7 +684,7 @@ def iprec_at_recall(s: Statistics, level: float | str, rounding: str) -> Floats:
     total, out = np.zeros((2, len(s.hits)))
     for each in levels:
         needed = hits_needed(each, s.n_relevant, rounding)
-        kernels.interpolate(*s.hits_of_list, s.k, needed, out)
+        kernels.interpolate(s.hits_of_list, s.k, needed, out)
         total += out
     return total / len(levels)
 

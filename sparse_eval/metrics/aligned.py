@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InvalidDataError
 from ..inputs.training import take_rows
 from ..kernels.catalogue import count_unseen_candidates
+from ..kernels.structures import Rows
 from .eligible import eligible_items
 from .lists import Lists
 from .propensity import propensities
@@ -105,12 +106,11 @@ class Aligned:
         counts = np.full(last - first, n_items, np.int64)
         if training is None or training.allows_seen or self.convention.whole_catalogue:
             return counts
-        bounds = slice(first, last + 1)
-        rankings, relevance = self.rankings, self.relevance
-        count_unseen_candidates(
-            training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
-            self.hit_gains[0], rankings.indptr[bounds], rankings.items, n_items, counts,
-        )  # fmt: skip
+        seen, relevant, lists = (
+            Rows(each.indptr[first : last + 1], each.items)
+            for each in (training, self.relevance, self.rankings)
+        )
+        count_unseen_candidates(seen, relevant, self.hit_gains[0], lists, n_items, counts)
         return counts
 
     def _count_with_candidates(self, first: int, last: int) -> Integers:

@@ -6,18 +6,19 @@ in TREC's ndeval.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.csr import indptr_from_counts
 from ..kernels.intents import order_by_new_groups, sum_by_groups, sum_precision_by_groups
+from ..kernels.structures import Rows
 from .conventions import STANDARD
 from .measure import discount_tables
 from .registry import Number, metric
 
 if TYPE_CHECKING:
-    from ..core.types import Floats, Integers, Items
+    from ..core.types import Floats
     from .lists import Lists, RandomLists
 
 ALPHA = Number(
@@ -32,18 +33,11 @@ AGRAWAL = "Agrawal, Gollapudi, Halverson and Ieong, 2009, WSDM, doi:10.1145/1498
 _SMALLEST = -746.0
 
 
-class _Members(NamedTuple):
-    """The groups of each item, by item."""
-
-    indptr: Integers
-    groups: Integers
-    n_groups: int
-
-
-def _members(lists: Lists) -> _Members:
+def _members(lists: Lists) -> tuple[Rows, int]:
+    """Return the groups of each item, and the number of groups."""
     members = lists.group_members
     parts = (members.indptr.astype(np.int64), members.indices.astype(np.int64))
-    return _Members(*parts, members.shape[1])
+    return Rows(*parts), members.shape[1]
 
 
 def _over(above: Floats, below: Floats) -> Floats:
@@ -51,38 +45,33 @@ def _over(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
-def _discounted(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> Floats:
+def _discounted(lists: Lists, alpha: float, discounts: Floats) -> Floats:
     """Return the discounted sum of the gains of each list."""
+    groups, n_groups = _members(lists)
+    rows, worth = Rows(lists.indptr, lists.items), np.ones(n_groups)
     out = np.empty(len(lists.users))
-    sum_by_groups(
-        lists.indptr, lists.items, lists.gains > 0, members.indptr, members.groups, 1 - alpha,
-        discounts, np.ones(members.n_groups), out,
-    )  # fmt: skip
+    sum_by_groups(rows, lists.gains > 0, groups, 1 - alpha, discounts, worth, out)
     return out
 
 
-def _relevant(lists: Lists) -> tuple[Integers, Items]:
-    """Return `indptr` and ascending items that are relevant to each user."""
+def _relevant(lists: Lists) -> Rows:
+    """Return the items that are relevant to each user, ascending."""
     indptr, items, gains = lists.relevant
     kept = np.flatnonzero(gains > 0)
-    return np.searchsorted(kept, indptr), items[kept]
+    return Rows(np.searchsorted(kept, indptr), items[kept])
 
 
-def _ideal(lists: Lists, members: _Members, alpha: float, discounts: Floats) -> Floats:
+def _ideal(lists: Lists, alpha: float, discounts: Floats) -> Floats:
     """Return the same of a list that takes the item that adds most at every rank."""
-    indptr, items = _relevant(lists)
-    bounds = indptr_from_counts(np.minimum(np.diff(indptr), lists.k))
-    best = np.empty(bounds[-1], items.dtype)
-    worth = np.ones(members.n_groups)
-    order_by_new_groups(
-        indptr, items, members.indptr, members.groups, 1 - alpha, np.zeros(len(items), bool),
-        worth, bounds, best,
-    )  # fmt: skip
+    groups, n_groups = _members(lists)
+    relevant, worth = _relevant(lists), np.ones(n_groups)
+    bounds = indptr_from_counts(np.minimum(np.diff(relevant.indptr), lists.k))
+    best = Rows(bounds, np.empty(bounds[-1], relevant.items.dtype))
+    taken = np.zeros(len(relevant.items), bool)
+    order_by_new_groups(relevant, groups, 1 - alpha, taken, worth, best)
     out = np.empty(len(lists.users))
-    sum_by_groups(
-        bounds, best, np.ones(len(best), bool), members.indptr, members.groups, 1 - alpha,
-        discounts, worth, out,
-    )  # fmt: skip
+    everything = np.ones(len(best.items), bool)
+    sum_by_groups(best, everything, groups, 1 - alpha, discounts, worth, out)
     return out
 
 
@@ -98,7 +87,7 @@ def _deepest(lists: Lists) -> int:
     options=(ALPHA,),
     needs=("item_groups",),
     cutoff="required",
-    upper=np.inf,
+    upper=np.inf,  # the ideal list takes one item after the other, and may not be the best
     source=CLARKE,
 )
 def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
@@ -108,11 +97,8 @@ def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
 
     Ndcg that rewards variety: one more item of a kind that is in the list already counts less.
     """
-    members = _members(lists)
     discounts = discount_tables(STANDARD, _deepest(lists))[0]
-    return _over(
-        _discounted(lists, members, alpha, discounts), _ideal(lists, members, alpha, discounts)
-    )
+    return _over(_discounted(lists, alpha, discounts), _ideal(lists, alpha, discounts))
 
 
 @metric(
@@ -130,7 +116,6 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
 
     How soon every kind of item that may be of interest is served near the top of the list.
     """
-    members = _members(lists)
     # A rank so far down that the power underflows counts nothing, however large the cut-off is.
     last = int(np.ceil(_SMALLEST / np.log1p(-alpha))) + 1
     ranks = np.arange(1, min(lists.k, last) + 1)
@@ -138,7 +123,7 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
     with np.errstate(under="ignore"):
         largest = ((1 - alpha) ** (ranks - 1) / ranks).sum()
     n_intents = np.diff((lists.picked(*_relevant(lists)) @ lists.group_members).indptr)
-    return _over(_discounted(lists, members, alpha, discounts), n_intents * largest)
+    return _over(_discounted(lists, alpha, discounts), n_intents * largest)
 
 
 def _expected_map_ia(random: RandomLists) -> Floats:
@@ -171,11 +156,9 @@ def map_ia(lists: Lists) -> Floats:
 
     Map on average over the kinds of items that the user is interested in.
     """
-    members = _members(lists)
+    groups, n_groups = _members(lists)
+    rows, hits = Rows(lists.indptr, lists.items), lists.gains > 0
     out = np.empty(len(lists.users))
-    sizes, found = np.zeros((2, members.n_groups), np.int64)
-    sum_precision_by_groups(
-        lists.indptr, lists.items, lists.gains > 0, *_relevant(lists), members.indptr,
-        members.groups, sizes, found, out,
-    )  # fmt: skip
+    sizes, found = np.zeros((2, n_groups), np.int64)
+    sum_precision_by_groups(rows, hits, _relevant(lists), groups, sizes, found, out)
     return out

@@ -11,13 +11,14 @@ import numpy as np
 
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
+from ..kernels.hits import Hits, TiedHits
 from ..kernels.statistics import AT, NAMES, sum_ideal, sweep, sweep_tied
 from .columns import MetricColumns, fits
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
 from .plan import Plan
 from .registry import Definition
-from .statistics import Hits, Statistics, TiedHits, TiedStatistics
+from .statistics import Statistics, TiedStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels import hits as kernels
+from ..kernels.hits import Hits, TiedHits
 from ..kernels.statistics import Sums
 
 if TYPE_CHECKING:
@@ -19,17 +20,6 @@ if TYPE_CHECKING:
 
 #: The cut-off of a metric without one: the whole list.
 FULL_LIST = 2**62
-
-
-class Hits(NamedTuple):
-    """Every hit of a block of users, in the order of ranks.
-
-    `ranks` and `gains` of user u are at ``[indptr[u]:indptr[u + 1]]``.
-    """
-
-    indptr: Integers
-    ranks: Integers
-    gains: Floats
 
 
 #: The attributes that are computed only if a metric has a word in `uses`, and that word.
@@ -233,25 +223,13 @@ class Statistics(Sums):
         """The numbers of concordant and discordant pairs of ranks with different gains."""
         concordant = np.empty(len(self.hits))
         discordant = np.empty(len(self.hits))
-        kernels.count_pairs(*self.hits_of_list, self.list_length, concordant, discordant)
+        kernels.count_pairs(self.hits_of_list, self.list_length, concordant, discordant)
         return concordant, discordant
 
     def _of_hits(self, kernel: Callable[..., None], *arguments: object) -> Floats:
         out = np.empty(len(self.hits))
-        kernel(*self.hits_of_list, *arguments, out)
+        kernel(self.hits_of_list, *arguments, out)
         return out
-
-
-class TiedHits(NamedTuple):
-    """Every hit of a block of users that may be in the list.
-
-    A hit has each rank from that in `ranks` to that in `last_ranks` with the same probability.
-    """
-
-    indptr: Integers
-    ranks: Integers
-    gains: Floats
-    last_ranks: Integers
 
 
 class TiedStatistics(Statistics):
@@ -271,5 +249,5 @@ class TiedStatistics(Statistics):
 
     def _expected_rank_sum(self, *, graded: bool) -> Floats:
         out = np.empty(len(self.hits))
-        kernels.sum_tied_ranks(*self.tied_hits, self.list_length, graded, out)
+        kernels.sum_tied_ranks(self.tied_hits, self.list_length, graded, out)
         return out

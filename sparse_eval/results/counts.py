@@ -9,6 +9,7 @@ import numpy as np
 from ..core.threads import for_blocks
 from ..inputs.candidates import mark_seen
 from ..kernels.catalogue import count_seen
+from ..kernels.structures import Rows
 
 if TYPE_CHECKING:
     from ..core.types import Booleans
@@ -51,11 +52,11 @@ def seen_counts(aligned: Aligned, counted: Booleans) -> SeenCounts | None:
 
     def count(first: int, last: int) -> None:
         bounds = slice(first, last + 1)
-        count_seen(
-            training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
-            relevance.gains, rankings.indptr[bounds], rankings.items, n_items,
-            relevant[first:last], listed[first:last],
-        )  # fmt: skip
+        seen, wanted, lists = (
+            Rows(each.indptr[bounds], each.items) for each in (training, relevance, rankings)
+        )
+        outs = relevant[first:last], listed[first:last]
+        count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
 
     for_blocks(count, aligned.n_users)
     is_cold = training.user_counts[: aligned.n_users] == 0

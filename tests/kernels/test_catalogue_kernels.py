@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
+from sparse_eval.kernels import structures
 from sparse_eval.kernels.catalogue import (
     count_bits,
     count_unseen_candidates,
@@ -28,9 +29,9 @@ Rows = list[list[int]]
 Array = NDArray[Any]
 
 
-def to_csr(rows: Rows) -> tuple[Array, Array]:
+def to_csr(rows: Rows) -> structures.Rows:
     indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return indptr, np.array([x for row in rows for x in row], np.int32)
+    return structures.Rows(indptr, np.array([x for row in rows for x in row], np.int32))
 
 
 def cosine(a: set[int], b: set[int]) -> float:
@@ -51,9 +52,8 @@ def cosines(
     cache = np.zeros((slots, 2), np.int64)
     for user in range(len(lists)):  # in blocks of one, which share the cache
         sum_similarities(
-            *(list_indptr[user : user + 2], list_items, k),
-            *(*to_csr(item_users), bits, bit_row),
-            *(cache, False, out[user : user + 1]),
+            structures.Rows(list_indptr[user : user + 2], list_items),
+            *(k, to_csr(item_users), bits, bit_row, cache, False, out[user : user + 1]),
         )
     return out
 
@@ -197,16 +197,16 @@ def evaluations(draw: st.DrawFn) -> tuple[Rows, list[dict[int, float]], Rows, in
     )
 
 
-def relevance(rows: list[dict[int, float]]) -> tuple[Array, Array, Array]:
+def relevance(rows: list[dict[int, float]]) -> tuple[structures.Rows, Array]:
     gains = np.array([gain for row in rows for gain in row.values()], np.float64)
-    return *to_csr([list(row) for row in rows]), gains
+    return to_csr([list(row) for row in rows]), gains
 
 
 @given(evaluations())
 def test_count_unseen_candidates(case: tuple[Rows, list[dict[int, float]], Rows, int]) -> None:
     seen, relevant, lists, n_items = case
     out = np.full(len(seen), -1, np.int64)
-    count_unseen_candidates(*to_csr(seen), *relevance(relevant), *to_csr(lists), n_items, out)
+    count_unseen_candidates(to_csr(seen), *relevance(relevant), to_csr(lists), n_items, out)
     for found, items, gains, row in zip(out, seen, relevant, lists, strict=True):
         wanted = {item for item, gain in gains.items() if gain > 0} | set(row)
         assert found == n_items - len(set(items) - wanted)
