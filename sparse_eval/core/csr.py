@@ -13,8 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
-from ..kernels.selection import select
+from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, select
 from .arrays import as_array
 from .mistaken import SPARSE, describe, mistaken
 from .sorting import gather, move_by_value, sort_pairs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counted_above import COMPARED, add_up, place_candidate
+from .candidates import COMPARED, add_up, place_candidate
 from .exact import contains, cut, write_list, write_sorted
 from .jit import kernel
 

@@ -1,4 +1,4 @@
-"""Lists and ranks among the listed candidates of each user, of which all are scored exactly."""
+"""Lists and ranks of users all of whose candidates are scored exactly."""
 
 from __future__ import annotations
 
@@ -6,20 +6,132 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counted_above import count_above_row
-from .exact import score_exactly, select_best, write_sorted
-from .jit import kernel, part
+from .exact import lower_bound, score_exactly, select_best, write_sorted
+from .jit import allocating_kernel, kernel, part
+from .sorting import is_better
 from .vectors import prefetch
 
 if TYPE_CHECKING:
     from .jit import Array
     from .structures import HeldOut, Lists, Seen
 
+#: Candidates are compared with each of so many held-out items; among more of them their place is
+#: searched for, which waits for memory at each step but keeps the work in proportion to the input.
+COMPARED = 256
+
+#: An item behind all others.
+_LAST = 2**31
+
 #: The number of candidates that are sorted without a selection of the best before.
 _SORTED_WHOLE = 32
 
 #: Of so many candidates of the next user the factors are prefetched, at most.
 _PREFETCHED = 512
+
+
+@part
+def count_above_row(n: int, items: Array, exact: Array, row: int, held_out: HeldOut) -> None:
+    """Count the first `n` items above each held-out item of a row, and those that tie with it.
+
+    The held-out items are sorted, the best first, and nothing is counted yet.
+    """
+    count_some_above_row(n, items, exact, row, held_out)
+    add_up_row(row, held_out)
+
+
+@part
+def count_some_above_row(n: int, items: Array, exact: Array, row: int, held_out: HeldOut) -> None:
+    """Do what `count_above_row` does for some of the items; `add_up_row` follows the last ones."""
+    start = held_out.indptr[row]
+    stop = held_out.indptr[row + 1]
+    if stop - start > COMPARED:
+        for e in range(n):
+            place_candidate(exact[e], items[e], start, stop, held_out)
+        return
+    for h in range(start, stop):
+        above = 0
+        for e in range(n):
+            if items[e] != held_out.items[h]:
+                above += is_better(exact[e], items[e], held_out.scores[h], held_out.items[h])
+                held_out.tied[h] += exact[e] == held_out.scores[h]
+        held_out.above[h] += above
+
+
+@part
+def add_up_row(row: int, held_out: HeldOut) -> None:
+    """Sum what was written down of a row, if its held-out items are more than are compared."""
+    start = held_out.indptr[row]
+    stop = held_out.indptr[row + 1]
+    if stop - start > COMPARED:
+        add_up(start, stop, held_out)
+
+
+@part
+def place_candidate(score: float, item: int, start: int, stop: int, held_out: HeldOut) -> None:
+    """Write down from which held-out item on a candidate is above, and with which it ties.
+
+    Until `add_up`, counts are differences from one held-out item to the next.
+    """
+    first = _first_below(score, -1, start, stop, held_out)
+    place = first
+    if first < stop and held_out.scores[first] == score:
+        end = _first_below(score, _LAST, first, stop, held_out)
+        held_out.tied[first] += 1
+        if end < stop:
+            held_out.tied[end] -= 1
+        place = _first_below(score, item, first, end, held_out)
+        if place > first and held_out.items[place - 1] == item:  # it does not tie with itself
+            held_out.tied[place - 1] -= 1
+            if place < stop:
+                held_out.tied[place] += 1
+    if place < stop:
+        held_out.above[place] += 1
+
+
+@part
+def add_up(start: int, stop: int, held_out: HeldOut) -> None:
+    """Sum what `place_candidate` wrote down of the candidates of a row."""
+    for h in range(start + 1, stop):
+        held_out.above[h] += held_out.above[h - 1]
+        held_out.tied[h] += held_out.tied[h - 1]
+
+
+@part
+def _first_below(score: float, item: int, start: int, stop: int, held_out: HeldOut) -> int:
+    """Return the first held-out item that is worse than a candidate, `stop` if none is."""
+    low = start
+    high = stop
+    while low < high:
+        middle = (low + high) >> 1
+        if is_better(score, item, held_out.scores[middle], held_out.items[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@part
+def _write_best(
+    row: int,
+    n: int,
+    items: Array,
+    exact: Array,
+    k: int,
+    out: Lists,
+    sorted_items: Array,
+    sorted_scores: Array,
+) -> None:
+    """Write the best of `n` items to the list of a row, and the best score that is left out."""
+    n_sorted = n
+    if n > max(_SORTED_WHOLE, k + 1):
+        n_sorted = k + 1
+        select_best(exact, items, n, n_sorted)
+    write_sorted(exact, items, n_sorted, sorted_scores, sorted_items)
+    out.dropped[row] = sorted_scores[k] if n_sorted > k else -np.inf
+    out.size[row] = min(n, k)
+    for i in range(min(n, k)):
+        out.items[row, i] = sorted_items[i]
+        out.scores[row, i] = sorted_scores[i]
 
 
 @part
@@ -58,15 +170,7 @@ def list_candidates(
         for i in range(n):
             items[i] = unseen.items[start + i]
         score_exactly(users[row], user_factors, item_factors, items, n, exact)
-        if n > max(_SORTED_WHOLE, k + 1):
-            n = k + 1  # the last one is the best that is left out
-            select_best(exact, items, unseen.indptr[users[row] + 1] - start, n)
-        write_sorted(exact, items, n, sorted_scores, sorted_items)
-        out.dropped[row] = sorted_scores[k] if n > k else -np.inf
-        out.size[row] = min(n, k)
-        for i in range(min(n, k)):
-            out.items[row, i] = sorted_items[i]
-            out.scores[row, i] = sorted_scores[i]
+        _write_best(row, n, items, exact, k, out, sorted_items, sorted_scores)
 
 
 @kernel
@@ -95,3 +199,92 @@ def rank_candidates(
             items[i] = unseen.items[start + i]
         score_exactly(users[row], user_factors, item_factors, items, n, exact)
         count_above_row(n, items, exact, row, held_out)
+
+
+@part
+def unseen_candidates(row: int, candidates: Array, seen: Seen, most: int, unseen: Array) -> int:
+    """Write at most `most` candidates that a user has not seen; return their number."""
+    entry = seen.indptr[row]
+    stop = seen.indptr[row + 1]
+    n = 0
+    for j in range(len(candidates)):
+        if n == most:
+            break
+        while entry < stop and seen.items[entry] < candidates[j]:
+            entry += 1
+        if entry == stop or seen.items[entry] != candidates[j]:
+            unseen[n] = candidates[j]
+            n += 1
+    return n
+
+
+@allocating_kernel
+def list_exhaustively(
+    first: int,
+    last: int,
+    chosen: Array,
+    users: Array,
+    cold: bool,
+    user_factors: Array,
+    item_factors: Array,
+    candidates: Array,
+    seen: Seen,
+    k: int,
+    out: Lists,
+) -> None:
+    """Make the lists of users whose scores are all 0 (`cold`) or too small for selection.
+
+    `chosen` are rows of the results, of the users ``users[chosen]``; `candidates` ascend.
+    """
+    n = len(candidates)
+    unseen = np.empty(n, np.int32)
+    exact = np.zeros(n + 7)
+    items = np.empty(n, np.int32)
+    scores = np.zeros(n + 1)
+    for c in range(first, last):
+        row = chosen[c]
+        user = users[row]
+        # All scores are equal for cold users, so the lower ids come first.
+        size = unseen_candidates(user, candidates, seen, min(k + 1, n) if cold else n, unseen)
+        if not cold:
+            score_exactly(user, user_factors, item_factors, unseen, size, exact)
+        _write_best(row, size, unseen, exact, k, out, items, scores)
+
+
+@allocating_kernel
+def rank_exhaustively(
+    first: int,
+    last: int,
+    chosen: Array,
+    users: Array,
+    cold: bool,
+    user_factors: Array,
+    item_factors: Array,
+    candidates: Array,
+    seen: Seen,
+    held_out: HeldOut,
+    are_last: bool,
+) -> None:
+    """Count the candidates above each held-out item, for users as in `list_exhaustively`.
+
+    Or for users with very many held-out items, each of which a search would compare with all.
+    Candidates can be given in several calls, unless users are cold, up to those that `are_last`.
+    """
+    n = len(candidates)
+    unseen = np.empty(n, np.int32)
+    exact = np.zeros(n + 7)
+    for c in range(first, last):
+        row = chosen[c]
+        user = users[row]
+        size = unseen_candidates(user, candidates, seen, n, unseen)
+        if not cold:
+            score_exactly(user, user_factors, item_factors, unseen, size, exact)
+        held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
+        if cold:
+            for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
+                held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
+                held_out.tied[h] = size - 1
+        else:
+            count_some_above_row(size, unseen, exact, row, held_out)
+            if are_last:
+                add_up_row(row, held_out)

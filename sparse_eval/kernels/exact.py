@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counted_above import add_up_row, count_some_above_row
-from .jit import allocating_kernel, kernel, part
+from .jit import kernel, part
 from .sorting import is_better, sort_best_first
 from .vectors import DISTANCE, prefetch
 
@@ -371,97 +370,3 @@ def extend_ranks(
     while alive > 0 and held_out.above[start + alive - 1] >= k:
         alive -= 1
     return limit_of_ranks(row, alive, scale, held_out)
-
-
-@part
-def unseen_candidates(row: int, candidates: Array, seen: Seen, most: int, unseen: Array) -> int:
-    """Write at most `most` candidates that a user has not seen; return their number."""
-    entry = seen.indptr[row]
-    stop = seen.indptr[row + 1]
-    n = 0
-    for j in range(len(candidates)):
-        if n == most:
-            break
-        while entry < stop and seen.items[entry] < candidates[j]:
-            entry += 1
-        if entry == stop or seen.items[entry] != candidates[j]:
-            unseen[n] = candidates[j]
-            n += 1
-    return n
-
-
-@allocating_kernel
-def list_exhaustively(
-    first: int,
-    last: int,
-    chosen: Array,
-    users: Array,
-    cold: bool,
-    user_factors: Array,
-    item_factors: Array,
-    candidates: Array,
-    seen: Seen,
-    k: int,
-    out: Lists,
-) -> None:
-    """Make the lists of users whose scores are all 0 (`cold`) or too small for selection.
-
-    `chosen` are rows of the results, of the users ``users[chosen]``; `candidates` ascend.
-    """
-    n = len(candidates)
-    unseen = np.empty(n, np.int32)
-    exact = np.zeros(n + 7)
-    items = np.empty(n, np.int32)
-    scores = np.zeros(n + 1)
-    for c in range(first, last):
-        row = chosen[c]
-        user = users[row]
-        # All scores are equal for cold users, so the lower ids come first.
-        size = unseen_candidates(user, candidates, seen, min(k + 1, n) if cold else n, unseen)
-        if not cold:
-            score_exactly(user, user_factors, item_factors, unseen, size, exact)
-            write_sorted(exact, unseen, size, scores, items)
-        out.dropped[row] = scores[k] if size > k else -np.inf
-        out.size[row] = min(size, k)
-        for j in range(min(size, k)):
-            out.items[row, j] = unseen[j] if cold else items[j]
-            out.scores[row, j] = scores[j]
-
-
-@allocating_kernel
-def rank_exhaustively(
-    first: int,
-    last: int,
-    chosen: Array,
-    users: Array,
-    cold: bool,
-    user_factors: Array,
-    item_factors: Array,
-    candidates: Array,
-    seen: Seen,
-    held_out: HeldOut,
-    are_last: bool,
-) -> None:
-    """Count the candidates above each held-out item, for users as in `list_exhaustively`.
-
-    Or for users with very many held-out items, each of which a search would compare with all.
-    Candidates can be given in several calls, unless users are cold, up to those that `are_last`.
-    """
-    n = len(candidates)
-    unseen = np.empty(n, np.int32)
-    exact = np.zeros(n + 7)
-    for c in range(first, last):
-        row = chosen[c]
-        user = users[row]
-        size = unseen_candidates(user, candidates, seen, n, unseen)
-        if not cold:
-            score_exactly(user, user_factors, item_factors, unseen, size, exact)
-        held_out.alive[row] = held_out.indptr[row + 1] - held_out.indptr[row]
-        if cold:
-            for h in range(held_out.indptr[row], held_out.indptr[row + 1]):
-                held_out.above[h] = lower_bound(unseen, 0, size, held_out.items[h])
-                held_out.tied[h] = size - 1
-        else:
-            count_some_above_row(size, unseen, exact, row, held_out)
-            if are_last:
-                add_up_row(row, held_out)

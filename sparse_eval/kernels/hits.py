@@ -1,7 +1,8 @@
 """Sums over the ranks and gains of each user's hits, for what the sweep does not determine.
 
 In every kernel, `out` receives one value per user. In the kernels of measures that know what was
-not judged, hits are all judged items, and those with gains above 1 are relevant.
+not judged, hits are all judged items, and those with gains above 1 are relevant. The last kernel is
+about random lists.
 """
 
 from __future__ import annotations
@@ -241,3 +242,27 @@ def sum_inferred(hits: Hits, k: int, smoothing: float, out: Array) -> None:
                 total += 1.0 / rank + judged / rank * share
                 n_hits += 1
         out[user] = total
+
+
+@kernel
+def first_hit_chances(
+    n_hits: Array, n_candidates: Array, depths: Array, any_hit: Array, reciprocal: Array
+) -> None:
+    """Write the probability of a hit in the list, and the expected 1 / rank of the first hit.
+
+    The list is the first `depths` of `n_candidates` items in random order, `n_hits` of which are
+    hits. The reciprocal rank is 0 if there is no hit.
+    """
+    for row in range(len(n_hits)):
+        none_yet = 1.0
+        total = 0.0
+        left = n_candidates[row]
+        for rank in range(1, depths[row] + 1):
+            here = none_yet * n_hits[row] / left
+            total += here / rank
+            none_yet *= (left - n_hits[row]) / left
+            left -= 1
+            if none_yet == 0.0:
+                break
+        any_hit[row] = 1.0 - none_yet
+        reciprocal[row] = total

@@ -1,4 +1,4 @@
-"""Checks of sparse rows, and building lists in the order of their positions or scores.
+"""Checks and selections of sparse rows, and lists in the order of their positions or scores.
 
 A checking kernel looks at the rows from `first` to `last` and writes (kind, row, entry) to `fault`
 where it finds one. Kind 0 is no fault; a kernel with only one kind of fault calls it 1.
@@ -189,29 +189,17 @@ def rank_scores(
     """
     if n == 0:
         return 0
-    threshold = scores[0]
-    if n > k:
-        threshold = np.partition(scores[:n], n - k)[n - k]
-    else:
-        for i in range(n):
-            threshold = min(threshold, scores[i])
+    threshold = np.partition(scores[:n], n - k)[n - k] if n > k else -np.inf
     above = 0
     for i in range(n):
-        if scores[i] > threshold:
-            above += 1
+        above += scores[i] > threshold
     room = n if keep_ties else min(k, n) - above
     kept = np.empty(n, np.int64)
     negated = np.empty(n, np.float64)
     size = 0
     for i in range(n):
-        if scores[i] > threshold:
-            keep = True
-        elif scores[i] == threshold and room > 0:
-            keep = True
-            room -= 1
-        else:
-            keep = False
-        if keep:
+        if scores[i] > threshold or (scores[i] == threshold and room > 0):
+            room -= scores[i] == threshold
             kept[size] = i
             negated[size] = -scores[i]
             size += 1
@@ -271,3 +259,56 @@ def keep_unseen(
         if length == k:
             complete[i] = True
         lists[i, length:] = -1
+
+
+@kernel
+def select(
+    bounds: Array,
+    starts: Array,
+    columns: Array,
+    values: Array,
+    chosen: Array,
+    out_bounds: Array,
+    out_starts: Array,
+    out_columns: Array,
+    out_values: Array,
+) -> int:
+    """Copy the chosen entries of rows that are sorted by pair, and return the number of pairs.
+
+    Parameters
+    ----------
+    bounds : ndarray of int64, shape (n_rows + 1,)
+        Where each row starts and ends.
+    starts : ndarray of int64
+        Where the entries of each pair of row and column start; empty if each entry is a pair.
+    columns, values, chosen : ndarray, shape (n,)
+        The entries, and which of them to copy.
+    out_bounds : ndarray of int64, shape (n_rows + 1,)
+        Where the pairs of each row start and end, of those with a chosen entry.
+    out_starts, out_columns, out_values : ndarray
+        As `starts` (not written if that is empty), the columns of the pairs, and the values of the
+        entries.
+    """
+    distinct = len(starts) == 0
+    n_values = 0
+    n_pairs = 0
+    next_pair = 0
+    begins = False
+    for row in range(len(bounds) - 1):
+        for entry in range(bounds[row], bounds[row + 1]):
+            if distinct:
+                begins = True
+            elif next_pair < len(starts) and starts[next_pair] == entry:
+                begins = True
+                next_pair += 1
+            if chosen[entry]:
+                if begins:
+                    if not distinct:
+                        out_starts[n_pairs] = n_values
+                    out_columns[n_pairs] = columns[entry]
+                    n_pairs += 1
+                    begins = False
+                out_values[n_values] = values[entry]
+                n_values += 1
+        out_bounds[row + 1] = n_pairs
+    return n_pairs

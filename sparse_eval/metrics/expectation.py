@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..kernels.chance import first_hit_chances
+from ..kernels.hits import first_hit_chances
 from .statistics import Statistics
 
 if TYPE_CHECKING:

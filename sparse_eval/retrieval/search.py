@@ -15,8 +15,8 @@ import numpy as np
 
 from ..core.threads import for_blocks
 from ..kernels.cache import writable_folder
+from ..kernels.candidates import list_exhaustively, rank_exhaustively
 from ..kernels.centres import project
-from ..kernels.exact import list_exhaustively, rank_exhaustively
 from ..kernels.full_ranks import LEAST_NORM, WHOLE, count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order

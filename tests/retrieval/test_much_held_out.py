@@ -10,7 +10,7 @@ from retrieval_cases import Case, check_ranks, cut_into, make_case, make_factors
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.kernels.counted_above import COMPARED
+from sparse_eval.kernels.candidates import COMPARED
 
 N_ITEMS = 900
 KINDS = ["whole", "duplicates", "near_ties", "normal"]
