@@ -9,7 +9,7 @@ import numpy as np
 from ..core.arguments import check_whole
 from ..core.csr import MAX_ITEMS, entry_position, find_fault, raise_repeated_item
 from ..errors import InvalidDataError
-from ..kernels.rows import find_repeat, find_repeat_in_rows, order_by_position
+from ..kernels.rows import find_repeat, order_by_position
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, Items
@@ -52,7 +52,7 @@ def repeated_item(indptr: Integers, items: Items) -> tuple[int, int] | None:
 
     def check(first: int, last: int, fault: Integers) -> None:
         scratch = np.empty(longest, items.dtype)
-        find_repeat_in_rows(first, last, indptr, items, scratch, fault)
+        find_repeat(first, last, indptr, items, scratch, fault)
 
     fault = find_fault(check, len(indptr) - 1)
     return None if fault is None else fault[1:]
@@ -80,13 +80,9 @@ def check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
             user=rows[row],
         )
 
-    def check(first: int, last: int, fault: Integers) -> None:
-        find_repeat(first, last, table, np.empty(table.shape[1], table.dtype), fault)
-
-    fault = find_fault(check, len(table))
-    if fault is not None:
-        _, row, column = fault
-        raise_repeated_item(rows[row], table[row, column])
+    repeated = repeated_item(np.arange(len(table) + 1) * table.shape[1], table.ravel())
+    if repeated is not None:
+        raise_repeated_item(rows[repeated[0]], table.ravel()[repeated[1]])
     return bool(least < 0)
 
 

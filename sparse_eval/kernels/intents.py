@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .jit import kernel
-from .rows import row_of
 
 if TYPE_CHECKING:
     from .jit import Array
@@ -31,19 +30,20 @@ def sum_by_groups(
     `worth` is scratch, and 1.
     """
     for row in range(len(out)):
-        items = row_of(lists, row)
+        items = lists.items[lists.indptr[row] : lists.indptr[row + 1]]
         is_counted = counted[lists.indptr[row] :]
         total = 0.0
         for place in range(len(items)):
             if is_counted[place]:
                 gain = 0.0
-                for group in row_of(groups, items[place]):
+                item = items[place]
+                for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                     gain += worth[group]
                     worth[group] *= decay
                 total += gain * discounts[place + 1]
         out[row] = total
         for item in items:
-            for group in row_of(groups, item):
+            for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                 worth[group] = 1.0
 
 
@@ -57,26 +57,28 @@ def order_by_new_groups(
     `worth`, 1, are scratch; `taken` is not left as it was.
     """
     for row in range(len(lists.indptr) - 1):
-        items = row_of(lists, row)
+        items = lists.items[lists.indptr[row] : lists.indptr[row + 1]]
         is_taken = taken[lists.indptr[row] :]
-        ordered = row_of(best, row)
+        ordered = best.items[best.indptr[row] : best.indptr[row + 1]]
         for rank in range(len(ordered)):
             largest = -1.0
             chosen = 0
             for place in range(len(items)):
                 if not is_taken[place]:
                     gain = 0.0
-                    for group in row_of(groups, items[place]):
+                    item = items[place]
+                    for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                         gain += worth[group]
                     if gain >= largest:
                         largest = gain
                         chosen = place
             is_taken[chosen] = True
             ordered[rank] = items[chosen]
-            for group in row_of(groups, items[chosen]):
+            item = items[chosen]
+            for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                 worth[group] *= decay
         for item in ordered:
-            for group in row_of(groups, item):
+            for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                 worth[group] = 1.0
 
 
@@ -95,22 +97,23 @@ def sum_precision_by_groups(
     0 without relevant items. `sizes` and `found` are scratch, and 0.
     """
     for row in range(len(out)):
-        items = row_of(lists, row)
+        items = lists.items[lists.indptr[row] : lists.indptr[row + 1]]
         is_counted = counted[lists.indptr[row] :]
         n_groups = 0
-        for item in row_of(relevant, row):
-            for group in row_of(groups, item):
+        for item in relevant.items[relevant.indptr[row] : relevant.indptr[row + 1]]:
+            for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                 n_groups += sizes[group] == 0
                 sizes[group] += 1
                 found[group] = 0
         total = 0.0
         for place in range(len(items)):
             if is_counted[place]:
-                for group in row_of(groups, items[place]):
+                item = items[place]
+                for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                     found[group] += 1
                     total += found[group] / (float(place + 1) * sizes[group])
         out[row] = total / max(n_groups, 1)
-        for item in row_of(relevant, row):
-            for group in row_of(groups, item):
+        for item in relevant.items[relevant.indptr[row] : relevant.indptr[row + 1]]:
+            for group in groups.items[groups.indptr[item] : groups.indptr[item + 1]]:
                 sizes[group] = 0
                 found[group] = 0

@@ -15,17 +15,10 @@ from .sorting import sort_best_first, sort_falling
 
 if TYPE_CHECKING:
     from .jit import Array
-    from .structures import Rows
 
 #: The kinds of faults that `check_rows` distinguishes: a row that is not sorted or holds a column
 #: twice, a column out of range, and row bounds that cross or lie outside of the data.
 UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
-
-
-@part
-def row_of(rows: Rows, row: int) -> Array:
-    """Return the items of a row."""
-    return rows.items[rows.indptr[row] : rows.indptr[row + 1]]
 
 
 @kernel
@@ -98,22 +91,7 @@ def first_repeat(ids: Array, scratch: Array) -> int:
 
 
 @kernel
-def find_repeat(first: int, last: int, ids: Array, scratch: Array, fault: Array) -> None:
-    """Find an id that occurs twice in its list, a row of `ids`; -1 is padding.
-
-    The entry of the fault is the column of `ids`. `scratch` has room for a row.
-    """
-    for i in range(first, last):
-        repeat = first_repeat(ids[i], scratch)
-        if repeat >= 0:
-            fault[0] = 1
-            fault[1] = i
-            fault[2] = repeat
-            return
-
-
-@kernel
-def find_repeat_in_rows(
+def find_repeat(
     first: int, last: int, indptr: Array, ids: Array, scratch: Array, fault: Array
 ) -> None:
     """Find an id that occurs twice in its row of a CSR; `scratch` has room for a row."""

@@ -18,7 +18,9 @@ from .sorting import sort_falling
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .hits import Hits, TiedHits
     from .jit import Array
+    from .structures import Rows
 
     Floats = NDArray[np.float64]
 
@@ -128,12 +130,9 @@ def sum_ideal(
 
 @kernel
 def sweep(
-    list_indptr: Array,
-    list_items: Array,
+    lists: Rows,
     gapped_positions: Array,
-    gapped: bool,
-    relevant_indptr: Array,
-    relevant_items: Array,
+    relevant: Rows,
     gains: Array,
     binary: bool,
     cutoffs: Array,
@@ -142,26 +141,26 @@ def sweep(
     exponential: bool,
     table: Array,
     first_hit: Array,
-    collect: bool,
-    hit_indptr: Array,
-    hit_ranks: Array,
-    hit_gains: Array,
+    found: Hits,
 ) -> None:
     """Write the statistics of a block of users, all but the ideal ones.
 
-    Both `indptr` are of the block's users only. Lists are sorted by position; positions are read
-    only if `gapped`, and are 1, 2, 3, … otherwise. Relevant items are sorted by id. The other
-    arguments are those of `sum_ideal`; past the end of `discounts` the discount of rank r is
-    1 / log2(r + `shift`). `first_hit` must be zero, and remains zero for a user without a hit. If
-    `collect`, the rank and gain of every hit down to the last cut-off are written too, with the
-    bounds of each user in `hit_indptr`.
+    Both `indptr` are of the block's users only. Lists are sorted by position; these are 1, 2, 3, …
+    if `gapped_positions` is empty. Relevant items are sorted by id. The other arguments are those
+    of `sum_ideal`; past the end of `discounts` the discount of rank r is 1 / log2(r + `shift`).
+    `first_hit` must be zero, and remains zero for a user without a hit. Every hit down to the last
+    cut-off is written to `found`, unless that has no room.
     """
+    list_indptr, list_items = lists
+    relevant_indptr, relevant_items = relevant
+    gapped = len(gapped_positions) > 0
+    collect = len(found.indptr) > 0
     n_cutoffs = len(cutoffs)
     n_hits = 0
 
     for user in range(len(list_indptr) - 1):
         if collect:
-            hit_indptr[user] = n_hits
+            found.indptr[user] = n_hits
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
 
@@ -228,8 +227,8 @@ def sweep(
                 )
                 hits += 1
                 if collect:
-                    hit_ranks[n_hits] = rank
-                    hit_gains[n_hits] = gain
+                    found.ranks[n_hits] = rank
+                    found.gains[n_hits] = gain
                     n_hits += 1
                 first = rank if hits == 1 else first
                 gain_sum += gain
@@ -250,36 +249,30 @@ def sweep(
             table[AT.reciprocal_sum, cut, user] = reciprocal_sum
             table[AT.reciprocal_gain, cut, user] = reciprocal_gain
     if collect:
-        hit_indptr[len(list_indptr) - 1] = n_hits
+        found.indptr[len(list_indptr) - 1] = n_hits
 
 
 @kernel
 def sweep_tied(
-    list_indptr: Array,
-    list_items: Array,
+    lists: Rows,
     positions: Array,
     last_positions: Array,
     lengths: Array,
-    relevant_indptr: Array,
-    relevant_items: Array,
+    relevant: Rows,
     gains: Array,
     cutoffs: Array,
     discounts: Array,
     exponential: bool,
     table: Array,
-    collect: bool,
-    hit_indptr: Array,
-    hit_ranks: Array,
-    hit_gains: Array,
-    last_ranks: Array,
+    found: TiedHits,
 ) -> None:
     """Write the expected statistics of lists in which equal scores share positions.
 
     An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1),
     so its expected discount at a cut-off is the mean of the discounts from a to b, where those
     beyond the cut-off or the list are 0. Only the gain statistics have an expectation of this form;
-    the others stay as they are. The arguments are those of `sweep`, but `table` must be zero. If
-    `collect`, the first and last rank that each hit may take, and its gain, are written too.
+    the others stay as they are. The arguments are those of `sweep`, but `table` must be zero. The
+    first and last rank that each hit may take, and its gain, are written to `found`.
 
     References
     ----------
@@ -287,10 +280,13 @@ def sweep_tied(
     efficiently in the presence of tied scores. ECIR 2008.
     https://doi.org/10.1007/978-3-540-78646-7_38
     """
+    list_indptr, list_items = lists
+    relevant_indptr, relevant_items = relevant
+    collect = len(found.indptr) > 0
     n_hits = 0
     for user in range(len(list_indptr) - 1):
         if collect:
-            hit_indptr[user] = n_hits
+            found.indptr[user] = n_hits
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
         for entry in range(list_indptr[user], list_indptr[user + 1]):
@@ -303,9 +299,9 @@ def sweep_tied(
             group_first = positions[entry]
             group_last = last_positions[entry]
             if collect:
-                hit_ranks[n_hits] = group_first
-                last_ranks[n_hits] = group_last
-                hit_gains[n_hits] = gain
+                found.ranks[n_hits] = group_first
+                found.last_ranks[n_hits] = group_last
+                found.gains[n_hits] = gain
                 n_hits += 1
             size = group_last - group_first + 1
             reached = min(group_last, lengths[user])
@@ -324,4 +320,4 @@ def sweep_tied(
                     table[AT.dcg_exp, cut, user] += raised_gain(gain) * discount
                 table[AT.dcg_binary, cut, user] += discount
     if collect:
-        hit_indptr[len(list_indptr) - 1] = n_hits
+        found.indptr[len(list_indptr) - 1] = n_hits

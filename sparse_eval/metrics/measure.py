@@ -13,6 +13,7 @@ from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels.hits import Hits, TiedHits
 from ..kernels.statistics import AT, NAMES, sum_ideal, sweep, sweep_tied
+from ..kernels.structures import Rows
 from .columns import MetricColumns, fits
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
@@ -102,8 +103,8 @@ class _Sweep:
             self.ideal_cutoffs = np.minimum(self.cutoffs, MOST_SLOTS)
             deepest = max(deepest, int(self.ideal_cutoffs.max()))
         self.tables = discount_tables(convention, min(int(self.cutoffs[-1]), deepest))
-        self.gapped = rankings.gapped_positions is not None
-        self.positions = rankings.positions if self.gapped else np.empty(0, np.int32)
+        gapped = rankings.gapped_positions is not None
+        self.positions = rankings.positions if gapped else np.empty(0, np.int32)
         self.n_relevant = np.empty(aligned.n_users, np.int64)
         self.uses = uses
         left_out = () if self.exponential else ("dcg_exp", "idcg_exp")
@@ -141,19 +142,19 @@ class _Sweep:
         hit_gains, binary_hits = self.aligned.hit_gains
         users, bounds = slice(first, last), slice(first, last + 1)
         lengths = rankings.lengths[users]
-        lists = rankings.indptr[bounds], rankings.items, self.positions
-        relevant = relevance.indptr[bounds], relevance.items, hit_gains
+        lists, relevant = (Rows(each.indptr[bounds], each.items) for each in (rankings, relevance))
         first_found = np.zeros(last - first, np.int64)
         found: dict[str, Any] = {"first_found": first_found}
         collect = "hits" in self.uses
-        most = min(int(rows[0][-1] - rows[0][0]) for rows in (lists, relevant)) if collect else 0
+        sizes = (int(rows.indptr[-1] - rows.indptr[0]) for rows in (lists, relevant))
+        most = min(sizes) if collect else 0
         indptr = np.empty(last - first + 1 if collect else 0, np.int64)
         hits = Hits(indptr, np.empty(most, np.int64), np.empty(most))
         if rankings.last_positions is None:
             sweep(
-                *lists, self.gapped, *relevant, binary_hits, self.cutoffs, self.tables[0],
-                float(self.aligned.convention.shift), self.exponential, table, first_found,
-                collect, *hits,
+                lists, self.positions, relevant, hit_gains, binary_hits, self.cutoffs,
+                self.tables[0], float(self.aligned.convention.shift), self.exponential, table,
+                first_found, hits,
             )  # fmt: skip
             if collect:
                 found["all_hits"] = hits
@@ -161,8 +162,8 @@ class _Sweep:
             tied_hits = TiedHits(*hits, np.empty(most, np.int64))
             table[:] = 0.0
             sweep_tied(
-                *lists, rankings.last_positions, lengths, *relevant, self.cutoffs, self.tables[0],
-                self.exponential, table, collect, *tied_hits,
+                lists, self.positions, rankings.last_positions, lengths, relevant, hit_gains,
+                self.cutoffs, self.tables[0], self.exponential, table, tied_hits,
             )  # fmt: skip
             if collect:
                 found["tied_hits"] = tied_hits
