@@ -122,13 +122,25 @@ def summed_csr(
     InvalidDataError
         If a sum overflows float64.
     """
+    bounds, columns, values, starts, _ = sorted_entries(rows, columns, values, shape)
+    return sorted_csr(bounds, columns, values, shape, starts)
+
+
+def sorted_entries(
+    rows: AnyArray, columns: AnyArray, values: AnyArray, shape: tuple[int, int]
+) -> tuple[Integers, AnyArray, AnyArray, Integers, Integers]:
+    """Sort entries by pair of row and column, and within a pair by value.
+
+    Returns the bounds of the rows, the columns, the values, where each pair starts, and the order
+    of the entries.
+    """
     order, columns, starts = sort_pairs(rows, columns, shape[1])
     values = gather(values, order)
     if len(starts) < len(values):
         entries, places = move_by_value(starts, values)
-        values[places] = values[entries]
+        values[places], order[places] = values[entries], order[entries]
     bounds = indptr_from_counts(np.bincount(rows, minlength=shape[0]))
-    return sorted_csr(bounds, columns, values, shape, starts)
+    return bounds, columns, values, starts, order
 
 
 def sorted_csr(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections import Counter
 from pathlib import Path
@@ -64,10 +63,7 @@ def place(source: Path | BinaryIO) -> Any:
     try:
         str(place).encode()
     except UnicodeEncodeError:
-        with place.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:  # nothing that could be mapped
-                return pa.BufferReader(b"")
-            return pa.BufferReader(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return pa.BufferReader(place.read_bytes())
     return place
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -131,15 +130,6 @@ def test_text_is_of_characters_that_exist(dtype: str, tmp_path: Path) -> None:
         read_arrays(stream)
 
 
-def test_an_archive_has_each_array_once() -> None:
-    stream = io.BytesIO()
-    np.savez(stream, x=np.ones(3))
-    with zipfile.ZipFile(stream, "a") as archive:
-        archive.writestr("x", npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (8,), }"))
-    with raises(UnreadableError):
-        read_arrays(stream)
-
-
 def test_an_archive_takes_no_more_memory_than_its_size_explains() -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -151,26 +141,12 @@ def test_an_archive_takes_no_more_memory_than_its_size_explains() -> None:
         read_arrays(stream)
 
 
-def test_a_long_header_is_not_read() -> None:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        start = b"\x93NUMPY\x02\x00" + (10**8).to_bytes(4, "little")
-        archive.writestr("x.npy", start + b" " * 10**8)
-    tracemalloc.start()
-    with raises(UnreadableError):
-        read_arrays(stream)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 10**6
-
-
 def test_a_member_has_the_numbers_that_it_says_and_no_more() -> None:
     square = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
-    nothing = b"{'descr': '|S0', 'fortran_order': False, 'shape': (2,), }"
-    for header, n_bytes in ((square, 24), (square, 40), (nothing, 0)):
+    for n_bytes in (24, 40):
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:
-            archive.writestr("x.npy", npy(header, bytes(n_bytes)))
+            archive.writestr("x.npy", npy(square, bytes(n_bytes)))
         with raises(UnreadableError):
             read_arrays(stream)
     parts = {"data": np.ones(1), "row": np.zeros(1, int), "col": np.zeros(1, int)}

@@ -8,13 +8,13 @@ import numpy as np
 
 from ...core.arguments import check_fraction, check_whole
 from ...core.removed import removed
-from .pairs import MAX_COUNT, Pairs, hashes
+from .events import MAX_COUNT, Events, hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .events import Divisible
     from .holdout import Holdout
-    from .pairs import Divisible
 
 
 @removed(threshold="interactions.filter(min_value={!r}), and split the result")
@@ -65,11 +65,11 @@ def random(
     """
     check_fraction("fraction", fraction)
     check_whole("min_interactions", min_interactions, 1)
-    pairs = Pairs.of(interactions)
-    sizes = pairs.sizes
+    events = Events.of(interactions)
+    sizes = events.sizes
     counts = np.minimum(np.rint(fraction * sizes).astype(np.int64), sizes - 1)
     counts[sizes < min_interactions] = 0
-    return pairs.hold_out_first(counts, pairs.random_order(seed))
+    return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 
 @removed(threshold="interactions.filter(min_value={!r}), and split the result")
@@ -112,8 +112,9 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     validation not in train: 0 users, 1 items, 1 pairs)
     """
     check_whole("k", k, 1, MAX_COUNT)
-    pairs = Pairs.of(interactions)
-    return pairs.hold_out_first(np.where(pairs.sizes > k, k, 0), pairs.random_order(seed))
+    events = Events.of(interactions)
+    counts = np.where(events.sizes > k, k, 0)
+    return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 
 @removed(threshold="interactions.filter(min_value={!r}), and split the result")
@@ -154,10 +155,10 @@ def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Ho
     [3, 3]
     """
     check_whole("k", k, 2, MAX_COUNT)
-    pairs = Pairs.of(interactions)
-    order = pairs.random_order(seed)
+    events = Events.of(interactions)
+    order = events.random_order(seed)
     # Each user starts at another fold; otherwise the first folds would get all odd pairs.
-    starts = hashes(seed, np.arange(pairs.matrix.shape[0])) % np.uint64(k)
-    folds = (order + pairs.of_users(starts.astype(np.int64))) % k
-    folds[pairs.of_users(pairs.sizes) < 2] = -1
-    return (pairs.hold_out(folds == fold) for fold in range(k))
+    starts = hashes(seed, np.arange(events.shape[0])) % np.uint64(k)
+    folds = (order + events.of_users(starts.astype(np.int64))) % k
+    folds[events.of_users(events.sizes) < 2] = -1
+    return (events.hold_out(folds == fold) for fold in range(k))

@@ -1,93 +1,132 @@
-"""The events of interactions with timestamps, which splits by time divide."""
+"""The events that splits divide: of interactions, frames, files and matrices."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
+from scipy import sparse
 
-from ...core.csr import indptr_from_counts, sorted_csr
-from ...core.sorting import gather, move_by_value, order_within, sort_pairs
-from ...core.threads import for_each
-from ...errors import InvalidDataError
+from ...core.arguments import check_whole
+from ...core.csr import coordinates, indptr_from_counts, plain_matrix, sorted_csr, sorted_entries
+from ...core.hashing import splitmix64
+from ...core.mistaken import describe
+from ...core.sorting import gather, order_within
+from ...core.threads import for_blocks, for_each
+from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
+from ...inputs.labelled import labels_of
+from ...inputs.scan import engine_of
+from ..interactions import Interactions
+from ..load import load
 from ..times import Clock
-from .holdout import Holdout
-from .pairs import open_interactions
+from .holdout import Holdout, LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ...core.types import Booleans, CSRMatrix, Floats, Integers
-    from ..interactions import Interactions
-    from .holdout import LeftOut
+    from ...core.types import Booleans, CSRMatrix, Floats, Hashes, Integers, PathLike, SparseInput
+    from ...inputs.axes import Axis
+    from ...inputs.scan import FrameLike
+    from ..times import TimeUnit
 
 #: What to do with held-out events whose pair is known from before.
 Repeats = Literal["drop", "keep"]
 REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 
+#: The most pairs of a user that can be held out, and the most folds.
+MAX_COUNT = 2**31 - 1
+
+
+class HasMatrix(Protocol):
+    """An object with a matrix of users × items, such as `Interactions`."""
+
+    def matrix(self) -> SparseInput:
+        """Return the matrix."""
+
+
+#: What is split at random.
+Divisible: TypeAlias = "HasMatrix | SparseInput | FrameLike | PathLike"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """Events with times, sorted by pair of user and item, and within a pair by value.
+    """Events sorted by pair of user and item, and within a pair by value.
 
     Attributes
     ----------
-    interactions : Interactions
-        Where they come from.
+    axes : tuple of Axis or None
+        The labels of the users and of the items.
+    shape : tuple of int
+        The numbers of users and items.
     bounds : ndarray of int64, shape (n_users + 1,)
         Where the events of each user start and end.
-    items, values, times : ndarray, shape (n,)
-        Their item codes, values and times; at least one time is not `UNDATED`.
+    items, values : ndarray, shape (n,)
+        Their item codes and values.
     starts : ndarray of int64, shape (n_pairs,)
         Where the events of each pair start.
+    times : ndarray of int64, shape (n,)
+        Their times, at least one of which is not `UNDATED`; empty if a split does not need them.
+    unit : {"s", "ms", "us", "ns"} or None
+        The unit of the times, if the source gives it.
     """
 
-    interactions: Interactions
+    axes: tuple[Axis | None, Axis | None]
+    shape: tuple[int, int]
     bounds: Integers
     items: NDArray[np.int32]
     values: Floats
-    times: Integers
     starts: Integers
+    times: Integers
+    unit: TimeUnit | None
 
     @classmethod
-    def of(cls, interactions: Interactions, function: str) -> Events:
-        """Return the events, or raise `InvalidDataError` in the name of a function of `split`."""
-        interactions = open_interactions(interactions)
-        times = getattr(interactions, "timestamps", None)
-        if times is None:
-            raise InvalidDataError(
-                f"{function} needs interactions with timestamps, found "
-                f"{type(interactions).__name__} without; load them with timestamp=, or use "
-                "split.random"
-            )
-        if not (times != UNDATED).any():
-            raise InvalidDataError(
-                f"{function} needs events with dates, found none; use split.random"
-            )
-        users, items = interactions.user_codes, interactions.item_codes
-        order, items, starts = sort_pairs(users, items, interactions.n_items)
-        values = gather(interactions.values, order)
-        if len(starts) < len(order):
-            entries, places = move_by_value(starts, values)
-            values[places], order[places] = values[entries], order[entries]
-        bounds = indptr_from_counts(np.bincount(users, minlength=interactions.n_users))
-        return cls(interactions, bounds, items, values, gather(times, order), starts)
+    def of(cls, given: Divisible, function: str | None = None) -> Events:
+        """Return the events, with times if a function of `split` is named that needs them.
 
-    @property
-    def first(self) -> Integers:
-        """The time of the first event of each pair."""
-        if len(self.starts) == len(self):
-            return self.times
-        return np.asarray(np.minimum.reduceat(self.times, self.starts), np.int64)
+        Raises
+        ------
+        InvalidDataError
+            If there are no events, or no times; errors about times name the function.
+        """
+        given, unit = _opened(given), None
+        times: Any = np.empty(0, np.int64)
+        if function is not None:
+            times, unit = getattr(given, "timestamps", None), getattr(given, "time_unit", None)
+            if times is None:
+                raise InvalidDataError(
+                    f"{function} needs interactions with timestamps, found "
+                    f"{type(given).__name__} without; load them with timestamp=, or use "
+                    "split.random"
+                )
+            if not (times != UNDATED).any():
+                raise InvalidDataError(
+                    f"{function} needs events with dates, found none; use split.random"
+                )
+        axes: tuple[Axis | None, Axis | None]
+        if isinstance(given, Interactions):
+            axes, shape = (given.users, given.items), given.shape
+            users, items, values = given.user_codes, given.item_codes, given.values
+        else:
+            matrix = given.matrix() if hasattr(given, "matrix") else given
+            if not sparse.issparse(plain_matrix(matrix)):
+                raise InvalidDataError(
+                    "expected Interactions, a frame, a path or a scipy sparse matrix, found "
+                    f"{describe(matrix)}"
+                )
+            axes = labels_of(matrix)
+            users, items, values, shape = coordinates(matrix)
+        bounds, items, values, starts, order = sorted_entries(users, items, values, shape)
+        if function is not None:
+            times = gather(times, order)
+        return cls(axes, shape, bounds, items, values, starts, times, unit)
 
-    def last_of_pairs(self, chosen: Booleans) -> Integers:
-        """Return the time of the last chosen event of each pair, `UNDATED` without any."""
-        times = np.where(chosen, self.times, UNDATED)
-        return np.asarray(np.maximum.reduceat(times, self.starts), np.int64)
+    def __len__(self) -> int:
+        return len(self.values)
 
     @property
     def pair_bounds(self) -> Integers:
@@ -95,9 +134,13 @@ class Events:
         return np.searchsorted(self.starts, self.bounds)
 
     @property
-    def pair_positions(self) -> Integers:
-        """The position of each pair among those of its user, by the time of the first event."""
-        return positions_by_time(self.pair_bounds, self.first)
+    def sizes(self) -> Integers:
+        """The number of pairs of each user."""
+        return np.diff(self.pair_bounds)
+
+    def of_users(self, numbers: Integers) -> Integers:
+        """Return for each pair what is given for each user."""
+        return np.repeat(numbers, self.sizes)
 
     def of_events(self, pairs: NDArray[Any]) -> NDArray[Any]:
         """Return for each event what is given for each pair."""
@@ -111,12 +154,62 @@ class Events:
             return chosen
         return np.asarray(np.logical_or.reduceat(chosen, self.starts), bool)
 
-    def __len__(self) -> int:
-        return len(self.times)
+    def count(self, pairs: Booleans) -> Integers:
+        """Return how many pairs of each user are chosen."""
+        return np.diff(indptr_from_counts(pairs.astype(np.int64))[self.pair_bounds])
+
+    def random_order(self, seed: int) -> Integers:
+        """Return the position of each pair among those of its user, in a random order."""
+        bounds, items = self.pair_bounds, self.items
+        if len(self.starts) < len(self):
+            items = items[self.starts]
+        keys = np.empty(len(items), np.uint64)
+        states = hashes(seed, np.arange(len(bounds) - 1))
+
+        def hash_items(first: int, last: int) -> None:
+            chosen = slice(bounds[first], bounds[last])
+            of_pairs = np.repeat(states[first:last], np.diff(bounds[first : last + 1]))
+            keys[chosen] = splitmix64(of_pairs ^ items[chosen].astype(np.uint64))
+
+        for_blocks(hash_items, len(states))
+        return order_within(bounds, keys)
+
+    @property
+    def first(self) -> Integers:
+        """The time of the first event of each pair."""
+        if len(self.starts) == len(self):
+            return self.times
+        return np.asarray(np.minimum.reduceat(self.times, self.starts), np.int64)
+
+    def last_of_pairs(self, chosen: Booleans) -> Integers:
+        """Return the time of the last chosen event of each pair, `UNDATED` without any."""
+        times = np.where(chosen, self.times, UNDATED)
+        return np.asarray(np.maximum.reduceat(times, self.starts), np.int64)
+
+    def positions(self, times: Integers) -> Integers:
+        """Return the position of each pair among those of its user by time, undated ones first."""
+        dates = times != UNDATED
+        if dates.any() and not dates.all():
+            # So far from all dates, `UNDATED` would leave few bits to sort those by.
+            times = np.where(dates, times, times[dates].min() - 1)
+        return order_within(self.pair_bounds, times)
+
+    def first_of_users(self, chosen: Booleans, times: Integers) -> Integers:
+        """Return for each event the earliest time of its user's chosen pairs.
+
+        It is the largest int64 if there are none.
+        """
+        pairs = np.flatnonzero(chosen)
+        starts = np.searchsorted(pairs, self.pair_bounds)
+        some = starts[1:] > starts[:-1]
+        earliest = np.full(len(some), np.iinfo(np.int64).max)
+        if len(pairs):
+            earliest[some] = np.minimum.reduceat(times[pairs], starts[:-1][some])
+        return np.repeat(earliest, np.diff(self.bounds))
 
     def clock(self, **given: object) -> Clock:
         """Return the clock of the times, for options with times and durations by their names."""
-        return Clock.of(self.times, self.interactions.time_unit, given.items())
+        return Clock.of(self.times, self.unit, given.items())
 
     def before(self, end: int, start: int | None = None) -> Booleans:
         """Return which events are before `end` and, if they have a date, not before `start`."""
@@ -132,46 +225,59 @@ class Events:
             chosen &= self.times < end
         return chosen
 
+    def hold_out(self, pairs: Booleans) -> Holdout:
+        """Return the split that holds out the given pairs."""
+        held_out = self.of_events(pairs)
+        return self.divide((~held_out, held_out))
+
     def divide(
         self,
         parts: Sequence[Booleans],
-        left_out: LeftOut,
+        left_out: LeftOut = LeftOut(),  # noqa: B008 - immutable
         cut: np.datetime64 | int | None = None,
         fold_in: Booleans | None = None,
     ) -> Holdout:
         """Return the split whose parts are the given events: train, validation, maybe test."""
-        train, validation, *test = for_each(self._matrix, parts)
+        given = parts if fold_in is None else [*parts, fold_in]
+        matrices = for_each(self._matrix, given)
+        train, validation, *test = matrices[: len(parts)]
         return Holdout(
             train,
             validation,
-            self.interactions.users,
-            self.interactions.items,
+            *self.axes,
             test=test[0] if test else None,
-            fold_in=None if fold_in is None else self._matrix(fold_in),
+            fold_in=None if fold_in is None else matrices[-1],
             cut=cut,
             left_out=left_out,
         )
 
     def _matrix(self, chosen: Booleans) -> CSRMatrix:
-        shape = self.interactions.shape
-        return sorted_csr(self.bounds, self.items, self.values, shape, self.starts, chosen)
+        return sorted_csr(self.bounds, self.items, self.values, self.shape, self.starts, chosen)
 
 
-def positions_by_time(bounds: Integers, times: Integers) -> Integers:
-    """Return the position of each pair among those of its user, undated pairs first."""
-    dates = times != UNDATED
-    if dates.any() and not dates.all():
-        # So far from all dates, `UNDATED` would leave few bits to sort those by.
-        times = np.where(dates, times, times[dates].min() - 1)
-    return order_within(bounds, times)
+def _opened(given: Any) -> Any:
+    """Return the interactions of a frame or path, anything else as it is."""
+    if not isinstance(given, str | os.PathLike) and engine_of(given) is None:
+        return given
+    try:
+        return load(given)
+    except SparseEvalError as error:
+        if error.argument not in ("user", "item", "value", "timestamp"):
+            raise
+        raise InvalidDataError(
+            str(error),
+            argument=error.argument,
+            column=error.column,
+            hint=f"se.datasets.load(…, {error.argument}=…) takes it, and a split what that returns",
+        ) from None
 
 
-def first_of_users(bounds: Integers, chosen: Booleans, times: Integers) -> Integers:
-    """Return the earliest time of the chosen pairs of each user, the largest int64 without any."""
-    pairs = np.flatnonzero(chosen)
-    starts = np.searchsorted(pairs, bounds)
-    some = starts[1:] > starts[:-1]
-    earliest = np.full(len(some), np.iinfo(np.int64).max)
-    if len(pairs):
-        earliest[some] = np.minimum.reduceat(times[pairs], starts[:-1][some])
-    return earliest
+def hashes(seed: int, codes: Integers) -> Hashes:
+    """Hash codes of users or items.
+
+    Drawing from a generator would make each pair depend on all pairs before it. Each step is one
+    to one, so that two items of a user never get the same hash.
+    """
+    check_whole("seed", seed, 0)
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
+    return splitmix64(state ^ codes.astype(np.uint64))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.arguments import check_choice, check_fraction, check_whole
-from ...core.csr import indptr_from_counts
 from ...core.removed import removed
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
-from .events import REPEATS, Events, first_of_users, positions_by_time
+from .events import MAX_COUNT, REPEATS, Events
 from .holdout import LeftOut
-from .pairs import MAX_COUNT
 
 if TYPE_CHECKING:
     from ...core.types import Booleans, Integers
@@ -101,56 +99,40 @@ def last_n(
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
-    if repeats == "keep":
-        tested = np.zeros(len(events), bool)
-        if n_test:
-            tested = _latest_events(events, ~tested, n_test)
-        validation = _latest_events(events, ~tested, n, fraction)
-        parts = [~tested & ~validation, validation, tested]
-        return events.divide(parts if n_test else parts[:2], LeftOut())
-    bounds, first = events.pair_bounds, events.first
-    sizes = np.diff(bounds)
-    dated = np.diff(indptr_from_counts(first != UNDATED)[bounds])
-    tested = np.where((sizes > n_test) & (dated >= n_test), n_test, 0)
-    held = _held_out(sizes - tested, n, fraction)
-    validated = np.where((sizes - tested > held) & (dated - tested >= held), held, 0)
-
-    positions = events.pair_positions
-    # What is not held out must not be later than what is, of the same user.
-    n_events, times = np.diff(events.bounds), events.times
-    held_out = positions >= np.repeat(sizes - tested - validated, sizes)
-    limit = np.repeat(first_of_users(bounds, held_out, first), n_events)
-    of_events = events.of_events(held_out)
-    parts = [~of_events & (times <= limit), of_events]
-    if test is not None:
-        in_test = positions >= np.repeat(sizes - tested, sizes)
-        limit = np.repeat(first_of_users(bounds, in_test, first), n_events)
-        of_events = events.of_events(in_test)
-        parts = [parts[0], parts[1] & ~of_events & (times <= limit), of_events]
+    train = np.ones(len(events), bool)
+    parts: list[Booleans] = []
+    limit = np.full(len(events), np.iinfo(np.int64).max)
+    for count, share in [(n_test, None)] * (n_test > 0) + [(n, fraction)]:
+        pairs = events.in_pairs(train)
+        times = np.where(pairs, events.first, UNDATED)
+        if repeats == "keep":
+            times = events.last_of_pairs(train)
+        chosen = _latest(events, pairs, times, count, share)
+        from_on = events.first_of_users(chosen, times)
+        part = train & events.of_events(chosen)
+        if repeats == "keep":
+            part &= events.times >= from_on
+        train &= ~part
+        # What is not held out must not be later than what is, of the same user.
+        parts.insert(0, part & (events.times <= limit) if repeats == "drop" else part)
+        limit = np.minimum(limit, from_on)
+    if repeats == "drop":
+        train &= events.times <= limit
+    parts.insert(0, train)
     n_repeated = len(events) - sum(int(np.count_nonzero(part)) for part in parts)
     return events.divide(parts, LeftOut(repeated=n_repeated))
 
 
-def _held_out(sizes: Integers, n: int, fraction: float | None) -> Integers:
-    """Return how many of each user's pairs are to be held out."""
-    if fraction is None:
-        return np.full(len(sizes), n)
-    counts: Integers = np.rint(fraction * sizes).astype(np.int64)
-    return np.minimum(counts, np.maximum(sizes - 1, 0))
-
-
-def _latest_events(
-    events: Events, available: Booleans, n: int, fraction: float | None = None
+def _latest(
+    events: Events, available: Booleans, times: Integers, n: int, fraction: float | None
 ) -> Booleans:
-    """Return the last events of the n pairs of each user whose last available ones are latest."""
-    bounds = events.pair_bounds
-    sizes = np.diff(bounds)
-    last = events.last_of_pairs(available)
-    n_pairs = np.diff(indptr_from_counts(events.in_pairs(available).astype(np.int64))[bounds])
-    n_dated = np.diff(indptr_from_counts(last != UNDATED)[bounds])
-    held = _held_out(n_pairs, n, fraction)
+    """Return the latest of each user's available pairs: `n`, or a share, but never all."""
+    n_pairs = events.count(available)
+    held: Any = n
+    if fraction is not None:
+        held = np.rint(fraction * n_pairs).astype(np.int64)
+        held = np.minimum(held, np.maximum(n_pairs - 1, 0))
+    n_dated = events.count(times != UNDATED)
     counts = np.where((n_pairs > held) & (n_dated >= held), held, 0)
-    chosen = positions_by_time(bounds, last) >= np.repeat(sizes - counts, sizes)
-    limit = np.repeat(first_of_users(bounds, chosen, last), np.diff(events.bounds))
-    latest: Booleans = available & events.of_events(chosen) & (events.times >= limit)
+    latest: Booleans = events.positions(times) >= events.of_users(events.sizes - counts)
     return latest

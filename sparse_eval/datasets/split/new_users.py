@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from ...core.arguments import check_choice, check_fraction
-from ...core.csr import indptr_from_counts
 from ...core.removed import removed
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
-from .events import Events, first_of_users
-from .holdout import Holdout, LeftOut
-from .pairs import Pairs, hashes
+from .events import Events, hashes
+from .holdout import LeftOut
 
 if TYPE_CHECKING:
     from ...core.types import Booleans, Integers
-    from .pairs import Divisible
+    from .events import Divisible
+    from .holdout import Holdout
 
 #: Which pairs of a held-out user are given to the model.
 Order = Literal["random", "time"]
@@ -110,51 +109,30 @@ def users(
                 "train on"
             )
     check_choice("order", order, get_args(Order))
+    events = Events.of(interactions, "users" if order == "time" else None)
+    sizes = events.sizes
+    # Of n pairs the model is given at least one, and never all.
+    counts = np.maximum(np.minimum(np.rint(fold_in * sizes).astype(np.int64), sizes - 1), 1)
+    eligible = sizes > 1
     if order == "time":
-        events = Events.of(interactions, "users")  # type: ignore[arg-type]  # which it checks
-        return _by_time(events, (fraction, test), fold_in, seed)
-    pairs = Pairs.of(interactions)
-    sizes = pairs.sizes
-    parts = _draw_users(sizes > 1, (fraction, test), seed)
-    is_given = pairs.random_order(seed) < pairs.of_users(_count_given(sizes, fold_in))
-    train, given, validation, tested = pairs.select(_divide(pairs.of_users(parts), is_given))
-    return Holdout(
-        train,
-        validation,
-        pairs.users,
-        pairs.items,
-        test=None if test is None else tested,
+        eligible &= events.count(events.first != UNDATED) >= sizes - counts
+        positions = events.positions(events.first)
+    else:
+        positions = events.random_order(seed)
+    drawn = events.of_users(_draw_users(eligible, (fraction, test), seed))
+    is_given = positions < events.of_users(counts)
+    parts = [drawn == 0, (drawn == 1) & ~is_given, (drawn == 2) & ~is_given]
+    given = events.of_events((drawn > 0) & is_given)
+    n_late = 0
+    if order == "time":
+        # What the model is given must not be later than what is held out, of the same user.
+        late = given & (events.times > events.first_of_users(~is_given, events.first))
+        n_late, given = int(np.count_nonzero(late)), given & ~late
+    return events.divide(
+        [events.of_events(part) for part in parts[: 2 if test is None else 3]],
+        LeftOut(repeated=n_late),
         fold_in=given,
     )
-
-
-def _by_time(
-    events: Events, shares: tuple[float, float | None], fold_in: float, seed: int
-) -> Holdout:
-    """Give the model the earliest pairs of held-out users."""
-    bounds, first = events.pair_bounds, events.first
-    sizes = np.diff(bounds)
-    counts = _count_given(sizes, fold_in)
-    n_dated = np.diff(indptr_from_counts(first != UNDATED)[bounds])
-    parts = _draw_users((sizes > 1) & (n_dated >= sizes - counts), shares, seed)
-    is_given = events.pair_positions < np.repeat(counts, sizes)
-    of_pairs = _divide(np.repeat(parts, sizes), is_given)
-    train, given, validation, tested = map(events.of_events, of_pairs)
-    # What the model is given must not be later than what is held out, of the same user.
-    limit = np.repeat(first_of_users(bounds, ~is_given, first), np.diff(events.bounds))
-    late = given & (events.times > limit)
-    return events.divide(
-        [train, validation, tested][: 2 if shares[1] is None else 3],
-        LeftOut(repeated=int(np.count_nonzero(late))),
-        fold_in=given & ~late,
-    )
-
-
-def _count_given(sizes: Integers, fold_in: float) -> Integers:
-    """Return how many pairs of each user the model is given, were the user held out."""
-    counts = np.rint(fold_in * sizes).astype(np.int64)
-    least_one: Integers = np.maximum(np.minimum(counts, sizes - 1), 1)
-    return least_one
 
 
 def _draw_users(eligible: Booleans, shares: tuple[float, float | None], seed: int) -> Integers:
@@ -175,9 +153,3 @@ def _draw_users(eligible: Booleans, shares: tuple[float, float | None], seed: in
             "they are divided by time), too few to hold some out and train on others"
         )
     return parts
-
-
-def _divide(parts: Integers, is_given: Booleans) -> list[Booleans]:
-    """Return the pairs to train on, to fold in, for validation and for the test."""
-    held_out = (parts > 0) & ~is_given
-    return [parts == 0, (parts > 0) & is_given, held_out & (parts == 1), held_out & (parts == 2)]
