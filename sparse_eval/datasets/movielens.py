@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.files import as_input
 from ..errors import InvalidFileError
 from ..inputs.lines import TextFile, find_file, read_text, shorten
-from ..inputs.tables import DelimitedTable
+from ..inputs.tables import TextTable
 from .interactions import read_interactions
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
     has_header = first == _HEADER
     for sep in ("\t", "::", ","):
         if has_header if sep == "," else first.count(sep) == len(_COLUMNS) - 1:
-            table = DelimitedTable(
+            table = TextTable(
                 path, sep=sep, header=has_header, on_bad_lines=on_bad_lines, guess=False
             )
             names = first.split(sep) if has_header else _COLUMNS.values()

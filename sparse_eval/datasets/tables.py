@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidFileError
 from ..inputs.columns import USUAL, Usual
-from ..inputs.tables import DelimitedTable, is_pattern, open_table
+from ..inputs.tables import TextTable, is_pattern, open_table
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def load_csv(
             role: numbers.get(role, name) if name is USUAL else name for role, name in given.items()
         }
     is_file = not (Path(path).is_dir() or is_pattern(path))
-    open_text: Callable[..., Table] = DelimitedTable if is_file else open_table
+    open_text: Callable[..., Table] = TextTable if is_file else open_table
     table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
     return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.arrays import as_array, is_array
+from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from .axes import Axis
 from .columns import role_of
@@ -17,7 +19,7 @@ from .tables import exports_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import AnyArray
+    from ..core.types import AnyArray, Floats
 
 
 def by_item(
@@ -42,17 +44,24 @@ def by_item(
             "order or keyed by item",
             argument=name,
         )
-    rows = list(values)
-    if rows and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        try:
-            table = np.array(rows, dtype=np.float64)
-        except (TypeError, ValueError):
-            table = np.empty(0)
+    column = pd.Series(list(values), dtype=object).to_numpy()  # keeps 1 and "1" apart
+    with suppress(TypeError, ValueError):
+        table = np.array(column.tolist(), np.float64)
         if table.ndim == 2:
             return table, labels
-    column = np.empty(len(rows), object)  # np.asarray would make 1 and "1" the same text
-    column[:] = rows
     return column, labels
+
+
+def as_numbers(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
+    """Return what `by_item` returned as numbers of so many dimensions, or raise an error."""
+    if values.dtype == object:
+        with suppress(TypeError, ValueError):  # raised below
+            values = values.astype(np.float64)
+    if values.ndim != ndim or values.dtype.kind not in "biuf":
+        raise InvalidDataError(
+            f"{written(name)} is {describe(values)}; expected {expected}", argument=name
+        )
+    return np.ascontiguousarray(values, np.float64)
 
 
 def weights_of_groups(groups: Any) -> Any:

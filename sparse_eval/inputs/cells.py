@@ -11,9 +11,8 @@ import numpy as np
 
 from ..core.csr import MAX_ITEMS
 from ..errors import InvalidDataError
-from .lines import MalformedLineError, parse_number
+from .lines import MalformedLineError, nanoseconds, parse_number, parser_of
 from .scores import check_exact
-from .written_times import nanoseconds, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from ..core.hashing import fingerprints
 from ..errors import InvalidDataError
 from .axes import Axis
-from .by_item import as_series, by_item, check_keyed, item_name
+from .by_item import as_numbers, as_series, by_item, check_keyed, item_name
 
 if TYPE_CHECKING:
     from typing import Self
@@ -29,16 +28,7 @@ def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[F
         If an item has none, or one that is no number above 0 and at most 1.
     """
     chances, labels = by_item(propensity, "propensity", n_items, labels)
-    if chances.dtype == object:
-        with suppress(TypeError, ValueError):  # refused below
-            chances = chances.astype(np.float64)
-    if chances.ndim != 1 or chances.dtype.kind not in "iuf":
-        raise InvalidDataError(
-            f"propensity is an array of {chances.dtype} with shape {chances.shape}; expected a "
-            "number for each item",
-            argument="propensity",
-        )
-    chances = np.ascontiguousarray(chances, np.float64)
+    chances = as_numbers(chances, "propensity", 1, "a number for each item")
     wrong = ~((chances > 0) & (chances <= 1))
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])

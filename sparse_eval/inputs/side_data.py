@@ -12,7 +12,7 @@ from scipy import sparse
 from ..core.csr import canonical_csr, entry_position, plain_matrix, training_csr
 from ..errors import InvalidDataError
 from .alignment import moved, place
-from .by_item import by_item, check_keyed, item_name, weights_of_groups, written
+from .by_item import as_numbers, by_item, check_keyed, item_name, weights_of_groups, written
 from .candidates import Candidates, align_candidates, as_candidates
 from .labelled import labels_of
 from .propensity import as_propensity, digest_by_item
@@ -216,16 +216,11 @@ def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis |
         weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
     else:
         values, labels = by_item(groups, "groups", n_items, labels)
-        if values.ndim > 1:
-            if values.ndim > 2 or values.dtype.kind not in "biuf":
-                raise InvalidDataError(
-                    f"{written('groups')} is an array of {values.dtype} with shape {values.shape}; "
-                    "expected one group for each item, or items × groups of weights",
-                    argument="groups",
-                )
-            weights = sparse.csr_matrix(values.astype(np.float64))
-        else:
+        if values.ndim == 1:
             weights = _one_group_each(values)
+        else:
+            expected = "one group for each item, or items × groups of weights"
+            weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
     bad = ~(np.isfinite(weights.data) & (weights.data >= 0))
     if bad.any():
         row, column = entry_position(weights, int(np.flatnonzero(bad)[0]))
@@ -234,16 +229,17 @@ def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis |
             f"{weights.data[bad][0]} in group {column}; expected finite weights of at least 0",
             argument="groups",
         )
-    largest = np.asarray(weights.max(axis=1).todense()).ravel() if weights.shape[1] else None
-    if largest is None or (largest == 0).any():
-        item = 0 if largest is None else int(np.flatnonzero(largest == 0)[0])
+    owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    largest = np.zeros(weights.shape[0])
+    np.maximum.at(largest, owners, weights.data)
+    if (largest == 0).any():
+        item = item_name(int(np.argmin(largest)), labels)
         raise InvalidDataError(
-            f"{written('groups')} puts item {item_name(item, labels)} into no group; give every "
+            f"{written('groups')} puts item {item} into no group; give every "
             "item one, such as 'unknown'",
             argument="groups",
         )
     # Scaled first, so that the sums are finite.
-    owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     scaled = weights.data / largest[owners]
     totals = np.bincount(owners, scaled, weights.shape[0])
     parts = (scaled / totals[owners], weights.indices, weights.indptr)
@@ -254,29 +250,21 @@ def _one_group_each(values: AnyArray) -> Any:
     import pandas as pd
 
     try:
-        codes, _ = pd.factorize(values, use_na_sentinel=True)
+        codes, _ = pd.factorize(values)
     except TypeError:
         raise InvalidDataError(
             f"{written('groups')} holds groups that cannot be hashed; give one text or number "
             "for each item, or items × groups of weights",
             argument="groups",
         ) from None
-    grouped = codes >= 0  # an item of no group is refused below
-    return sparse.csr_matrix(
-        (np.ones(int(grouped.sum())), (np.flatnonzero(grouped), codes[grouped])),
-        shape=(len(codes), int(codes.max(initial=-1)) + 1),
-    )
+    items = np.flatnonzero(codes >= 0)  # an item of no group raises an error later
+    shape = (len(codes), int(codes.max(initial=-1)) + 1)
+    return sparse.csr_matrix((np.ones(len(items)), (items, codes[items])), shape=shape)
 
 
 def _vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
     table, labels = by_item(vectors, "vectors", n_items, labels)
-    if table.ndim != 2 or table.dtype.kind not in "biuf":
-        raise InvalidDataError(
-            f"{written('vectors')} is an array of {table.dtype} with shape {table.shape}; expected "
-            "numbers, items × width",
-            argument="vectors",
-        )
-    table = table.astype(np.float64)
+    table = as_numbers(table, "vectors", 2, "numbers, items × width")
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
         item = int(np.flatnonzero(~finite)[0])

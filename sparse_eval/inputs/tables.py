@@ -19,8 +19,8 @@ from ..core.parquet import check_columns, open_parquet
 from ..errors import InvalidDataError, InvalidFileError
 from .cells import is_number
 from .columns import choose_columns
-from .lines import opened, parse_number
-from .text import Field, TextTable
+from .lines import BadLines, MalformedLineError, TextFile, opened, parse_number
+from .text import Field, Reader, separator_of, split_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -332,18 +332,88 @@ def read_parquet_rows(path: Path, names: list[str], n_rows: int) -> Iterator[Any
     pa.default_memory_pool().release_unused()
 
 
-class DelimitedTable(TextTable, Table):  # type: ignore[misc]  # which always has a path
-    """A file of delimited text."""
+class TextTable(Table):
+    """A file of delimited text.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file: plain, ``.gz``, ``.bz2`` or ``.zst``.
+    sep : str, optional
+        The separator, taken literally; by default a tab in ``.tsv`` and ``.txt`` files, otherwise
+        the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line. If it has one
+        character, fields may be quoted with ``"``, but not across lines.
+    encoding : str, optional
+        Any encoding that Python knows. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
+        `TextFile`.
+    header : bool
+        Whether the first line that is not blank has the names of the columns.
+    on_bad_lines : {"error", "skip"}
+        Whether a malformed line raises an error or is skipped.
+    guess : bool
+        Whether Latin-1 may be guessed.
+
+    Attributes
+    ----------
+    where : Path
+        The file.
+    sep : str
+    names : list of str, or range
+        The fields of the first line; or numbers, without a header.
+    header : bool
+    n_skipped : int
+        The malformed lines that were skipped, once all batches are read.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, or has no separator in its first line.
+    InvalidDataError
+        If an option is invalid.
+    """
 
     is_text = True
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        sep: str | None = None,
+        encoding: str | None = None,
+        header: bool = True,
+        on_bad_lines: str = "error",
+        guess: bool = True,
+    ) -> None:
+        self.where, self.header = as_input(path), header
+        self._on_bad_lines, self.n_skipped = on_bad_lines, 0
+        BadLines(self.where, on_bad_lines)
+        if sep is not None and (not sep or set(sep) & set('"\r\n\0')):
+            raise InvalidDataError(
+                f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
+            )
+        self._file = TextFile(self.where, encoding, guess=guess)
+        self._first, line = self._file.first_line()
+        try:
+            self.sep = separator_of(self.where, line) if sep is None else sep
+            fields = split_fields(line, self.sep)
+        except MalformedLineError as error:
+            self.check()
+            raise InvalidFileError(str(error), self.where, self._first) from None
+        self.names: Sequence[Hashable] = fields if header else range(len(fields))
 
     @property
     def empty(self) -> str:  # type: ignore[override]
         """The error if there are no rows."""
         return f"there are no interactions ({self.n_skipped} lines are malformed)"
 
+    def check(self) -> None:
+        """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
+        for _ in self._file.blocks(_BLOCK):
+            pass
+        self._file.warn_of_guess()
+
     def _doubt(self) -> str:
-        self.check()  # a file that is no text has no wrong columns
+        self.check()
         if self.header and any(np.isfinite(parse_number(str(name))) for name in self.names):
             return ", or give header=False if the first line is not a header"
         return ""
@@ -357,6 +427,28 @@ class DelimitedTable(TextTable, Table):  # type: ignore[misc]  # which always ha
             numbers = {cell for cell in cells if not np.isnan(parse_number(cell))}
             return bool(cells) and {cell.lower() for cell in cells - numbers} <= {"true", "false"}
         return False
+
+    def batches(self, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in the order of the lines; nothing if there are none.
+
+        Raises
+        ------
+        InvalidFileError
+            If the file is no text, or a line is malformed.
+
+        Warns
+        -----
+        SkippedLinesWarning
+            Once, if lines were skipped and others were read.
+        """
+        numbers = [self.names.index(field.column) for field in fields]
+        bad = BadLines(self.where, self._on_bad_lines)
+        reader = Reader(fields, numbers, self.sep, len(self.names), bad)
+        has_rows = False
+        for batch in reader.batches(self._file, self._first if self.header else 0):
+            has_rows = True
+            yield batch
+        self.n_skipped = bad.report() if has_rows else bad.count
 
 
 class FolderTable(Table):
@@ -489,7 +581,7 @@ def _open_file(path: Path, options: Mapping[str, Any]) -> Table:
         return ipc_table(path)
     if found == "json" or format_of_name(path) == "json":
         return json_table(path)
-    return DelimitedTable(path, **options)
+    return TextTable(path, **options)
 
 
 def format_of(head: bytes) -> str | None:

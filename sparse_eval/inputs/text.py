@@ -1,12 +1,5 @@
 """Delimited text (CSV, TSV, any separator) as Arrow batches.
 
-The consumer of a `TextTable` chooses columns by `names`, and asks for `Field`s::
-
-    table = TextTable("clicks.csv.gz")
-    for batch in table.batches([Field("user", "userId", "id"), Field("at", "time", "time")]):
-        ...  # columns "user" and "at"
-    table.n_skipped
-
 The columns of a batch have the roles of the fields as names, and these types:
 
 =========  =======================================================================================
@@ -26,18 +19,15 @@ number, or is skipped and counted.
 from __future__ import annotations
 
 import codecs
+import csv
 import math
-import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ..core.files import as_input
 from ..core.threads import for_each, thread_count
-from ..errors import InvalidDataError, InvalidFileError
 from ..kernels.quotes import has_closed_quotes
 from .lines import (
     BadLines,
@@ -45,18 +35,18 @@ from .lines import (
     OpenQuoteError,
     TextFile,
     count_lines,
+    nanoseconds,
     numbered_lines,
     parse_number,
+    parser_of,
+    whole,
 )
-from .written_times import nanoseconds, parser_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
-
-    from ..core.types import PathLike
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
 #: for each thread. The system gives new pages to larger blocks again and again, which took longer
@@ -98,114 +88,6 @@ class Field(NamedTuple):
     way_out: str = ""
 
 
-class TextTable:
-    """A file of delimited text.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file: plain, ``.gz``, ``.bz2`` or ``.zst``.
-    sep : str, optional
-        The separator, taken literally; by default a tab in ``.tsv`` and ``.txt`` files, otherwise
-        the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line. If it has one
-        character, fields may be quoted with ``"``, but not across lines.
-    encoding : str, optional
-        Any encoding that Python knows. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
-        `TextFile`.
-    header : bool
-        Whether the first line that is not blank has the names of the columns.
-    on_bad_lines : {"error", "skip"}
-        Whether a malformed line raises an error or is skipped.
-    guess : bool
-        Whether Latin-1 may be guessed.
-
-    Attributes
-    ----------
-    where : Path
-        The file.
-    sep : str
-    names : list of str, or range
-        The fields of the first line; or numbers, without a header.
-    header : bool
-    n_skipped : int
-        The malformed lines that were skipped, once all batches are read.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file cannot be read, or has no separator in its first line.
-    InvalidDataError
-        If an option is invalid.
-    """
-
-    def __init__(
-        self,
-        path: PathLike,
-        *,
-        sep: str | None = None,
-        encoding: str | None = None,
-        header: bool = True,
-        on_bad_lines: str = "error",
-        guess: bool = True,
-    ) -> None:
-        self.where, self.header = as_input(path), header
-        self._on_bad_lines, self.n_skipped = on_bad_lines, 0
-        BadLines(self.where, on_bad_lines)
-        if sep is not None and (not sep or set(sep) & set('"\r\n\0')):
-            raise InvalidDataError(
-                f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
-            )
-        self._file = TextFile(self.where, encoding, guess=guess)
-        self._first, line = self._file.first_line()
-        try:
-            self.sep = _separator(self.where, line) if sep is None else sep
-            fields = split_fields(line, self.sep)
-        except MalformedLineError as error:
-            self.check()
-            raise InvalidFileError(str(error), self.where, self._first) from None
-        self.names: Sequence[Hashable] = fields if header else range(len(fields))
-
-    def check(self) -> None:
-        """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
-        for _ in self._file.blocks(_CHUNK):
-            pass
-        self._file.warn_of_guess()
-
-    def batches(self, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the order of the lines; nothing if there are none.
-
-        Raises
-        ------
-        InvalidFileError
-            If the file is no text, or a line is malformed.
-
-        Warns
-        -----
-        SkippedLinesWarning
-            Once, if lines were skipped and others were read.
-        """
-        numbers = [self.names.index(field.column) for field in fields]
-        bad = BadLines(self.where, self._on_bad_lines)
-        reader = _Reader(fields, numbers, self.sep, len(self.names), bad)
-        n_header = self._first if self.header else 0
-        has_rows = False
-        n_threads = thread_count(None)
-        blocks = self._file.blocks(_CHUNK * min(max(n_threads, 2), 16))
-        if n_threads > 1:
-            blocks = _read_ahead(blocks)
-        with closing(blocks):
-            for n_before, block in blocks:
-                self._file.warn_of_guess()
-                n_cut, lines = max(n_header - n_before, 0), block
-                if n_cut:
-                    lines = block.split(b"\n", n_cut)[-1]
-                del block  # before the next one is read
-                for batch in reader.read(lines, n_before + n_cut):
-                    has_rows = True
-                    yield batch
-        self.n_skipped = bad.report() if has_rows else bad.count
-
-
 def _read_ahead(
     blocks: Generator[tuple[int, bytes], None, None],
 ) -> Generator[tuple[int, bytes], None, None]:
@@ -221,8 +103,11 @@ class _UnlikeError(ValueError):
     """Arrow could read a block in another way than line by line."""
 
 
-class _Reader:
-    """Reads blocks of lines, the first of which decides how times are written."""
+class Reader:
+    """Reads blocks of lines, the first of which decides how times are written.
+
+    `numbers` are the places of the fields among the `n_fields` of a line.
+    """
 
     def __init__(
         self, fields: Sequence[Field], numbers: list[int], sep: str, n_fields: int, bad: BadLines
@@ -234,7 +119,22 @@ class _Reader:
             if field.kind in ("gain", "number"):
                 self.parsers[field.role] = _gain if field.kind == "gain" else _number
 
-    def read(self, lines: bytes, n_before: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: TextFile, n_header: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file in the order of its lines, without the first lines."""
+        n_threads = thread_count(None)
+        blocks = file.blocks(_CHUNK * min(max(n_threads, 2), 16))
+        if n_threads > 1:
+            blocks = _read_ahead(blocks)
+        with closing(blocks):
+            for n_before, block in blocks:
+                file.warn_of_guess()
+                n_cut, lines = max(n_header - n_before, 0), block
+                if n_cut:
+                    lines = block.split(b"\n", n_cut)[-1]
+                del block  # before the next one is read
+                yield from self._read(lines, n_before + n_cut)
+
+    def _read(self, lines: bytes, n_before: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of lines, in halves as long as Arrow does not read them exactly."""
         import pyarrow as pa
 
@@ -248,15 +148,15 @@ class _Reader:
                 yield from self._parse_lines(lines, n_before)
                 return
             first = lines[:middle]
-            yield from self.read(first, n_before)
-            yield from self.read(lines[middle:], n_before + count_lines(first))
+            yield from self._read(first, n_before)
+            yield from self._read(lines[middle:], n_before + count_lines(first))
         else:
             yield from batches
 
     def _parse(self, lines: bytes) -> list[pa.RecordBatch]:
         """Return the rows of lines that Arrow reads exactly, or raise an error."""
         import pyarrow as pa
-        from pyarrow import csv
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
         wanted = dict(zip(self.numbers, self.fields, strict=True))
         kinds = [wanted[number].kind for number in self.numbers]
@@ -285,15 +185,13 @@ class _Reader:
         # then, and the process was aborted at its end.
         copy = pa.BufferOutputStream()
         copy.write(lines)
-        table = csv.read_csv(
+        table = read_csv(
             pa.BufferReader(copy.getvalue()),
-            read_options=csv.ReadOptions(
+            read_options=ReadOptions(
                 column_names=names, block_size=_CHUNK, use_threads=thread_count(None) > 1
             ),
-            parse_options=csv.ParseOptions(
-                delimiter=chr(sep), quote_char='"' if is_quoted else False
-            ),
-            convert_options=csv.ConvertOptions(
+            parse_options=ParseOptions(delimiter=chr(sep), quote_char='"' if is_quoted else False),
+            convert_options=ConvertOptions(
                 column_types=column_types,
                 include_columns=list(column_types),
                 null_values=[],
@@ -388,33 +286,18 @@ def split_fields(line: str, sep: str) -> list[str]:
     """
     if len(sep) > 1 or '"' not in line:
         return line.split(sep)
-    fields, at, end = [], 0, len(line)
-    while True:
-        match = _field_pattern(sep).match(line, at)
-        if match is None:
-            is_open = _OPEN.match(line, at) is not None
-            raise (OpenQuoteError if is_open else MalformedLineError)(
-                "expected quotes in pairs, found a stray one; a quoted field ends in the line "
-                "where it begins, and a quote in it is doubled"
-            )
-        quoted, plain = match.groups()
-        fields.append(plain if quoted is None else quoted.replace('""', '"'))
-        if match.end() == end and not match[0].endswith(sep):
-            return fields
-        at = match.end()
+    try:
+        return next(csv.reader([line], delimiter=sep, strict=True))
+    except csv.Error as error:
+        kind = OpenQuoteError if "end of data" in str(error) else MalformedLineError
+        raise kind(
+            f"expected quotes in pairs ({error}); a quoted field ends in the line where it begins, "
+            "and a quote in it is doubled"
+        ) from None
 
 
-_OPEN = re.compile(r'"(?:[^"]|"")*+$')
-
-
-@lru_cache(maxsize=8)
-def _field_pattern(sep: str) -> re.Pattern[str]:
-    """Return the pattern of a field and the separator, or the end of the line, after it."""
-    sep = re.escape(sep)
-    return re.compile(rf'(?:"((?:[^"]|"")*+)"|((?!")(?:(?!{sep}).)*+))(?:{sep}|$)', re.DOTALL)
-
-
-def _separator(path: Path, line: str) -> str:
+def separator_of(path: Path, line: str) -> str:
+    """Return the separator of a file, given its first line."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if suffixes[-1:] in ([".gz"], [".bz2"], [".zst"]):
         suffixes.pop()
