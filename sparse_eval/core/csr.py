@@ -96,17 +96,28 @@ def training_csr(train: object, name: str = "the train matrix") -> sparse.csr_ma
     """Return training data as `canonical_csr`; its values must be finite."""
     matrix = canonical_csr(train, name, sum_duplicates=True)
     finite = np.isfinite(matrix.data)
-    if not finite.all():
-        entry = int(np.argmin(finite))
-        row, column = entry_position(matrix, entry)
-        raise InvalidDataError(
-            f"{name} holds {matrix.data[entry]} in row {row}, column {column}; expected finite "
-            "numbers",
-            argument=name,
-            row=row,
-            column=column,
-        )
+    check_entries(matrix, finite, f"the value of {name}", "a finite number", name)
     return matrix
+
+
+def check_entries(
+    matrix: Any, valid: Booleans, what: str, expected: str, argument: str | None = None
+) -> None:
+    """Raise `InvalidDataError` about the first value of a CSR or COO that is not valid."""
+    if valid.all():
+        return
+    entry = int(np.argmin(valid))
+    row, column = (
+        (matrix.row[entry], matrix.col[entry])
+        if matrix.format == "coo"
+        else entry_position(matrix, entry)
+    )
+    raise InvalidDataError(
+        f"{what} in row {row}, column {column} is {matrix.data[entry]}; expected {expected}",
+        argument=argument,
+        row=row,
+        column=column,
+    )
 
 
 def summed_csr(
@@ -213,18 +224,10 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
     if max(checked.shape) > MAX_ITEMS:
         raise InvalidDataError(f"at most {MAX_ITEMS:,} users and items, found {checked.shape}")
     coo = checked.tocoo()
-    rows, columns = coo.row.astype(np.int32), coo.col.astype(np.int32)
     values = coo.data.astype(np.float64)
     valid = np.isfinite(values) & (values >= 0)
-    if not valid.all():
-        first = int(np.argmin(valid))
-        raise InvalidDataError(
-            f"row {rows[first]}, column {columns[first]}: the value is {values[first]}, expected a "
-            "finite number that is not negative",
-            row=rows[first],
-            column=columns[first],
-        )
-    return rows, columns, values, (int(checked.shape[0]), int(checked.shape[1]))
+    check_entries(coo, valid, "the value", "a finite number that is not negative")
+    return coo.row.astype(np.int32), coo.col.astype(np.int32), values, checked.shape
 
 
 def without_entries(matrix: CSRMatrix) -> CSRMatrix:
@@ -345,29 +348,22 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     _check_real(matrix.dtype, name)
     try:
         if matrix.format in ("csr", "csc", "bsr"):
-            _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
+            _check_index_arrays(matrix.indices, matrix.indptr)
             matrix = matrix.copy()  # the check prunes what indptr does not cover, in place
             matrix.check_format(full_check=True)
         elif matrix.format == "coo":
-            _check_index_arrays(matrix.data, matrix.row, matrix.col)
-            if not len(matrix.data) == len(matrix.row) == len(matrix.col):
-                raise ValueError("data, row and col have different lengths")
-            for axis, size in zip(("row", "col"), matrix.shape, strict=True):
-                indices = getattr(matrix, axis)
-                if len(indices) and not (indices.min() >= 0 and indices.max() < size):
-                    raise ValueError(
-                        f"{axis} goes from {indices.min()} to {indices.max()}, of {size}"
-                    )
+            _check_index_arrays(matrix.row, matrix.col)
+            # The constructor checks the indices.
+            parts = (matrix.data, (matrix.row, matrix.col))
+            matrix = sparse.coo_matrix(parts, shape=matrix.shape)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
     return matrix
 
 
-def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
+def _check_index_arrays(*indices: AnyArray) -> None:
     if any(array.dtype.kind not in "iu" for array in indices):
         raise ValueError("its indices are not whole numbers")
-    if any(isinstance(array, np.ma.MaskedArray) for array in (data, *indices)):
-        raise ValueError("it holds masked arrays, see .filled()")
 
 
 def _check_real(dtype: np.dtype[Any], name: str) -> None:
@@ -380,24 +376,17 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
 
     What the arrays hold is not read.
     """
-    index_dtypes = (np.dtype(np.int32), np.dtype(np.int64))
     arrays = (csr.data, csr.indices, csr.indptr)
-    for part, array in (("indices", csr.indices), ("indptr", csr.indptr)):
-        if isinstance(array, np.ndarray) and array.dtype not in index_dtypes:
-            raise InvalidDataError(
-                f"{name} has {part} of dtype {array.dtype.str!r}; expected int32 or int64 with the "
-                "bytes in this machine's order, as .astype(np.int64) returns them",
-                argument=name,
-            )
     if (
         any(type(array) not in (np.ndarray, np.memmap) or array.ndim != 1 for array in arrays)
+        or any(array.dtype not in (np.dtype("i4"), np.dtype("i8")) for array in arrays[1:])
         or len(csr.indptr) != csr.shape[0] + 1
         or csr.indptr[0] != 0
         or len(csr.indices) != len(csr.data)
     ):
         raise InvalidDataError(
-            f"{name} is not a CSR: its data, indices and indptr do not fit together; make it anew "
-            "with scipy.sparse.csr_matrix",
+            f"{name} is not a CSR: its data, indices and indptr (int32 or int64) do not fit "
+            "together; make it anew with scipy.sparse.csr_matrix",
             argument=name,
         )
     _check_real(csr.data.dtype, name)
@@ -410,13 +399,8 @@ def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
         starts_pair = np.zeros(len(order), bool)
         starts_pair[starts] = True
         entry = order[np.argmin(starts_pair)]
-        row, column = coo.row[entry], coo.col[entry]
-        raise_repeated_item(
-            *(
-                number if labels is None else labels[int(number)]
-                for number, labels in ((row, users), (column, items))
-            )
-        )
+        row, column = int(coo.row[entry]), int(coo.col[entry])
+        raise_repeated_item(users[row] if users else row, items[column] if items else column)
 
 
 def raise_repeated_item(user: Any, item: Any) -> NoReturn:

@@ -310,6 +310,11 @@ class Axis:
         )
 
 
+def label_of(axis: Axis | None, number: int) -> Any:
+    """Return the label of a row or column, or its number if there are no labels."""
+    return number if axis is None else axis[number]
+
+
 def _objects(axis: Axis) -> pd.Index[Any]:
     """Return labels as objects of Python, which compare whole numbers with fractions exactly."""
     import pandas as pd

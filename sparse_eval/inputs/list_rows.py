@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.arguments import check_whole
-from ..core.csr import MAX_ITEMS, entry_position, find_fault, raise_repeated_item
+from ..core.csr import MAX_ITEMS, check_entries, find_fault, raise_repeated_item
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
 
@@ -16,17 +15,6 @@ if TYPE_CHECKING:
 
 #: What errors about positions say, because they may be something else.
 MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
-
-
-def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    """Return the numbers of users and items, or raise `InvalidDataError`."""
-    try:
-        n_users, n_items = shape
-    except (TypeError, ValueError):
-        raise InvalidDataError(
-            f"shape is {shape!r}; expected (number of users, number of items)"
-        ) from None
-    return check_whole("shape[0]", n_users, 0), check_whole("shape[1]", n_items, 0, MAX_ITEMS)
 
 
 def order_rows(
@@ -90,19 +78,8 @@ def check_positions(matrix: CSRMatrix) -> None:
     """Raise if a matrix of positions holds something else."""
     data = matrix.data
     valid = (data == np.floor(data)) & (data >= 1) & (data <= MAX_ITEMS)
-    if valid.all():
-        return
-    entry = int(np.flatnonzero(~valid)[0])
-    row, column = entry_position(matrix, entry)
-    hint = (
-        "positions are 1-based: add 1 to 0-based ones"
-        if data[entry] == 0
-        else f"expected a whole number from 1 to {MAX_ITEMS}"
-    )
-    raise InvalidDataError(
-        f"the position in row {row}, column {column} is {data[entry]}; {hint}{MAY_BE_SCORES}",
-        row=row,
-    )
+    expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions){MAY_BE_SCORES}"
+    check_entries(matrix, valid, "the position", expected)
 
 
 def check_users_once(rows: Integers, order: Integers) -> None:

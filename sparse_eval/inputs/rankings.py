@@ -11,6 +11,7 @@ from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
 from ..core.csr import (
+    MAX_ITEMS,
     as_int32,
     canonical_csr,
     check_no_duplicates,
@@ -24,6 +25,7 @@ from ..core.removed import removed
 from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from . import list_rows
+from .axes import label_of
 from .labelled import labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
@@ -174,7 +176,9 @@ class Rankings:
             labelled = 0 if items is None else len(items)
             n_items = max(int(table.max(initial=-1)) + 1, labelled)
             shape = (int(rows.max(initial=-1)) + 1, n_items)
-        n_users, n_items = list_rows.check_shape(shape)
+        n_users, n_items = shape
+        check_whole("shape[0]", n_users, 0)
+        check_whole("shape[1]", n_items, 0, MAX_ITEMS)
         labels = matrix_labels(None, (n_users, n_items), users, items)
         rows = row_numbers(rows, "user_rows", n_users, "users")
         ascending = bool((rows[1:] > rows[:-1]).all())
@@ -229,23 +233,21 @@ class Rankings:
         """
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
         list_rows.check_positions(matrix)
-        indptr = matrix.indptr.astype(np.int64)
-        columns = as_int32(matrix.indices)
         labels = matrix_labels(positions, matrix.shape, users, items)
-        ordered_items, ordered, fault = list_rows.order_rows(
-            indptr, columns, matrix.data.astype(np.int32)
-        )
-        if fault is not None:
-            row, entry = fault
-            raise InvalidDataError(
-                f"row {row} has position {ordered[entry]} twice (columns "
-                f"{ordered_items[entry - 1]} and {ordered_items[entry]}); each position of a list "
-                f"can be taken once{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate "
-                "takes it second",
-                row=row,
+        try:
+            return cls._of_positions(
+                matrix.indptr.astype(np.int64),
+                as_int32(matrix.indices),
+                matrix.data.astype(np.int32),
+                matrix.shape,
+                labels,
             )
-        lengths = list_rows.last_positions(indptr, ordered)
-        return cls(matrix.shape, indptr, ordered_items, ordered, lengths, None, *labels)
+        except InvalidDataError as error:
+            raise InvalidDataError(
+                f"{error}{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate takes it "
+                "second",
+                row=error.row,
+            ) from None
 
     @classmethod
     def from_scores(
@@ -397,7 +399,19 @@ class Rankings:
         values = rows.numbers
         assert values is not None  # noqa: S101 - they order the lists
         if ranked:
-            return cls._of_ranks(rows, values.astype(np.int32))
+            indptr, order = group_rows(rows.user_codes, len(rows.users))
+            lists = cls._of_positions(
+                indptr,
+                gather(rows.item_codes, order),
+                gather(values.astype(np.int32), order),
+                (len(rows.users), len(rows.items)),
+                (rows.users, rows.items),
+            )
+            repeated = list_rows.repeated_item(indptr, lists.items)
+            if repeated is not None:
+                row, entry = repeated
+                raise_repeated_item(rows.users[row], rows.items[lists.items[entry]])
+            return lists
         codes, shape = (rows.user_codes, rows.item_codes), (len(rows.users), len(rows.items))
         if ties in ("average", "pessimistic"):
             matrix = sparse.coo_matrix((values, codes), shape=shape)
@@ -410,30 +424,29 @@ class Rankings:
         return cls(shape, indptr, listed, None, np.diff(indptr), None, rows.users, rows.items)
 
     @classmethod
-    def _of_ranks(cls, rows: Rows, ranks: Items) -> Rankings:
-        """Order the rows of a table by rank."""
-        users, items = rows.users, rows.items
-        indptr, order = group_rows(rows.user_codes, len(users))
-        listed, ordered, fault = list_rows.order_rows(
-            indptr, gather(rows.item_codes, order), gather(ranks, order)
-        )
-        if fault is not None:  # the lists behind it are not in order
+    def _of_positions(
+        cls,
+        indptr: Integers,
+        columns: Items,
+        positions: Items,
+        shape: tuple[int, int],
+        labels: tuple[Axis | None, Axis | None],
+    ) -> Rankings:
+        """Return the lists of rows whose entries have positions, in any order."""
+        listed, ordered, fault = list_rows.order_rows(indptr, columns, positions)
+        if fault is not None:
             row, entry = fault
-            same = (rows.user_codes == row) & (ranks == ordered[entry])
-            first, second = np.flatnonzero(same)[:2]
+            user = label_of(labels[0], row)
+            first, second = (label_of(labels[1], int(listed[at])) for at in (entry - 1, entry))
             raise InvalidDataError(
-                f"rows {first} and {second} give user {users[row]!r} the rank {ordered[entry]} "
-                "twice; a rank can be taken once",
-                user=users[row],
+                f"user {user!r} has position {ordered[entry]} twice (items {first!r} and "
+                f"{second!r}); a position can be taken once",
+                row=row,
+                user=user,
             )
-        repeated = list_rows.repeated_item(indptr, listed)
-        if repeated is not None:
-            row, entry = repeated
-            raise_repeated_item(users[row], items[listed[entry]])
         lengths = list_rows.last_positions(indptr, ordered)
-        positions = None if (lengths == np.diff(indptr)).all() else ordered
-        shape = (len(users), len(items))
-        return cls(shape, indptr, listed, positions, lengths, None, users, items)
+        gapped = None if (lengths == np.diff(indptr)).all() else ordered
+        return cls(shape, indptr, listed, gapped, lengths, None, *labels)
 
     @classmethod
     def scan(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
-from ..core.csr import as_int32, canonical_csr, entry_position, summed_csr
+from ..core.csr import as_int32, canonical_csr, check_entries, summed_csr
 from ..core.mistaken import describe
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
@@ -109,23 +109,12 @@ class Relevance:
         csr = canonical_csr(matrix, "the validation matrix", sum_duplicates=True)
         if len(csr.data) < matrix.nnz:  # a sum would hide a negative gain
             coo = matrix.tocoo()
-            if (coo.data < 0).any():
-                at = (coo.data < 0).argmax()
-                raise InvalidDataError(
-                    f"the gain in row {coo.row[at]}, column {coo.col[at]} of the validation matrix "
-                    f"is {coo.data[at]}, one of several stored for this pair; expected at least 0",
-                    row=coo.row[at],
-                )
+            check_entries(coo, ~(coo.data < 0), "the gain of validation", "at least 0")
         gains = csr.data.astype(np.float64, copy=False)
         least, most = (gains.min(), gains.max()) if len(gains) else (1.0, 1.0)
         if not (least >= 0 and most < np.inf):  # a NaN is neither
-            entry = int(np.flatnonzero(~(np.isfinite(gains) & (gains >= 0)))[0])
-            row, column = entry_position(csr, entry)
-            raise InvalidDataError(
-                f"the gain in row {row}, column {column} of the validation matrix is "
-                f"{gains[entry]}; expected a finite number of at least 0",
-                row=row,
-            )
+            valid = np.isfinite(gains) & (gains >= 0)
+            check_entries(csr, valid, "the gain of validation", "a finite number of at least 0")
         binary = bool(least == most == 1.0)
         if threshold is not None:
             threshold = check_number("threshold", threshold, 0, open_end=True)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array
-from ..core.csr import as_int32, canonical_csr, entry_position, indptr_from_counts, plain_matrix
+from ..core.csr import as_int32, canonical_csr, check_entries, indptr_from_counts, plain_matrix
 from ..core.mistaken import describe
 from ..core.sorting import gather, order_within, sort_pairs
 from ..errors import InvalidDataError
 from ..kernels.rows import rank_scores
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items
 
 Ties = Literal["item", "item_descending", "average", "pessimistic"]
+
+_SCORE = "a finite number, or -inf for an item that is not to be recommended"
 
 
 class ScoreRows:
@@ -28,10 +30,8 @@ class ScoreRows:
         scores = plain_matrix(scores)
         if sparse.issparse(scores):
             self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
-            refused = ~_is_score(self.matrix.data)
-            if refused.any():
-                entry = int(refused.argmax())
-                self._refuse(*entry_position(self.matrix, entry), self.matrix.data[entry])
+            # Minus infinity can be ordered, and NaN cannot.
+            check_entries(self.matrix, self.matrix.data < np.inf, "the score", _SCORE)
         else:
             expected = "a users × items array of numbers"
             self.matrix = as_array(scores, "scores", expected)
@@ -51,20 +51,13 @@ class ScoreRows:
         else:
             items = self.all_items
             values = self.matrix[user].astype(np.float64)
-            refused = ~_is_score(values)
-            if refused.any():
-                column = int(refused.argmax())
-                self._refuse(user, column, values[column])
+            if not (values < np.inf).all():
+                row = sparse.coo_matrix(
+                    (values, (np.full(len(values), user), items)), (user + 1, len(values))
+                )
+                check_entries(row, values < np.inf, "the score", _SCORE)
         masked = values == -np.inf
         return (items[~masked], values[~masked]) if masked.any() else (items, values)
-
-    @staticmethod
-    def _refuse(row: int, column: int, value: float) -> NoReturn:
-        raise InvalidDataError(
-            f"the score in row {row}, column {column} is {value}; expected a finite number, or "
-            "-inf for an item that is not to be recommended",
-            row=row,
-        )
 
 
 def rank_rows(
@@ -140,11 +133,6 @@ def order_by_score(
     ranked = np.empty_like(items)
     ranked[np.repeat(indptr[:-1], np.diff(indptr)) + positions] = items
     return indptr, ranked, None
-
-
-def _is_score(values: AnyArray) -> Booleans:
-    """Return where a number can be ordered: it is finite, or minus infinity."""
-    return np.asarray(values < np.inf)  # NaN is not
 
 
 def check_exact(scores: AnyArray) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import canonical_csr, entry_position, plain_matrix, training_csr
+from ..core.csr import canonical_csr, check_entries, plain_matrix, training_csr
 from ..errors import InvalidDataError
 from .alignment import moved, place
 from .by_item import as_numbers, by_item, check_keyed, item_name, weights_of_groups, written
@@ -221,14 +221,8 @@ def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis |
         else:
             expected = "one group for each item, or items × groups of weights"
             weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
-    bad = ~(np.isfinite(weights.data) & (weights.data >= 0))
-    if bad.any():
-        row, column = entry_position(weights, int(np.flatnonzero(bad)[0]))
-        raise InvalidDataError(
-            f"{written('groups')} gives item {item_name(row, labels)} the weight "
-            f"{weights.data[bad][0]} in group {column}; expected finite weights of at least 0",
-            argument="groups",
-        )
+    valid = np.isfinite(weights.data) & (weights.data >= 0)
+    check_entries(weights, valid, "the weight of groups", "a finite weight of at least 0")
     owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     largest = np.zeros(weights.shape[0])
     np.maximum.at(largest, owners, weights.data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from sparse_eval.core.csr import (
     summed_csr,
 )
 from sparse_eval.errors import InvalidDataError
+from sparse_eval.inputs.axes import Axis
 
 
 def unsorted() -> sparse.csr_matrix:
@@ -82,7 +82,7 @@ def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
 def test_the_first_repeated_pair_is_named() -> None:
     coo = sparse.coo_matrix(([1] * 6, ([2, 1, 1, 2, 0, 1], [0, 2, 0, 0, 1, 2])), shape=(3, 3))
     with raises(InvalidDataError, user="b"):
-        check_no_duplicates(coo, pd.Index(list("abc")), pd.Index(list("xyz")))
+        check_no_duplicates(coo, Axis.of(list("abc")), Axis.of(list("xyz")))
     check_no_duplicates(sparse.coo_matrix(np.eye(3)))
 
 
