@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     Scalar = TypeVar("Scalar", bound=np.generic)
 
-#: Kinds of devices, as DLPack numbers them, whose memory NumPy can read: the CPU, memory that is
-#: pinned for CUDA or ROCm, and memory that CUDA manages.
-_READABLE_DEVICES = (1, 3, 11, 13)
-
 
 def is_array(values: object) -> bool:
     """Return whether a value is an array, of NumPy or any library, rather than a list or frame."""
@@ -49,7 +45,8 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
     ------
     InvalidDataError
         If the values are masked, sparse, a frame or no array at all; if rows have different
-        lengths; or if a tensor wants gradients, is on a GPU, or has a dtype unknown to NumPy.
+        lengths; or if NumPy cannot read a tensor, because it requires grad, is on a GPU, or has a
+        dtype unknown to NumPy.
     """
     if isinstance(values, np.ma.MaskedArray):  # numpy.asarray would uncover the masked values
         raise InvalidDataError(
@@ -59,11 +56,6 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         return np.asarray(values)  # not a matrix, nor another subclass
     if not (is_array(values) or isinstance(values, Sequence)) or isinstance(values, str | bytes):
         raise mistaken(values, name, expected)
-    if hasattr(values, "requires_grad") and values.requires_grad:
-        raise InvalidDataError(
-            f"{name} is {describe(values)} that wants gradients; give .detach()", argument=name
-        )
-    _check_device(values, name)
     try:
         if hasattr(values, "__dlpack__"):
             return np.from_dlpack(values)
@@ -73,22 +65,6 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         return np.asarray(values)
     except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise _unreadable(values, name, expected, error) from None
-
-
-def _check_device(values: Any, name: str) -> None:
-    if hasattr(values, "__dlpack_device__"):
-        try:
-            readable = int(values.__dlpack_device__()[0]) in _READABLE_DEVICES
-        except (BufferError, RuntimeError, TypeError, ValueError):
-            readable = False
-    else:
-        readable = not hasattr(values, "__cuda_array_interface__")
-    if not readable:
-        raise InvalidDataError(
-            f"{name} is {describe(values)} on a GPU; copy it to the CPU with .cpu() (torch) or "
-            ".get() (CuPy)",
-            argument=name,
-        )
 
 
 def _unreadable(values: Any, name: str, expected: str, error: Exception) -> InvalidDataError:

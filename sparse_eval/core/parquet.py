@@ -125,22 +125,15 @@ def read_table(source: Path | BinaryIO) -> pa.Table:
     InvalidFileError, OSError, pyarrow.ArrowException
         As `open_parquet` and `uncoded`.
     """
-    import pyarrow as pa
-
-    schema = open_parquet(source).schema_arrow
-    file = open_parquet(source, schema.names)
+    file = open_parquet(source)
     rows = file.read()
     if rows.num_rows != file.metadata.num_rows:
         raise InvalidDataError(
             f"has {rows.num_rows} rows, and says that there are {file.metadata.num_rows}; "
             "write it again"
         )
-    path = source if isinstance(source, Path) else Path(source.name)
-    counts = Counter(schema.names)  # of a name that stands twice, none is coded
-    fields = [
-        schema.field(field.name) if counts[field.name] == 1 else field for field in rows.schema
-    ]
-    return uncoded(rows, pa.schema(fields, schema.metadata), path)
+    check_columns(rows, source if isinstance(source, Path) else Path(source.name))
+    return rows
 
 
 def read_parquet(source: Path | BinaryIO) -> pd.DataFrame:

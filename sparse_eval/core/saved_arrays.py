@@ -75,6 +75,8 @@ def read_sparse(stream: BinaryIO) -> Any:
     with _reading():
         with zipfile.ZipFile(stream) as archive:
             _check_size(archive, stream)
+            if "format.npy" not in archive.namelist():
+                raise UnreadableError("holds no sparse matrix")
         stream.seek(0)
         return sparse.load_npz(stream)
 

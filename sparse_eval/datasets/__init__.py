@@ -5,10 +5,9 @@ from ..inputs.columns import GuessWarning
 from ..inputs.lines import SkippedLinesWarning
 from .adjacency import load_adjacency
 from .interactions import Interactions
-from .load import FORMATS, guess_format, load, load_parts
+from .load import FORMATS, guess_format, load, load_npz, load_parts
 from .mind import load_mind
 from .movielens import load_movielens
-from .npz import load_npz
 from .synthetic import synthetic
 from .tables import load_csv, load_frame, load_parquet
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from ..core.arguments import check_choice, check_number
+from ..core.arguments import check_choice, check_number, check_whole
 from ..core.csr import summed_csr
+from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
@@ -19,7 +20,6 @@ from ..inputs.columns import USUAL, describe_columns
 from ..inputs.labelled import LabelledMatrix
 from ..inputs.rows import read_rows
 from ..inputs.tables import open_table
-from .filters import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -249,7 +249,7 @@ class Interactions:
         Interactions(2 users × 2 items, 4 events, 1 events dropped by min_user_interactions,
         1 events dropped by min_item_interactions)
         """
-        selection = Selection(self.user_codes, self.item_codes, self.values)
+        selection = _Selection(self.user_codes, self.item_codes, self.values)
         for name, labels, index, codes in (
             ("user", users, self.users, self.user_codes),
             ("item", items, self.items, self.item_codes),
@@ -278,14 +278,12 @@ class Interactions:
 
     def _without_unused_labels(self, *, users: bool = True, items: bool = True) -> Interactions:
         """Return the same events, and of the users and items (if so) only those that have one."""
-        result = self
+        result: dict[str, Any] = {}
         if users:
-            codes, labels = _used(self.user_codes, self.users)
-            result = replace(result, user_codes=codes, users=labels)
+            result["user_codes"], result["users"] = _used(self.user_codes, self.users)
         if items:
-            codes, labels = _used(self.item_codes, self.items)
-            result = replace(result, item_codes=codes, items=labels)
-        return result
+            result["item_codes"], result["items"] = _used(self.item_codes, self.items)
+        return replace(self, **result)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame with the columns user, item, value and, if there are any, timestamp.
@@ -460,3 +458,64 @@ def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Ax
     """Return codes of the labels that occur, and these labels."""
     used = np.bincount(codes, minlength=len(labels)) > 0
     return (np.cumsum(used) - 1)[codes].astype(np.int32), labels[used]
+
+
+class _Selection:
+    """The events that have met all conditions so far.
+
+    Attributes
+    ----------
+    kept : ndarray of bool
+        Whether each event is kept.
+    dropped : dict of str to int
+        How many events each option dropped.
+    """
+
+    def __init__(self, users: NDArray[np.int32], items: NDArray[np.int32], values: Floats) -> None:
+        self.users, self.items, self.values = users, items, values
+        self.kept = np.ones(len(values), dtype=bool)
+        self.dropped: dict[str, int] = {}
+
+    def keep(self, option: str, condition: Booleans) -> None:
+        """Drop the events that do not meet a condition; raise `InvalidDataError` if none is left.
+
+        `condition` is about all events, whether they are still kept or not.
+        """
+        n_before = np.count_nonzero(self.kept)
+        self.kept &= condition
+        n_kept = np.count_nonzero(self.kept)
+        self.dropped[option] = self.dropped.get(option, 0) + int(n_before - n_kept)
+        if not n_kept:
+            counts = ", ".join(f"{n:,} by {name}" for name, n in self.dropped.items())
+            raise InvalidDataError(
+                f"no interactions are left: {counts} were dropped; relax the conditions"
+            )
+
+    def keep_core(
+        self, min_user_interactions: int | None, min_item_interactions: int | None
+    ) -> None:
+        """Drop users and items with too few partners, until all that are left have enough."""
+        conditions = [
+            (option, codes, check_whole(option, least, 1))
+            for option, codes, least in (
+                ("min_user_interactions", self.users, min_user_interactions),
+                ("min_item_interactions", self.items, min_item_interactions),
+            )
+            if least is not None
+        ]
+        if not conditions:
+            return
+        # One kept event of each distinct (user, item) that has a value above 0.
+        rows = np.flatnonzero(self.kept & (self.values > 0))
+        n_items = int(self.items.max(initial=-1)) + 1
+        order, _, starts = sort_pairs(self.users[rows], self.items[rows], n_items)
+        chosen = np.zeros(len(self.kept), dtype=bool)
+        chosen[rows[order[starts]]] = True
+        while True:
+            n_before = np.count_nonzero(self.kept)
+            for option, codes, least in conditions:
+                n_codes = int(codes.max(initial=-1)) + 1
+                sizes = np.bincount(codes[chosen & self.kept], minlength=n_codes)
+                self.keep(option, sizes[codes] >= least)
+            if np.count_nonzero(self.kept) == n_before:
+                return

@@ -439,30 +439,16 @@ def _of_arrow(labels: Any) -> Any:
 def _checked(labels: Any, name: str) -> Axis:
     """Return an axis of labels that are distinct and none of them missing."""
     try:
-        values = _values_of(labels)
-        axis = Axis(values)
-        if axis.is_text:
-            missing = values.is_null().to_numpy(zero_copy_only=False)
-        elif axis.dtype.kind in "iuf":
-            missing = np.isnan(values)
-        else:
-            missing = np.asarray(axis.index.isna())
-            set(axis.index)  # raises an error if a label cannot be hashed
+        axis = Axis(_values_of(labels))
+        index = axis.index
+        if axis.dtype == object and not axis.is_text:
+            set(index)  # raises an error if a label cannot be hashed
     except (TypeError, ValueError, NotImplementedError) as error:  # the last one by a MultiIndex
         raise InvalidDataError(f"{name} cannot be labels: {error}", argument=name) from None
-    if missing.any():
-        raise InvalidDataError(f"{name}: label {int(np.argmax(missing))} is missing", argument=name)
-    if axis.is_text:
-        import pyarrow.compute as pc
-
-        unique = pc.count_distinct(values).as_py() == len(axis)
-    elif axis.dtype.kind in "iuf":
-        ordered = np.sort(values)
-        unique = not (ordered[1:] == ordered[:-1]).any()
-    else:
-        unique = axis.index.is_unique
-    if not unique:
-        index = axis.index
+    if index.hasnans:
+        missing = int(np.argmax(index.isna()))
+        raise InvalidDataError(f"{name}: label {missing} is missing", argument=name)
+    if not index.is_unique:
         repeated = index[index.duplicated()].tolist()[0]
         raise InvalidDataError(
             f"{name}: the label {repeated!r} is there twice; give each once", argument=name

@@ -17,9 +17,6 @@ from .tables import files_of, format_of, is_pattern, matching, read_head
 if TYPE_CHECKING:
     from ..core.types import PathLike
 
-#: Bytes read to tell text files apart.
-_HEAD = 1 << 16
-
 _EXPECTED = (
     "Parquet, CSV, JSON lines, Arrow, .npz, a folder of .npy files, a TREC run (six fields in a "
     "line) or qrels (four fields)"
@@ -83,22 +80,17 @@ def kind_of(path: PathLike) -> Kind:
             "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
             path,
         )
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-        if head.startswith(b"PK"):
+    head = read_head(path)
+    if head.startswith(b"PK"):
+        try:
             with zipfile.ZipFile(path) as archive:
                 names = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
-            if not names:
-                raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
-            # Similarities of neighbour models are saved by SciPy's parts, without its format.
-            return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
-    except FileNotFoundError:
-        raise InvalidFileError(f"does not exist; expected {_EXPECTED}", path) from None
-    except (OSError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidFileError(f"cannot be read: {reason}; expected {_EXPECTED}", path) from None
-    head = read_head(path)
+        except zipfile.BadZipFile as error:
+            raise InvalidFileError(f"cannot be read ({error})", path) from None
+        if not names:
+            raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
+        # Similarities of neighbour models are saved by SciPy's parts, without its format.
+        return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
     if (found := format_of(head)) is not None:
         return Kind[found.upper()]
     if head.startswith(b"\x93NUMPY"):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
+from .axes import Axis, order_of
 from .columns import role_of
 from .scan import engine_of
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import Items
-    from .axes import Axis
 
 #: A column for the items at one rank, such as "rec_1".
 _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>[0-9]+)")
@@ -39,7 +39,9 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     """
     import pandas as pd
 
-    rows = []
+    users: list[Any] = []
+    items: list[Any] = []
+    numbers: list[Any] = []
     for user, row in given.items():
         has_no_order = column == "score" and isinstance(row, Set)
         if isinstance(row, str | bytes) or not isinstance(row, Iterable) or has_no_order:
@@ -48,23 +50,23 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
                 "mapping of items to numbers",
                 user=user,
             )
-        rows.append(row if isinstance(row, Mapping) else list(row))
-    are_mappings = {isinstance(row, Mapping) for row in rows}
+        listed = list(row)
+        users += [user] * len(listed)
+        items += listed
+        numbers += row.values() if isinstance(row, Mapping) else range(1, len(listed) + 1)
+    are_mappings = {isinstance(row, Mapping) for row in given.values()}
     if len(are_mappings) > 1:
         raise InvalidDataError(
             f"{name} has lists of items for some users and mappings for others; give one of them"
         )
     frame = pd.DataFrame(
-        {
-            "user": pd.Series(list(given), dtype=object),
-            "item": pd.Series(list(map(list, rows)), dtype=object),
-        }
+        {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
     )
     if are_mappings == {True}:
-        frame[column] = [list(row.values()) for row in rows if isinstance(row, Mapping)]
-        return frame.explode(["item", column]).dropna(subset="item").astype({column: float})
-    frame["rank"] = [list(range(1, len(row) + 1)) for row in rows]
-    return frame.explode(["item", "rank"]).dropna(subset="rank").astype({"rank": int})
+        frame[column] = np.array(numbers, float)
+    else:
+        frame["rank"] = np.array(numbers, int)
+    return frame
 
 
 def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
@@ -87,21 +89,12 @@ def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
     items = None
     codes: Any = flat
     if not numbers:
-        codes, items = _encoded(flat)
+        items = Axis.of(list(dict.fromkeys(flat)), "ids")
+        items = items.take(order_of(items))
+        codes = items.locate(flat)
     table: Items = np.full((len(lists), max(sizes)), -1, np.int64)
     table[np.arange(max(sizes)) < np.array(sizes)[:, None]] = codes
     return table, items
-
-
-def _encoded(flat: list[Any]) -> tuple[Items, Axis]:
-    import pandas as pd
-
-    from .rows import read_rows
-    from .tables import open_table
-
-    table = open_table(pd.DataFrame({"user": 0, "item": pd.Series(flat, dtype=object)}))
-    rows = read_rows(table, table.choose({"user": "user", "item": "item"}))
-    return rows.item_codes, rows.items
 
 
 def rows_of_columns(frame: Any) -> pa.Table | None:

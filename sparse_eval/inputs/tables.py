@@ -9,6 +9,7 @@ from copy import copy
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import unquote
 
@@ -72,6 +73,8 @@ class Table:
     Attributes
     ----------
     names : list of hashable
+    keys : mapping of str to str
+        The columns in the path of the file (``year=2024/a.csv``), and the value of each.
     where : Path or None
         The file, which messages name.
     is_text : bool
@@ -83,6 +86,7 @@ class Table:
     """
 
     names: Sequence[Hashable]
+    keys: Mapping[str, str] = MappingProxyType({})
     where: Path | None = None
     is_text = False
     empty = "there are no interactions: the table has no rows"
@@ -93,7 +97,31 @@ class Table:
         raise NotImplementedError
 
     def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of some columns."""
+        """Yield the rows of some columns, without empty batches."""
+        import pyarrow as pa
+
+        stored = [field for field in fields if field.column in self.names]
+        for field in fields:
+            n = list(self.names).count(field.column)
+            if n > 1 or (n == 0 and field.column not in self.keys):
+                raise InvalidDataError(
+                    f"has {n} columns {field.column!r}, expected one; the columns are "
+                    f"{', '.join(map(repr, self.names))}",
+                    column=field.column,
+                )
+        if len(stored) == len(fields):
+            yield from self._batches(stored)
+            return
+        for batch in self._batches(stored):
+            columns = {field.role: batch[field.role] for field in stored}
+            n_rows = len(next(iter(columns.values())))
+            for field in set(fields).difference(stored):
+                text = self.keys[str(field.column)]
+                value = None if text == _NO_KEY else text
+                columns[field.role] = pa.repeat(pa.scalar(value, pa.string()), n_rows)
+            yield columns
+
+    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
         raise NotImplementedError
 
     def choose(
@@ -290,8 +318,7 @@ class ArrowTable(Table):
         """Return whether a column has numbers or booleans."""
         return is_number(self.schema.field(name).type)
 
-    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the batches, without those that have no rows."""
+    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
         with naming(self.where):
             for batch in self.read(fields):
                 if len(batch):
@@ -384,21 +411,21 @@ class TextTable(Table):
         on_bad_lines: str = "error",
         guess: bool = True,
     ) -> None:
-        self.where, self.header = as_input(path), header
-        self._on_bad_lines, self.n_skipped = on_bad_lines, 0
-        BadLines(self.where, on_bad_lines)
+        self.where = path = as_input(path)
+        self.header, self._on_bad_lines, self.n_skipped = header, on_bad_lines, 0
+        BadLines(path, on_bad_lines)
         if sep is not None and (not sep or set(sep) & set('"\r\n\0')):
             raise InvalidDataError(
                 f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
             )
-        self._file = TextFile(self.where, encoding, guess=guess)
+        self._file = TextFile(path, encoding, guess=guess)
         self._first, line = self._file.first_line()
         try:
-            self.sep = separator_of(self.where, line) if sep is None else sep
+            self.sep = separator_of(path, line) if sep is None else sep
             fields = split_fields(line, self.sep)
         except MalformedLineError as error:
             self.check()
-            raise InvalidFileError(str(error), self.where, self._first) from None
+            raise InvalidFileError(str(error), path, self._first) from None
         self.names: Sequence[Hashable] = fields if header else range(len(fields))
 
     @property
@@ -428,21 +455,9 @@ class TextTable(Table):
             return bool(cells) and {cell.lower() for cell in cells - numbers} <= {"true", "false"}
         return False
 
-    def batches(self, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the order of the lines; nothing if there are none.
-
-        Raises
-        ------
-        InvalidFileError
-            If the file is no text, or a line is malformed.
-
-        Warns
-        -----
-        SkippedLinesWarning
-            Once, if lines were skipped and others were read.
-        """
+    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
         numbers = [self.names.index(field.column) for field in fields]
-        bad = BadLines(self.where, self._on_bad_lines)
+        bad = BadLines(self._file.path, self._on_bad_lines)
         reader = Reader(fields, numbers, self.sep, len(self.names), bad)
         has_rows = False
         for batch in reader.batches(self._file, self._first if self.header else 0):
@@ -458,9 +473,10 @@ class FolderTable(Table):
         self.where = base
         self.tables = [_open_file(file, options) for file in files]
         self.is_text = self.tables[0].is_text
-        self.keys = [_partition(file, base) for file in files]
+        for table, file in zip(self.tables, files, strict=True):
+            table.keys = _partition(file, base)
         first = self.tables[0]
-        self.names = [*first.names, *(key for key in self.keys[0] if key not in first.names)]
+        self.names = [*first.names, *(key for key in first.keys if key not in first.names)]
 
     @property
     def n_skipped(self) -> int:  # type: ignore[override]
@@ -473,40 +489,7 @@ class FolderTable(Table):
 
     def parts(self) -> Sequence[Table]:
         """Return the files."""
-        return [
-            _Part(table, keys, self.tables[0])
-            for table, keys in zip(self.tables, self.keys, strict=True)
-        ]
-
-
-class _Part(Table):
-    """A file of a folder, with the columns of its path."""
-
-    def __init__(self, table: Table, keys: Mapping[str, str], first: Table) -> None:
-        self.table, self.keys, self.first, self.where = table, keys, first, table.where
-
-    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield the rows of the file."""
-        import pyarrow as pa
-
-        stored = [field for field in fields if field.column in self.table.names]
-        for field in fields:
-            n = list(self.table.names).count(field.column)
-            if n > 1 or (n == 0 and field.column not in self.keys):
-                raise InvalidDataError(
-                    f"has {n} columns {field.column!r}, and {self.first.where} has one; the "
-                    f"columns are {', '.join(map(repr, self.table.names))}",
-                    column=field.column,
-                )
-        for batch in self.table.batches(stored):
-            columns = {field.role: batch[field.role] for field in stored}
-            n_rows = len(next(iter(columns.values())))
-            for field in fields:
-                if field not in stored:
-                    text = self.keys[str(field.column)]
-                    value = None if text == _NO_KEY else text
-                    columns[field.role] = pa.repeat(pa.scalar(value, pa.string()), n_rows)
-            yield columns
+        return self.tables
 
 
 def _partition(file: Path, base: Path) -> dict[str, str]:
@@ -626,17 +609,16 @@ def json_table(path: Path) -> ArrowTable:
             field.column: _json_types(schema.field(field.column).type, field.kind)
             for field in fields
         }
-        for block in _lines_of(path):
+        for _, block in TextFile(path).blocks(_BLOCK):
             try:
                 table = _read_json(block, {name: kinds[0] for name, kinds in types.items()})
             except pa.ArrowInvalid:
                 columns = {name: _json_column(block, name, types[name]) for name in types}
                 table = pa.table(columns)
-            table.validate(full=True)  # of text that is not UTF-8
             yield table
 
     with naming(path):
-        first = next(_lines_of(path), b"")
+        _, first = next(TextFile(path).blocks(_BLOCK), (0, b""))
         if format_of(first) != "json":
             raise InvalidFileError("expected JSON lines, an object in each line", path)
         schema = json.read_json(pa.BufferReader(first)).schema
@@ -682,17 +664,3 @@ def _json_column(block: bytes, name: Any, kinds: Sequence[Any]) -> Any:
                 column=name,
             )
     return column
-
-
-def _lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file in blocks."""
-    rest = b""
-    with opened(path) as file:
-        while data := file.read(_BLOCK):
-            lines, end, data = data.rpartition(b"\n")
-            if end:
-                yield rest + lines + end
-                rest = b""
-            rest += data
-    if rest.strip():
-        yield rest

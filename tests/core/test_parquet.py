@@ -69,8 +69,6 @@ def test_a_long_text_in_each_of_many_rows(name: str, tmp_path: Path) -> None:
     bomb(path, name)
     pq.write_table(pa.table({"user": ["a"], "item": ["b"], "rank": [1]}), small)
     pq.write_table(pa.table({name: ["a"], "user" if name == "item" else "item": [1]}), small)
-    with raises(InvalidFileError, column=name):
-        parquet.read_table(path)
     for metric in ("ndcg@5", "coverage@5"):  # which takes a first look at the items
         with raises(InvalidFileError, column=name):
             se.evaluate(path, small, metric)

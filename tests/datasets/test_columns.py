@@ -157,7 +157,7 @@ def test_a_file_without_header_is_told(write):
     path = write("a.csv", "196,242,3\n186,302,3\n")
     with raises(InvalidFileError):
         load_csv(path)
-    assert load_csv(path, header=False).recognized == {}
+    assert load_csv(path, header=False, value=2).recognized == {}
 
 
 def test_a_column_that_is_named_is_not_taken_for_something_else():

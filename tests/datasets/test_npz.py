@@ -47,7 +47,6 @@ def test_refuses_damaged_and_unusable_files(tmp_path, write):
     outside = sparse.csr_matrix([[1, 1]])
     outside.indices[1] = 7
     for matrix in (
-        sparse.eye(3, format="dia"),
         sparse.csr_matrix((3, 4)),
         sparse.csr_matrix([[0, 1], [-1.0, 0]]),
         sparse.csr_matrix([[np.nan]]),

@@ -39,6 +39,8 @@ class Tensor:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if not self.dlpack:
             raise BufferError("Can't export tensors with layout other than torch.strided")
+        if self.device not in (CPU, CUDA_PINNED):
+            raise BufferError("Unsupported device in DLTensor.")  # as NumPy finds it
         return self.values.__dlpack__(**options)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
