@@ -37,12 +37,6 @@ def as_path(path: object) -> Path:
         raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
     if path == "":  # such as an unset variable; pathlib would take it for the current folder
         raise InvalidDataError('the path is empty; name a file, or a folder, as "."')
-    try:
-        name = os.fsencode(path)
-    except UnicodeEncodeError:  # a surrogate
-        name = b"\0"
-    if b"\0" in name:
-        raise InvalidDataError(f"the path {str(path)!a} has a character that no path can have")
     return Path(path)
 
 

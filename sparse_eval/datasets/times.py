@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pandas as pd
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
 from ..inputs.cells import UNDATED
+from ..inputs.lines import MalformedLineError, nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,9 +34,6 @@ _NANOSECONDS = {
     "W": 7 * 86_400 * 10**9, "D": 86_400 * 10**9, "h": 3_600 * 10**9, "m": 60 * 10**9,
     "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
 }  # fmt: skip
-_DATE = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?( ?(Z|[+-]\d\d(:?\d\d)?))?)?", re.ASCII
-)
 # From 1995 to 2032 the numbers of the four units are far apart, and none of them is a date written
 # in digits (2019111409), or counted from another year than 1970 in steps of 100 ns.
 _FIRST_YEAR, _LAST_YEAR = 1995, 2032
@@ -87,18 +86,15 @@ class Clock:
             "a date such as '2019-11-14', '2019-11-14T09:30' or '2019-11-14T09:30+01:00', or a "
             "whole number in the unit of the timestamps"
         )
-        text = value if isinstance(value, str) else ""
-        is_date = _DATE.fullmatch(text) or isinstance(value, date | np.datetime64)
-        stamp = _read(pd.Timestamp, value) if is_date else pd.NaT
-        if pd.isna(stamp):
+        if isinstance(value, np.datetime64):
+            value = np.datetime64(value, "ns")
+        if not isinstance(value, str | date | np.datetime64) or str(value).isdecimal():
             raise _not_valid(name, expected, value)
-        if stamp.tz is not None:
-            stamp = stamp.tz_convert("UTC").tz_localize(None)
-        unit = self._known_unit()
-        ticks = -(-_nanoseconds(stamp.to_datetime64()) // _NANOSECONDS[unit])
-        if not UNDATED < ticks <= np.iinfo(np.int64).max:
-            raise _not_valid(name, f"a date that 64 bits can hold in {unit}", value)
-        return ticks
+        try:
+            ticks = nanoseconds(str(value))
+        except MalformedLineError:
+            raise _not_valid(name, expected, value) from None
+        return -(-ticks // _NANOSECONDS[self._known_unit()])
 
     def duration(self, name: str, value: object, least: int) -> int:
         """Return a length of time in the unit, at least `least`."""
@@ -111,7 +107,9 @@ class Clock:
         # pandas reads a number without a unit as nanoseconds.
         text = value if isinstance(value, str) else ""
         is_length = re.search("[A-Za-z:]", text) or isinstance(value, timedelta | np.timedelta64)
-        length = _read(pd.Timedelta, value) if is_length else pd.NaT
+        length: Any = pd.NaT
+        with suppress(ValueError, TypeError):
+            length = pd.Timedelta(value) if is_length else pd.NaT  # type: ignore[arg-type]
         if pd.isna(length) or length < pd.Timedelta(0):
             raise _not_valid(name, expected, value)
         unit = self._known_unit()
@@ -146,13 +144,6 @@ def time_text(time: np.datetime64 | int) -> str:
 def _is_whole(value: object) -> bool:
     # NumPy's durations are integers to isinstance.
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
-
-
-def _read(kind: Any, value: object) -> Any:
-    try:
-        return kind(value)
-    except (ValueError, TypeError):
-        return pd.NaT
 
 
 def _nanoseconds(value: np.datetime64 | np.timedelta64) -> int:

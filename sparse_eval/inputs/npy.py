@@ -49,20 +49,12 @@ def open_csr(folder: PathLike) -> CSRMatrix:
         If a file is missing or cannot be read, or the parts do not fit together.
     """
     folder = as_input(folder)
-    shape = open_array(folder / "shape.npy")
-    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
-        raise InvalidFileError(
-            f"holds {shape.tolist()!r}; expected two whole numbers, of users and of items",
-            folder / "shape.npy",
-        )
     parts = {name: open_array(folder / f"{name}.npy") for name in ("data", "indices", "indptr")}
-    n_bounds = parts["indptr"].size
-    if n_bounds != shape[0] + 1:  # before SciPy allocates that many
-        raise InvalidFileError(
-            f"holds {n_bounds} bounds of rows, but shape.npy says that there are {shape[0]} rows",
-            folder / "indptr.npy",
-        )
-    matrix = sparse.csr_matrix(tuple(shape.tolist()))
+    shape = open_array(folder / "shape.npy").tolist()
+    with reading_npz(folder / "shape.npy", "two whole numbers, of users and of items"):
+        n_users, n_items = shape
+        # No more than the bounds are allocated, whatever the shape is.
+        matrix = sparse.csr_matrix((min(n_users, parts["indptr"].size), n_items))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)
     with naming(folder):

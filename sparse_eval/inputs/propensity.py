@@ -11,7 +11,7 @@ import numpy as np
 from ..core.hashing import fingerprints
 from ..errors import InvalidDataError
 from .axes import Axis
-from .by_item import as_numbers, as_series, by_item, check_keyed, item_name
+from .item_data import as_numbers, as_series, by_item, check_keyed, item_name
 
 if TYPE_CHECKING:
     from typing import Self

@@ -12,8 +12,8 @@ from scipy import sparse
 from ..core.csr import canonical_csr, check_entries, plain_matrix, training_csr
 from ..errors import InvalidDataError
 from .alignment import moved, place
-from .by_item import as_numbers, by_item, check_keyed, item_name, weights_of_groups, written
 from .candidates import Candidates, align_candidates, as_candidates
+from .item_data import as_numbers, by_item, check_keyed, item_name, weights_of_groups, written
 from .labelled import labels_of
 from .propensity import as_propensity, digest_by_item
 from .relevance import Relevance

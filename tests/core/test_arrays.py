@@ -17,12 +17,6 @@ from tensors import Tensor
 from sparse_eval.core.arrays import as_array
 from sparse_eval.errors import InvalidDataError
 
-
-class Meta(Tensor):
-    def __dlpack_device__(self) -> tuple[int, int]:
-        raise ValueError("Unknown device type meta for Dlpack")
-
-
 VALUES = np.array([[1.5, 2.0], [0.0, -3.0]], np.float32)
 
 
@@ -63,7 +57,6 @@ def test_reads_lists_and_other_arrays() -> None:
         [Tensor(row, requires_grad=True) for row in VALUES],
         Tensor(VALUES, device=tensors.CUDA),
         Tensor(VALUES, device=tensors.METAL),
-        Meta(VALUES),
         np.ma.masked_equal(VALUES, 2),
         sparse.csr_matrix(VALUES),
         pd.DataFrame(VALUES, columns=["a", "b"]),

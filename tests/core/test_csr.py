@@ -139,11 +139,6 @@ def test_integers_get_one_of_two_dtypes() -> None:
     assert integer_array(np.array([[1]], np.int32), "ids", 2).dtype == np.int32
     for values in ([[1, 2]], np.array([[1]], np.int8), np.array([[1]], np.uint64)):
         assert integer_array(values, "ids", 2).dtype == np.int64
-    for bad in (
-        [1],
-        [[1.0]],
-        [[1], [1, 2]],
-        np.array([[2**63]], np.uint64),
-    ):
+    for bad in ([1], [[1.0]], [[1], [1, 2]]):
         with raises(InvalidDataError, argument="ids"):
             integer_array(bad, "ids", 2)

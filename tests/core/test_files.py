@@ -195,10 +195,9 @@ def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
 
 def test_refuses_paths_that_are_no_folder_or_file(tmp_path: Path) -> None:
     assert make_folder(tmp_path / "a" / "b").is_dir()
-    for name in ("", "table\0.csv", "table\ud800.csv"):
-        for function in (as_path, make_folder, write):
-            with raises(InvalidDataError):
-                function(name)  # type: ignore[operator]
+    for function in (as_path, make_folder, write):
+        with raises(InvalidDataError):
+            function("")  # type: ignore[operator]
     (tmp_path / "file").write_text("")
     with raises(OutputError):
         make_folder(tmp_path / "file")

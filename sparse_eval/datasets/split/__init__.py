@@ -18,11 +18,9 @@ A random split orders the pairs of each user by a hash of seed, user code and it
 held out for one user does not depend on the other users.
 """
 
-from .chance import k_fold, leave_k_out, random
+from .by_time import last_n, rolling, temporal
+from .chance import k_fold, leave_k_out, random, users
 from .holdout import Holdout, LeftOut, Unknown
-from .latest import last_n
-from .new_users import users
-from .periods import rolling, temporal
 
 __all__ = [
     "Holdout",
