@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -107,9 +106,10 @@ class Clock:
         # pandas reads a number without a unit as nanoseconds.
         text = value if isinstance(value, str) else ""
         is_length = re.search("[A-Za-z:]", text) or isinstance(value, timedelta | np.timedelta64)
-        length: Any = pd.NaT
-        with suppress(ValueError, TypeError):
-            length = pd.Timedelta(value) if is_length else pd.NaT  # type: ignore[arg-type]
+        try:
+            length: Any = pd.Timedelta(value if is_length else None)  # type: ignore[arg-type]
+        except (ValueError, TypeError):
+            length = pd.NaT
         if pd.isna(length) or length < pd.Timedelta(0):
             raise _not_valid(name, expected, value)
         unit = self._known_unit()
