@@ -86,7 +86,7 @@ class Clock:
             "whole number in the unit of the timestamps"
         )
         if isinstance(value, np.datetime64):
-            value = np.datetime64(value, "ns")
+            value = value.astype("datetime64[ns]")
         if not isinstance(value, str | date | np.datetime64) or str(value).isdecimal():
             raise _not_valid(name, expected, value)
         try:

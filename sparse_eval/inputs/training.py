@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SeenItems: TypeAlias = Literal["exclude", "allow"]
 
 Entry = TypeVar("Entry", bound=np.generic)
+Value = TypeVar("Value")
 
 #: Items whose co-occurrences with all others are computed together.
 _ITEMS_AT_ONCE = 128
@@ -78,6 +79,20 @@ def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:
     return ids
 
 
+class _OfAllUsers(cached_property[Value]):
+    """A statistic of all users' training data, computed once and shared by all blocks."""
+
+    def __get__(self, training: Any, owner: Any = None) -> Value:  # type: ignore[override]
+        """Return the statistic, or raise `InvalidMetricError` if only some users are covered."""
+        whole = training and (training._whole or training)
+        if whole is not None and not whole._covers_all:
+            raise InvalidMetricError(
+                f"a metric reads {self.attrname} of the training data of all users without asking "
+                'for it; register the metric with needs=["train"]'
+            )
+        return cast("Value", super().__get__(whole, owner))
+
+
 class Training:
     """What each user has seen in the training data, and statistics of the items.
 
@@ -98,7 +113,7 @@ class Training:
         items: Items,
         interacted: Booleans | None,
         n_items: int,
-        statistics: _ItemStatistics | None = None,
+        whole: Training | None = None,
     ) -> None:
         self.indptr = indptr
         self.items = items
@@ -106,41 +121,68 @@ class Training:
         #: Whether what users have seen is a candidate all the same, see `allowing_seen`.
         self.allows_seen = False
         self._interacted = interacted  # False for explicit zeros; None if there are none
-        self._statistics = statistics or _ItemStatistics(indptr, items, interacted, n_items)
+        self._whole = whole  # of a block, the training data of all users
+        self._covers_all = True
+        self._digest: tuple[Axis | None, str] | None = None
+        # Numbers of common users: a thread takes a cache and puts it back.
+        self._caches: list[Integers] = []
 
-    @property
+    @_OfAllUsers
     def item_users(self) -> tuple[Integers, Items]:
         """`indptr` and ascending users of each item, without explicit zeros."""
-        return self._statistics.item_users
+        users = np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
+        items = self.items
+        if self._interacted is not None:
+            users, items = users[self._interacted], items[self._interacted]
+        order = np.argsort(items, kind="stable")
+        return indptr_from_counts(np.bincount(items, minlength=self.n_items)), users[order]
 
-    @property
+    @_OfAllUsers
     def item_counts(self) -> Integers:
-        """The number of users of each item."""
-        return self._statistics.item_counts
+        """Count the users of each item."""
+        return np.diff(self.item_users[0])
 
-    @property
+    @_OfAllUsers
     def n_active(self) -> int:
-        """The number of users who have an item."""
-        return self._statistics.n_active
+        """Count the users who have an item."""
+        return int(np.count_nonzero(_count_interactions(self.indptr, self._interacted)))
 
-    @property
+    @_OfAllUsers
     def item_novelty(self) -> Floats:
         """−log2 of each item's share of the users; an item without users counts as one user's."""
-        return self._statistics.item_novelty
+        if self.n_active == 0:
+            return np.full(self.n_items, np.nan)
+        novelty: Floats = np.log2(self.n_active / np.maximum(self.item_counts, 1))
+        return novelty
 
-    @property
+    @_OfAllUsers
     def by_popularity(self) -> Items:
         """All items, the most popular first, equally popular ones by id."""
-        return self._statistics.by_popularity
+        return np.argsort(-self.item_counts, kind="stable").astype(np.int32)
 
-    @property
+    @_OfAllUsers
+    def popularity_ranks(self) -> Integers:
+        """Return the position of each item in `by_popularity`."""
+        ranks = np.empty(self.n_items, np.int64)
+        ranks[self.by_popularity] = np.arange(self.n_items)
+        return ranks
+
+    @_OfAllUsers
     def popularity_levels(self) -> Integers:
         """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
-        return self._statistics.popularity_levels
+        counts = self.item_counts
+        levels = np.unique(counts[counts > 0])  # ascending
+        ranks = len(levels) - np.searchsorted(levels, counts)
+        return np.where(counts > 0, ranks, 0)
 
     def digest_of_counts(self, labels: Axis | None) -> str:
         """Return digits that identify the numbers of users, of each item and in all."""
-        return self._statistics.digest_of_counts(labels)
+        # All blocks have the same labels, and hashing a million texts takes seconds.
+        whole = self._whole or self
+        if whole._digest is None or whole._digest[0] is not labels:
+            digest = f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
+            whole._digest = (labels, digest)
+        return whole._digest[1]
 
     @cached_property
     def user_counts(self) -> Integers:
@@ -151,12 +193,13 @@ class Training:
         """Return the same data, where items that users have seen may be recommended again."""
         training = copy(self)
         training.allows_seen = True
+        training._whole = self._whole or self
         return training
 
     def of_own_users(self) -> Training:
         """Return the same data without statistics of the items, as they cover only some users."""
-        training = copy(self)
-        training._statistics = cast("_ItemStatistics", _NoItemStatistics())
+        training = Training(self.indptr, self.items, self._interacted, self.n_items)
+        training.allows_seen, training._covers_all = self.allows_seen, False
         return training
 
     def seen(self, users: Integers) -> tuple[Integers, Items]:
@@ -191,7 +234,7 @@ class Training:
         (indptr, items, gains) of their relevant items, ascending.
         """
         counts = np.empty(len(users))
-        ranks = self._statistics.popularity_ranks
+        ranks = self.popularity_ranks
         lists, hits, gains = Rows(indptr, items), Rows(*relevant[:2]), relevant[2]
         count_unexpected(ranks, Rows(*self.seen(users)), lists, hits, gains, k, counts)
         return counts
@@ -203,7 +246,26 @@ class Training:
 
         That is their cosine, or their Jaccard index.
         """
-        return self._statistics.similarities(indptr, items, k, jaccard)
+        sums = np.empty(len(indptr) - 1)
+        caches = (self._whole or self)._caches
+        try:
+            cache = caches.pop()
+        except IndexError:
+            cache = np.zeros((CACHED_PAIRS, 2), np.int64)
+        lists, users = Rows(indptr, items), Rows(*self.item_users)
+        sum_similarities(lists, k, users, *self._bitmaps, cache, jaccard, sums)
+        caches.append(cache)
+        return sums
+
+    @_OfAllUsers
+    def _bitmaps(self) -> tuple[NDArray[np.uint64], Integers]:
+        return pack_bits(*self.item_users, len(self.indptr) - 1)
+
+    @_OfAllUsers
+    def _item_matrix(self) -> sparse.csr_matrix:
+        indptr, users = self.item_users
+        parts = (np.ones(len(users), np.int64), users, indptr)
+        return sparse.csr_matrix(parts, shape=(self.n_items, len(self.indptr) - 1))
 
     def cosines_with_history(self, users: Integers, rows: Integers, items: Items) -> Floats:
         """Return, for pairs of a user and an item, its mean cosine with the user's history.
@@ -219,7 +281,8 @@ class Training:
         stops = np.append(starts[1:], len(items))
         for first in range(0, len(distinct), _ITEMS_AT_ONCE):
             chosen = distinct[first : first + _ITEMS_AT_ONCE]
-            common = self._statistics.common_users(chosen)
+            common = self._item_matrix[chosen] @ self._item_matrix.T
+            common.sort_indices()  # entries are looked up, in a row of any order one after another
             last = min(first + _ITEMS_AT_ONCE, len(distinct)) - 1
             pairs = order[starts[first] : stops[last]]
             sums = np.cumsum(sizes[rows[pairs]])
@@ -248,7 +311,7 @@ class TrainingOfBlock(Training):
         missing = last - first + 1 - len(indptr)
         if missing:  # users who are not in the training data
             indptr = np.concatenate((indptr, np.full(missing, whole.indptr[-1])))
-        super().__init__(indptr, whole.items, whole._interacted, whole.n_items, whole._statistics)
+        super().__init__(indptr, whole.items, whole._interacted, whole.n_items, whole)
         self.allows_seen = whole.allows_seen
 
 
@@ -258,104 +321,3 @@ def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Intege
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     rows = rows[interacted[indptr[0] : indptr[-1]]]
     return np.bincount(rows, minlength=len(indptr) - 1)
-
-
-class _NoItemStatistics:
-    """Stands for the statistics of items if the training data cover only some users."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise InvalidMetricError(
-            f"a metric reads {name} of the training data of all users without asking for it; "
-            'register the metric with needs=["train"]'
-        )
-
-
-class _ItemStatistics:
-    """What all users' training data say of items, computed once and shared by all blocks."""
-
-    def __init__(
-        self, indptr: Integers, items: Items, interacted: Booleans | None, n_items: int
-    ) -> None:
-        self._indptr = indptr
-        self._items = items
-        self._interacted = interacted
-        self._n_items = n_items
-        self._digest: tuple[Axis | None, str] | None = None
-        # Numbers of common users: a thread takes a cache and puts it back.
-        self._caches: list[Integers] = []
-
-    @cached_property
-    def item_users(self) -> tuple[Integers, Items]:
-        users = np.repeat(np.arange(len(self._indptr) - 1, dtype=np.int32), np.diff(self._indptr))
-        items = self._items
-        if self._interacted is not None:
-            users, items = users[self._interacted], items[self._interacted]
-        order = np.argsort(items, kind="stable")
-        return indptr_from_counts(np.bincount(items, minlength=self._n_items)), users[order]
-
-    @cached_property
-    def item_counts(self) -> Integers:
-        return np.diff(self.item_users[0])
-
-    @cached_property
-    def n_active(self) -> int:
-        return int(np.count_nonzero(_count_interactions(self._indptr, self._interacted)))
-
-    @cached_property
-    def item_novelty(self) -> Floats:
-        if self.n_active == 0:
-            return np.full(self._n_items, np.nan)
-        novelty: Floats = np.log2(self.n_active / np.maximum(self.item_counts, 1))
-        return novelty
-
-    @cached_property
-    def by_popularity(self) -> Items:
-        return np.argsort(-self.item_counts, kind="stable").astype(np.int32)
-
-    @cached_property
-    def popularity_ranks(self) -> Integers:
-        """The position of each item in `by_popularity`."""
-        ranks = np.empty(self._n_items, np.int64)
-        ranks[self.by_popularity] = np.arange(self._n_items)
-        return ranks
-
-    @cached_property
-    def popularity_levels(self) -> Integers:
-        counts = self.item_counts
-        levels = np.unique(counts[counts > 0])  # ascending
-        ranks = len(levels) - np.searchsorted(levels, counts)
-        return np.where(counts > 0, ranks, 0)
-
-    def digest_of_counts(self, labels: Axis | None) -> str:
-        # All blocks have the same labels, and hashing a million texts takes seconds.
-        if self._digest is None or self._digest[0] is not labels:
-            digest = f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
-            self._digest = (labels, digest)
-        return self._digest[1]
-
-    def common_users(self, items: Items) -> sparse.csr_matrix:
-        """Return items × all items, how many users they have in common."""
-        common = self._item_matrix[items] @ self._item_matrix.T
-        common.sort_indices()  # entries are looked up, in a row of any order one after the other
-        return common
-
-    @cached_property
-    def _item_matrix(self) -> sparse.csr_matrix:
-        indptr, users = self.item_users
-        parts = (np.ones(len(users), np.int64), users, indptr)
-        return sparse.csr_matrix(parts, shape=(self._n_items, len(self._indptr) - 1))
-
-    def similarities(self, indptr: Integers, items: Items, k: int, jaccard: bool) -> Floats:
-        sums = np.empty(len(indptr) - 1)
-        try:
-            cache = self._caches.pop()
-        except IndexError:
-            cache = np.zeros((CACHED_PAIRS, 2), np.int64)
-        lists, users = Rows(indptr, items), Rows(*self.item_users)
-        sum_similarities(lists, k, users, *self._bitmaps, cache, jaccard, sums)
-        self._caches.append(cache)
-        return sums
-
-    @cached_property
-    def _bitmaps(self) -> tuple[NDArray[np.uint64], Integers]:
-        return pack_bits(*self.item_users, len(self._indptr) - 1)
