@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from .run import Execution
 
 #: Bytes that evaluating a block takes at its peak for each entry of its matrices and for each of
 #: its users: measured, see benchmarks/SCALE.md.
@@ -11,6 +16,12 @@ PER_ENTRY, PER_USER = 64, 400
 
 #: Bytes that a value of a user takes for good, and what is kept of a user beside them.
 PER_VALUE, PER_KEPT = 8, 41
+
+#: Users in a block, if nothing limits them; and in a task for workers, at most.
+USERS_PER_BLOCK, USERS_PER_TASK = 1 << 18, 1 << 16
+
+#: The tasks that there should be at least: the slowest of the last ones decides when all are done.
+FEWEST_TASKS = 16
 
 #: A smaller budget has no room for a block worth evaluating.
 MINIMUM = 1 << 24
@@ -32,16 +43,29 @@ def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
     return n_bytes
 
 
-def users_within(
-    memory: int, n_entries: int, n_users: int, n_metrics: int, *, per_user: bool
+def users_per_block(
+    execution: Execution, n_entries: int, n_users: int, n_metrics: int, fixed: int = 0
 ) -> int:
-    """Return how many users a block may have, for the evaluation to stay within a budget.
+    """Return how many users a block may have, for the evaluation to stay within its budget.
+
+    Parameters
+    ----------
+    execution : Execution
+    n_entries, n_users, n_metrics : int
+        In total.
+    fixed : int
+        Bytes that are taken whatever the number of users.
 
     Raises
     ------
     InvalidDataError
-        If the values of all users, which are kept if `per_user`, do not fit into it.
+        If the values of all users do not fit into the budget, and are kept.
     """
-    kept = check_values_fit(memory, n_users, n_metrics) if per_user else 0
-    each = PER_ENTRY * n_entries / max(n_users, 1) + PER_USER + 3 * PER_VALUE * n_metrics
-    return max(int((memory - kept) / each), 1)
+    n_rows, memory = USERS_PER_BLOCK, execution.memory
+    if memory is not None:
+        kept = check_values_fit(memory - fixed, n_users, n_metrics) if execution.per_user else 0
+        each = PER_ENTRY * n_entries / max(n_users, 1) + PER_USER + 3 * PER_VALUE * n_metrics
+        n_rows = max(int((memory - fixed - kept) / each), 1)
+    if execution.client is not None:
+        n_rows = min(n_rows, max(min(USERS_PER_TASK, -(-n_users // FEWEST_TASKS)), 1))
+    return n_rows

@@ -234,6 +234,7 @@ class DaskSource:
     """
 
     unit = " partitions"
+    whole = False
 
     def __init__(
         self,

@@ -332,6 +332,7 @@ class ParquetSource:
     """
 
     unit = " rows"
+    whole = False
 
     def __init__(
         self,

@@ -11,16 +11,15 @@ from ..core.progress import display
 from ..errors import InvalidDataError
 from ..results import Evaluation
 from ..results.totals import Part, merge_parts
-from .budget import check_values_fit
+from .budget import check_memory, check_values_fit
 from .clients import open_runner
 from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable
+    from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .runners import ClientLike, Runner
@@ -30,14 +29,34 @@ if TYPE_CHECKING:
 Keep: TypeAlias = Literal["values", "lists", "totals"]
 
 
-def check_keep(keep: Keep, *, in_memory: bool) -> None:
-    """Raise `InvalidDataError` if that is nothing that can be kept."""
-    check_choice("keep", keep, get_args(Keep))
-    if keep == "lists" and not in_memory:
-        raise InvalidDataError(
-            "keep='lists' keeps the lists of all users in this process; leave out memory= and "
-            "client=, or give keep='values'"
-        )
+class Execution(NamedTuple):
+    """How an evaluation is done; the options of `evaluate`."""
+
+    keep: Keep = "values"
+    memory: int | None = None
+    client: ClientLike | None = None
+    num_threads: int | None = None
+    progress: bool | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all users are evaluated at once in this process."""
+        return self.memory is None and self.client is None
+
+    @property
+    def per_user(self) -> bool:
+        """Whether the values of users are kept."""
+        return self.keep != "totals"
+
+    def check(self) -> None:
+        """Raise `InvalidDataError` if there is too little memory, or nothing that can be kept."""
+        check_memory(self.memory)
+        check_choice("keep", self.keep, get_args(Keep))
+        if self.keep == "lists" and not self.whole:
+            raise InvalidDataError(
+                "keep='lists' keeps the lists of all users in this process; leave out memory= and "
+                "client=, or give keep='values'"
+            )
 
 
 class Shared(NamedTuple):
@@ -60,77 +79,46 @@ def evaluate_task(shared: Shared, task: Any) -> Part:
     return Part(replace(part.totals, random=random))
 
 
-def evaluate_whole(
-    request: Request,
-    make_block: Callable[[bool | None], Block],
-    *,
-    per_user: bool,
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> Evaluation:
-    """Evaluate the one block of all users.
-
-    Parameters
-    ----------
-    request : Request
-    make_block : callable
-        Given `progress`; called again, without any, for what needs the lists if they are not kept.
-    per_user, num_threads, progress
-        As in `evaluate`.
-
-    Returns
-    -------
-    Evaluation
-        With the lists if `per_user`.
-    """
-    result = evaluate_block(request, make_block(progress), num_threads)
-    if per_user:
-        result.overall  # noqa: B018 - what they refuse is told now, not when they are read
-        return Evaluation(request, result)
-
-    def random_totals() -> RandomTotals | None:
-        again = evaluate_block(request, make_block(False), num_threads)
-        return again.random_totals(all_users=True)
-
-    def relist(user: Hashable) -> Aligned:
-        return one_user(request, make_block(False), user)
-
-    part = result.part(per_user=False)
-    return Evaluation(request, parts=[part], random_totals=random_totals, relist=relist)
-
-
 def evaluate_source(
     request: Request,
+    execution: Execution,
     source: Source,
-    *,
-    per_user: bool,
-    client: ClientLike | None = None,
-    num_threads: int | None = None,
-    memory: int | None = None,
-    progress: bool | None = None,
     runner: Callable[[], AbstractContextManager[Runner]] | None = None,
 ) -> Evaluation:
-    """Evaluate the users of a source, block by block.
+    """Evaluate the users of a source, block by block; or at once, with the lists if they are kept.
 
     Parameters
     ----------
     request : Request
+    execution : Execution
     source : Source
-    per_user, client, num_threads, memory, progress
-        As in `evaluate`.
     runner : callable, optional
-        Returns the context of a runner other than that of `client`.
-
-    Returns
-    -------
-    Evaluation
-        Without the lists.
+        Returns the context of a runner other than that of the client.
     """
+    per_user, num_threads = execution.per_user, execution.num_threads
+    if source.whole:
+
+        def everybody() -> Block:
+            ((task, _),) = source.tasks()
+            return source.load(task)
+
+        result = evaluate_block(request, everybody(), num_threads)
+        if per_user:
+            result.overall  # noqa: B018 - what they refuse is told now, not when they are read
+            return Evaluation(request, result)
+        return Evaluation(
+            request,
+            parts=[result.part(per_user=False)],
+            random_totals=lambda: evaluate_block(request, everybody(), num_threads).random_totals(
+                all_users=True
+            ),
+            relist=lambda user: one_user(request, everybody(), user),
+        )
 
     def parts(bar: Any, *, random: bool = False) -> Generator[Part]:
         n_users = 0
         # The client may be gone when the random baseline is asked for.
-        given = None if random else client
+        given = None if random else execution.client
         tasks: Any = source.tasks()
         with (
             runner() if runner is not None else open_runner(given, num_threads) as opened,
@@ -142,8 +130,8 @@ def evaluate_source(
             with closing(done):
                 for amount, part in done:
                     n_users += part.span.n
-                    if kept and memory is not None:
-                        check_values_fit(memory, n_users, len(request.metrics))
+                    if kept and execution.memory is not None:
+                        check_values_fit(execution.memory, n_users, len(request.metrics))
                     bar.update(amount)
                     yield part
 
@@ -156,7 +144,7 @@ def evaluate_source(
                 desc="random baseline" if random else "evaluate",
                 unit=source.unit,
                 unit_scale=source.unit == " rows",
-                **display(progress),
+                **display(execution.progress),
             ) as bar,
             closing(parts(bar, random=random)) as each,
         ):

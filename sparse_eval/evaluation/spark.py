@@ -72,6 +72,7 @@ class SparkSource:
     """
 
     unit = " tables"
+    whole = False
     total = 1
 
     def __init__(

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from ..results import Evaluation
+    from .run import Execution
 
 
 def evaluate_tables(
     request: Request,
+    execution: Execution,
     rankings: RankingsScan,
     relevance: RelevanceScan,
     inputs: dict[str, Any],
-    options: dict[str, Any],
 ) -> Evaluation | None:
     """Evaluate two tables that need not fit into memory; return None if they are in memory.
 
-    `inputs` are those of `evaluate` beside lists and relevance, `options` those that say how it is
-    done.
+    `inputs` are those of `evaluate` beside lists and relevance.
     """
     engines = {_engine(rankings.table), _engine(relevance.table)}
     if not engines & {"parquet", "dask", "pyspark"}:
@@ -50,38 +50,38 @@ def evaluate_tables(
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
     if "pyspark" in engines:
-        return _in_spark(request, rankings, relevance, propensity, options)
-    client = options["client"]
+        return _in_spark(request, execution, rankings, relevance, propensity)
+    client, memory = execution.client, execution.memory
     if engines == {"parquet"}:
         n_rows = ROWS_PER_BLOCK if client is None else ROWS_PER_TASK
-        if options["memory"] is not None:
-            n_rows = max(options["memory"] // (2 if options["per_user"] else 1) // PER_ROW, 1)
+        if memory is not None:
+            n_rows = max(memory // (2 if execution.per_user else 1) // PER_ROW, 1)
         parquet = ParquetSource(
-            request, rankings, relevance, n_rows, options["progress"], propensity
+            request, rankings, relevance, n_rows, execution.progress, propensity
         )
         # Both engines sort rows out among their workers; for all others this process does it.
         if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
-            return evaluate_source(request, parquet, **options)
+            return evaluate_source(request, execution, parquet)
         if is_spark(client):
-            return _in_spark(request, rankings, relevance, propensity, options)
+            return _in_spark(request, execution, rankings, relevance, propensity)
     from .dask import DaskSource, connect
 
     with connect(client) as runner:
         source = DaskSource(request, rankings, relevance, runner, propensity)
-        return evaluate_source(request, source, **options, runner=partial(connect, runner.client))
+        return evaluate_source(request, execution, source, partial(connect, runner.client))
 
 
 def _in_spark(
     request: Request,
+    execution: Execution,
     rankings: RankingsScan,
     relevance: RelevanceScan,
     propensity: KeyedPropensity | None,
-    options: dict[str, Any],
 ) -> Evaluation:
     from .spark import SparkSource, spark_runner
 
-    source = SparkSource(request, rankings, relevance, options["client"], propensity)
-    return evaluate_source(request, source, **options, runner=spark_runner)
+    source = SparkSource(request, rankings, relevance, execution.client, propensity)
+    return evaluate_source(request, execution, source, spark_runner)
 
 
 def _engine(table: Any) -> str | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from ..datasets.labels import label_array
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
-from .recommender import own_model
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray
@@ -30,7 +29,7 @@ def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | 
     InvalidDataError
         If there are more or fewer ids than users or items, as after another training.
     """
-    model = own_model(model)
+    model = getattr(model, "trained", None) or model
     users = getattr(model, USER_IDS, None) if users is None else users
     items = getattr(model, ITEM_IDS, None) if items is None else items
     return _checked(model, users, USER_IDS), _checked(model, items, ITEM_IDS)

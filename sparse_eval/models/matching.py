@@ -16,7 +16,7 @@ from ..inputs.candidates import align_candidates
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
-from .accepted import catalogue, check_shape
+from .accepted import check_shape
 from .chosen_users import rows_of_users
 from .identifiers import ids_of
 from .without_ids import warn_without_ids
@@ -24,7 +24,7 @@ from .without_ids import warn_without_ids
 if TYPE_CHECKING:
     from ..core.types import Integers
     from ..inputs.candidates import Candidates
-    from .accepted import Model
+    from .model import Model
 
 
 class Sides(NamedTuple):
@@ -203,7 +203,7 @@ def _place_train(
     """Return where the rows or columns of training data go, and how many the model knows."""
     role, given = _AXES[number], labels_of(train)[number]
     known = None if model is None else ids_of(model)[number]
-    size = None if model is None else catalogue(model)[number]
+    size = None if model is None else model.shape[number]
     n_given: int = train.shape[number]
     if size is None:  # a model yet to be trained, or one of any users
         return Place(None, given, n_given), n_given

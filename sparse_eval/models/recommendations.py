@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,35 +10,27 @@ from ..core.arguments import check_flag, check_whole
 from ..core.removed import removed
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
-from ..evaluation.evaluate import open_candidates
 from ..retrieval.top_k import find_lists
-from .accepted import as_model, catalogue, has_factors
+from .accepted import as_model
 from .chosen_users import rows_of_users
-from .exact import is_exact, numbered_as, open_ranker
 from .fold_in import with_new_users
 from .inputs import NewUsers, name_of, open_train, training_part
-from .matching import match_sides, within
+from .matching import within
 from .ranking import need_exact
-from .recommend import recommend_lists
-from .recommender import own_model
-from .references import open_model
+from .recommender import own_scores, recommend_lists
+from .retrieving import open_ranker, open_sides
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     import pandas as pd
     from numpy.typing import ArrayLike
-    from scipy import sparse
 
-    from ..core.types import AnyArray, Floats, Integers, Items
+    from ..core.types import AnyArray
     from ..inputs.axes import Axis
-    from ..inputs.candidates import Candidates
     from ..inputs.training import SeenItems
-    from .accepted import ImplicitModel, Model, ModelLike
+    from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
-
-#: Users whose scores of all items a neighbour model computes at once.
-_USERS_AT_ONCE = 1_000
 
 
 @removed("user_rows", seen="filter_seen=False to recommend what users have seen too")
@@ -111,22 +103,28 @@ def recommend(
 
     k = check_whole("k", k, 1)
     check_flag("filter_seen", filter_seen)
-    opened = as_model(open_model(model))
+    opened = as_model(model)
     part = training_part(train) if isinstance(train, Holdout) else train
     if isinstance(part, NewUsers):
         opened, part = with_new_users(opened, part, num_threads), part.seen
-    part = open_train(part)
-    opened = numbered_as(opened, part)
-    names = (name_of("train", train), "validation")
-    given = None if candidates is None else open_candidates(candidates)
-    sides = match_sides(opened, part, None, names, given)
+    names = name_of("train", train), "validation"
+    opened, sides = open_sides(opened, open_train(part), None, candidates, names)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
-    n_items = catalogue(opened)[1]
-    known = within(sides.train, (sides.n_known, n_items))
-    among = None if sides.candidates is None else sides.candidates.within(n_items)
-    lists, scores = _lists(
-        opened, known, rows, min(k, n_items), among, filter_seen, num_threads, progress
-    )
+    n_items = opened.shape[1]
+    if sides.candidates is not None:
+        sides = sides._replace(candidates=sides.candidates.within(n_items))
+    k = min(k, n_items)
+    if opened.exact:
+        options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
+        ranker = open_ranker(opened, sides, True, filter_seen=filter_seen, **options)
+        lists, scores = find_lists(ranker, k, rows)[0]
+    elif sides.candidates is not None:
+        raise UnsupportedModelError(need_exact("candidates="))
+    else:
+        known = within(sides.train, (sides.n_known, n_items))
+        seen: SeenItems = "exclude" if filter_seen else "allow"
+        lists = recommend_lists(opened.trained, known, rows, k, progress, seen)
+        scores = own_scores(opened.trained, known, rows, lists)
     listed = lists >= 0
     return pd.DataFrame(
         {
@@ -140,38 +138,3 @@ def recommend(
 
 def _names(labels: Axis | None, codes: AnyArray) -> Any:
     return codes.astype(np.int64) if labels is None else labels.repeat(codes)
-
-
-def _lists(
-    model: Model,
-    train: sparse.csr_matrix,
-    rows: Integers,
-    k: int,
-    candidates: Candidates | None,
-    filter_seen: bool,
-    num_threads: int | None,
-    progress: bool | None,
-) -> tuple[Items, Floats]:
-    """Return the items of each user, -1 behind the last, and their scores."""
-    if is_exact(model):
-        excluded = train if filter_seen else None
-        options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
-        return find_lists(open_ranker(model, train, excluded, **options), k, rows)[0]
-    if candidates is not None:
-        raise UnsupportedModelError(need_exact("candidates="))
-    seen: SeenItems = "exclude" if filter_seen else "allow"
-    lists = recommend_lists(cast("ImplicitModel", model), train, rows, k, progress, seen)
-    own = own_model(model)
-    scores = np.full(lists.shape, -np.inf)
-    places = np.maximum(lists, 0).astype(np.int64)
-    if has_factors(own):
-        users, items = own.user_factors[rows], own.item_factors
-        for rank in range(lists.shape[1]):
-            pairs = users, items[places[:, rank]]
-            scores[:, rank] = np.einsum("uf,uf->u", *pairs, dtype=np.float64)
-    else:
-        for first in range(0, len(rows), _USERS_AT_ONCE):
-            block = slice(first, first + _USERS_AT_ONCE)
-            of_items = (train[rows[block]].astype(np.float64) @ own.similarity).toarray()
-            scores[block] = np.take_along_axis(of_items, places[block], axis=1)
-    return lists, np.where(lists >= 0, scores, -np.inf)

@@ -13,12 +13,10 @@ from ..errors import UnsupportedModelError
 from ..evaluation.evaluate import open_candidates
 from ..inputs.labelled import LabelledMatrix
 from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
-from .accepted import as_model, catalogue
+from .accepted import as_model
 from .chosen_users import rows_of_users
-from .exact import is_exact, numbered_as, open_ranker, take_users
 from .inputs import open_relevance, open_train
 from .matching import match_sides, within
-from .references import open_model
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -30,9 +28,9 @@ if TYPE_CHECKING:
     from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
     from .accepted import ModelLike
-    from .exact import ExactModel
     from .inputs import CandidatesLike, TrainLike
     from .matching import Sides
+    from .model import Model
 
 
 @removed(
@@ -127,10 +125,10 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    opened, sides = _open(model, seen, None, candidates)
+    opened, sides = _open_exact(model, seen, None, candidates)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
-    options = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
-    return find_lists(_ranker(opened, sides, seen, **options), k, rows)[0]
+    options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
+    return find_lists(open_ranker(opened, sides, seen is not None, **options), k, rows)[0]
 
 
 def ranks(
@@ -206,11 +204,12 @@ def ranks(
     """
     if k is not None:
         k = check_whole("k", k, 1)
-    opened, sides = _open(model, seen, open_relevance(held_out), candidates)
-    some = take_users(opened, sides.user_rows)
-    options = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
-    ranker = _ranker(some, sides, seen, **options)
-    relevance = within(sides.relevance, (sides.n_known, catalogue(some)[1]))
+    opened, sides = _open_exact(model, seen, open_relevance(held_out), candidates)
+    if sides.user_rows is not None:
+        opened = opened.take(sides.user_rows)
+    options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
+    ranker = open_ranker(opened, sides, seen is not None, **options)
+    relevance = within(sides.relevance, (sides.n_known, opened.shape[1]))
     found, n_overlap, *_ = find_ranks(ranker, relevance, k, overlap)
     warn_of_overlap(n_overlap)
     users, items = sides.users, sides.items
@@ -222,31 +221,44 @@ def ranks(
     )
 
 
-def _open(
+def _open_exact(
     model: Any,
     seen: TrainLike | None,
     held_out: Relevance | None,
     candidates: CandidatesLike | None,
-) -> tuple[ExactModel, Sides]:
-    """Return a model whose rankings are exact, and both parts of a split in its numbering."""
-    train: Any = None if seen is None else open_train(seen, "seen")
-    opened = as_model(open_model(model))
-    if not is_exact(opened):
+) -> tuple[Model, Sides]:
+    train = None if seen is None else open_train(seen, "seen")
+    opened = as_model(model)
+    if not opened.exact:
         raise UnsupportedModelError(
-            f"a {type(opened).__name__} is not ranked here; recommend and evaluate_model take it"
+            f"a {opened.name} is not ranked here; recommend and evaluate_model take it"
         )
-    opened = numbered_as(opened, train)
+    return open_sides(opened, train, held_out, candidates, ("seen", "held_out"))
+
+
+def open_sides(
+    model: Model,
+    train: LabelledMatrix | None,
+    held_out: Relevance | None,
+    candidates: CandidatesLike | None,
+    names: tuple[str, str],
+) -> tuple[Model, Sides]:
+    """Return a model with its users and items, and all data in its numbering."""
+    bound = model.bound(train)
     if train is None:
-        n_users, n_items = catalogue(opened)
+        n_users, n_items = bound.shape
         train = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     chosen = None if candidates is None else open_candidates(candidates)
-    return opened, match_sides(opened, train, held_out, ("seen", "held_out"), chosen)
+    return bound, match_sides(bound, train, held_out, names, chosen)
 
 
-def _ranker(model: ExactModel, sides: Sides, seen: TrainLike | None, **options: Any) -> Ranker:
-    shape = (sides.n_known, catalogue(model)[1])
-    known = None if seen is None else within(sides.train, shape)
-    chosen = sides.candidates
-    if chosen is not None and sides.items is not None:  # else all are items of the model
-        chosen = chosen.within(shape[1])
-    return open_ranker(model, known, known, candidates=chosen, **options)
+def open_ranker(
+    model: Model, sides: Sides, has_train: bool, *, filter_seen: bool = True, **options: Any
+) -> Ranker:
+    """Return what ranks the items of the known users, with or without what they have seen."""
+    n_items = model.shape[1]
+    known = within(sides.train, (sides.n_known, n_items)) if has_train else None
+    candidates = sides.candidates
+    if candidates is not None and sides.items is not None:  # else all are items of the model
+        candidates = candidates.within(n_items)
+    return model.ranker(known, known if filter_seen else None, candidates=candidates, **options)

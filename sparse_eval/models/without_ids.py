@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from ..core.warning import warn
 from ..inputs.labelled import labels_of
-from .accepted import catalogue
 from .identifiers import ids_of
-from .scorers import Scorer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from .accepted import Model
+    from .model import Model
 
 _is_silent: ContextVar[bool] = ContextVar("_is_silent", default=False)
 
@@ -67,9 +65,9 @@ def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
 
     A function lacks none: by definition it uses the row and column numbers of the training data.
     """
-    if isinstance(model, Scorer) and model.matrix is None:
+    if not model.needs_ids:
         return False
-    numbers_users = of_users and catalogue(model)[0] is not None
+    numbers_users = of_users and not model.takes_any_user
     labels = [labels_of(side) for side in data]
     users, items = ids_of(model)
     return any(
