@@ -34,8 +34,7 @@ from .metrics.request import Request
 from .models.accepted import as_model
 from .models.evaluate import evaluate_model
 from .models.inputs import training_matrix
-from .models.recommendations import recommend
-from .models.retrieving import ranks, top_k
+from .models.retrieving import ranks, recommend, top_k
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

@@ -19,8 +19,9 @@ from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.tables import naming, open_table
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
+from .execution import Execution
 from .notices import give_notice
-from .run import Execution, evaluate_source
+from .run import evaluate_source
 from .sources import MatrixSource
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..inputs.scores import Ties
     from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
-    from .run import Keep
+    from .execution import Keep
     from .runners import ClientLike
 
 #: What `evaluate` takes as recommendations.

@@ -2,61 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from ..core.arguments import check_choice
 from ..core.progress import display
-from ..errors import InvalidDataError
 from ..results import Evaluation
 from ..results.totals import Part, merge_parts
-from .budget import check_memory, check_values_fit
-from .clients import open_runner
+from .execution import check_values_fit
+from .runners import ExecutorRunner, LocalRunner
 from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from pyspark.sql import SparkSession
+
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
+    from .execution import Execution
     from .runners import ClientLike, Runner
     from .sources import Block, Loader, Source
-
-#: What an evaluation keeps of each user, see `evaluate`.
-Keep: TypeAlias = Literal["values", "lists", "totals"]
-
-
-class Execution(NamedTuple):
-    """How an evaluation is done; the options of `evaluate`."""
-
-    keep: Keep = "values"
-    memory: int | None = None
-    client: ClientLike | None = None
-    num_threads: int | None = None
-    progress: bool | None = None
-
-    @property
-    def whole(self) -> bool:
-        """Whether all users are evaluated at once in this process."""
-        return self.memory is None and self.client is None
-
-    @property
-    def per_user(self) -> bool:
-        """Whether the values of users are kept."""
-        return self.keep != "totals"
-
-    def check(self) -> None:
-        """Raise `InvalidDataError` if there is too little memory, or nothing that can be kept."""
-        check_memory(self.memory)
-        check_choice("keep", self.keep, get_args(Keep))
-        if self.keep == "lists" and not self.whole:
-            raise InvalidDataError(
-                "keep='lists' keeps the lists of all users in this process; leave out memory= and "
-                "client=, or give keep='values'"
-            )
 
 
 class Shared(NamedTuple):
@@ -154,3 +123,49 @@ def evaluate_source(
         return merged(random=True).totals.random if source.repeatable else None
 
     return Evaluation(request, parts=[merged()], random_totals=random_totals)
+
+
+def is_spark(client: object) -> TypeGuard[SparkSession]:
+    """Return whether a client is a session of Spark."""
+    return _is_of("pyspark", client)
+
+
+def is_dask(client: object) -> bool:
+    """Return whether a client is that of Dask, or the address of a scheduler."""
+    return isinstance(client, str) or _is_of("distributed", client)
+
+
+def _is_of(library: str, client: object) -> bool:
+    """Return whether an object is of a library, which is not imported to find out."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(client).__mro__)
+
+
+@contextmanager
+def open_runner(
+    client: ClientLike | None = None, num_threads: int | None = None
+) -> Iterator[Runner]:
+    """Yield the runner for a client: this process without one.
+
+    Raises
+    ------
+    WorkerError
+        If the scheduler cannot be reached or has no workers.
+    MissingExtraError
+        If `client` is for Dask, and distributed is not installed.
+    InvalidDataError
+        If `client` is something else.
+    """
+    if client is None:
+        yield LocalRunner(num_threads)
+    elif isinstance(client, Executor):
+        yield ExecutorRunner(client)
+    elif is_spark(client):
+        from .spark import spark_runner
+
+        with spark_runner(client) as spark:
+            yield spark
+    else:
+        from .dask import connect
+
+        with connect(client) as runner:
+            yield runner

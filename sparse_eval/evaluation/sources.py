@@ -23,7 +23,7 @@ from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
 from ..results.block import BlockResult
 from ..results.explain import row_of_user
-from .budget import USERS_PER_BLOCK, users_per_block
+from .execution import USERS_PER_BLOCK, users_per_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..metrics.request import Request
     from ..results.totals import Retrieval
-    from .run import Execution
+    from .execution import Execution
 
 
 class Block(NamedTuple):

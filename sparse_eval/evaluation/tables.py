@@ -10,15 +10,14 @@ from ..errors import InvalidDataError
 from ..inputs.kinds import Kind, kind_of
 from ..inputs.propensity import KeyedPropensity
 from ..inputs.scan import engine_of
-from .clients import is_dask, is_spark
 from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
-from .run import evaluate_source
+from .run import evaluate_source, is_dask, is_spark
 
 if TYPE_CHECKING:
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from ..results import Evaluation
-    from .run import Execution
+    from .execution import Execution
 
 
 def evaluate_tables(

@@ -22,10 +22,9 @@ from ..metrics.protocol import Protocol
 from ..models.accepted import without_zeros
 from ..models.checkpoints import save_model
 from ..models.evaluate import evaluate_request, parse_cut_request
-from ..models.identifiers import copy_ids, keep_ids
+from ..models.identifiers import copy_ids, keep_ids, without_warning
 from ..models.inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from ..models.shared_candidates import share_candidates
-from ..models.without_ids import without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
 from ..evaluation.evaluate import open_candidates
+from ..evaluation.execution import Execution
 from ..evaluation.notices import give_notice
-from ..evaluation.run import Execution, evaluate_source
+from ..evaluation.run import evaluate_source
 from ..inputs.item_data import item_inputs
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.run import Keep
+    from ..evaluation.execution import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
     from ..metrics.protocol import MetricsLike

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.files import replacing_npz
-from ..retrieval.candidates import CandidateSearch
+from ..retrieval.factor_ranker import CandidateSearch
 from ..retrieval.factors import check_factors
 from ..retrieval.products import Similarity, as_products
 from ..retrieval.search import Search

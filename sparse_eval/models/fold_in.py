@@ -16,11 +16,10 @@ from ..inputs.alignment import place
 from ..inputs.labelled import labels_of
 from .accepted import as_model, check_shape
 from .factor_model import Factors
-from .identifiers import ids_of
+from .identifiers import ids_of, without_warning
 from .inputs import NewUsers, name_of, open_train
 from .matching import match_items
 from .recommender import Recommender
-from .without_ids import without_warning
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray

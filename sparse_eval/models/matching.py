@@ -17,9 +17,7 @@ from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from .accepted import check_shape
-from .chosen_users import rows_of_users
-from .identifiers import ids_of
-from .without_ids import warn_without_ids
+from .identifiers import ids_of, rows_of_users, warn_without_ids
 
 if TYPE_CHECKING:
     from ..core.types import Integers

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..evaluation.budget import USERS_PER_BLOCK, users_per_block
 from ..evaluation.evaluate import open_side
+from ..evaluation.execution import USERS_PER_BLOCK, users_per_block
 from ..evaluation.sources import RowSource, in_block, largest_gain
 from ..inputs.alignment import Place
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
@@ -22,15 +22,15 @@ from ..inputs.side_data import SideData
 from ..inputs.training import count_users
 from .accepted import as_model, check_shape, warn_of_zeros
 from .factor_model import Factors
+from .identifiers import warn_without_ids
 from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
 from .ranking import RankingLoader, choose_way, list_length
 from .references import FileReference
-from .without_ids import warn_without_ids
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
-    from ..evaluation.run import Execution
+    from ..evaluation.execution import Execution
     from ..metrics.request import Request
     from .accepted import ModelLike
     from .model import Model

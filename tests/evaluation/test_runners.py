@@ -23,8 +23,8 @@ from sparse_eval.errors import (
     InvalidFileError,
     WorkerError,
 )
-from sparse_eval.evaluation.clients import open_runner
-from sparse_eval.evaluation.run import Execution, Shared, evaluate_task
+from sparse_eval.evaluation.execution import Execution
+from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.references import FileReference

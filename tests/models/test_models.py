@@ -284,7 +284,9 @@ class Stub:
 )
 def test_answers_that_are_none(holdout: Any, answer: Any) -> None:
     with raises(UnsupportedModelError):
-        recommend_lists(as_model(Stub(answer)).trained, holdout.train, np.arange(9), 5, progress=False)
+        recommend_lists(
+            as_model(Stub(answer)).trained, holdout.train, np.arange(9), 5, progress=False
+        )
 
 
 def test_scores_below_what_single_precision_holds(holdout: Any) -> None:

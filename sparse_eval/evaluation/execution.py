@@ -1,14 +1,14 @@
-"""Budgets of memory: how many users a block may have."""
+"""`Execution`: how an evaluation is done, and how many users a block may have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_choice, check_whole
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from .run import Execution
+    from .runners import ClientLike
 
 #: Bytes that evaluating a block takes at its peak for each entry of its matrices and for each of
 #: its users: measured, see benchmarks/SCALE.md.
@@ -27,9 +27,39 @@ FEWEST_TASKS = 16
 MINIMUM = 1 << 24
 
 
-def check_memory(memory: int | None) -> int | None:
-    """Return a budget in bytes, or raise `InvalidDataError` if it is too small."""
-    return None if memory is None else check_whole("memory", memory, MINIMUM)
+#: What an evaluation keeps of each user, see `evaluate`.
+Keep: TypeAlias = Literal["values", "lists", "totals"]
+
+
+class Execution(NamedTuple):
+    """How an evaluation is done; the options of `evaluate`."""
+
+    keep: Keep = "values"
+    memory: int | None = None
+    client: ClientLike | None = None
+    num_threads: int | None = None
+    progress: bool | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all users are evaluated at once in this process."""
+        return self.memory is None and self.client is None
+
+    @property
+    def per_user(self) -> bool:
+        """Whether the values of users are kept."""
+        return self.keep != "totals"
+
+    def check(self) -> None:
+        """Raise `InvalidDataError` if there is too little memory, or nothing that can be kept."""
+        if self.memory is not None:
+            check_whole("memory", self.memory, MINIMUM)
+        check_choice("keep", self.keep, get_args(Keep))
+        if self.keep == "lists" and not self.whole:
+            raise InvalidDataError(
+                "keep='lists' keeps the lists of all users in this process; leave out memory= and "
+                "client=, or give keep='values'"
+            )
 
 
 def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
