@@ -15,8 +15,7 @@ from .runners import ExecutorRunner, LocalRunner
 from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Generator, Iterator
     from typing import Any
 
     from pyspark.sql import SparkSession
@@ -52,7 +51,6 @@ def evaluate_source(
     request: Request,
     execution: Execution,
     source: Source,
-    runner: Callable[[], AbstractContextManager[Runner]] | None = None,
 ) -> Evaluation:
     """Evaluate the users of a source, block by block; or at once, with the lists if they are kept.
 
@@ -61,8 +59,6 @@ def evaluate_source(
     request : Request
     execution : Execution
     source : Source
-    runner : callable, optional
-        Returns the context of a runner other than that of the client.
     """
     per_user, num_threads = execution.per_user, execution.num_threads
     if source.whole:
@@ -87,15 +83,11 @@ def evaluate_source(
     def parts(bar: Any, *, random: bool = False) -> Generator[Part]:
         n_users = 0
         # The client may be gone when the random baseline is asked for.
-        given = None if random else execution.client
-        tasks: Any = source.tasks()
-        with (
-            runner() if runner is not None else open_runner(given, num_threads) as opened,
-            closing(tasks),
-        ):
+        client = source.client or (None if random else execution.client)
+        with closing(source), open_runner(client, num_threads) as opened:
             kept = per_user and not random
             shared = Shared(request, source.load, kept, random, opened.num_threads)
-            done: Any = opened.run(evaluate_task, shared, tasks)
+            done: Any = opened.run(evaluate_task, shared, source.tasks())
             with closing(done):
                 for amount, part in done:
                     n_users += part.span.n
@@ -160,10 +152,9 @@ def open_runner(
     elif isinstance(client, Executor):
         yield ExecutorRunner(client)
     elif is_spark(client):
-        from .spark import spark_runner
+        from .spark import SparkRunner
 
-        with spark_runner(client) as spark:
-            yield spark
+        yield SparkRunner(client)
     else:
         from .dask import connect
 

@@ -1,13 +1,13 @@
 """Sources of users: inputs of any kind as blocks of users with their lists and relevant items.
 
-A new kind of input is a class with the methods of `Source`, in a module of its own.
+A new kind of input is a subclass of `Source`, in a module of its own.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -68,23 +68,26 @@ class Block(NamedTuple):
 Loader: TypeAlias = "Callable[[Any], Block]"
 
 
-class Source(Protocol):
-    """Users in blocks, whatever they come from; each user is in one block."""
+class Source:
+    """Users in blocks, whatever they come from; each user is in one block.
 
-    #: Whether it has one block of all users, which stays in this process.
-    whole: bool
+    Attributes
+    ----------
+    load : Loader
+        Turns a task into a block; sent to each worker once.
+    total, unit
+        What the progress bar counts to, and what it counts.
+    whole : bool
+        Whether it has one block of all users, which stays in this process.
+    client
+        Whose workers its tasks need, None if any do.
+    """
 
-    @property
-    def load(self) -> Loader:
-        """Turn a task into a block; sent to each worker once."""
-
-    @property
-    def total(self) -> int:
-        """What the progress bar counts to."""
-
-    @property
-    def unit(self) -> str:
-        """What the progress bar counts."""
+    load: Loader
+    total: int
+    unit: str
+    whole: bool = False
+    client: Any = None
 
     @property
     def repeatable(self) -> bool:
@@ -92,12 +95,14 @@ class Source(Protocol):
 
         It depends on the whole catalogue, which not every block shows.
         """
+        return True
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
-        """Yield descriptions of blocks that can be pickled, and how far each moves the progress.
+        """Yield descriptions of blocks that can be pickled, and how far each moves the progress."""
+        raise NotImplementedError
 
-        What these need is there until all are done: then `close` is called, if there is one.
-        """
+    def close(self) -> None:
+        """Remove what the tasks needed, once all are done."""
 
 
 def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> BlockResult:
@@ -231,7 +236,7 @@ class Rows(NamedTuple):
     sides: dict[str, Any]
 
 
-class RowSource:
+class RowSource(Source):
     """Sides with the same rows, in memory or on disk, cut into blocks of rows.
 
     Attributes
@@ -240,24 +245,14 @@ class RowSource:
         CSR matrices, `Rankings`, `Relevance`, `Candidates` and arrays by user.
     references : dict
         What tasks have in place of the rows of a side.
-    total : int
-        The number of users.
     n_rows : int
         Users in a block.
-    whole : bool
     """
 
     unit = " users"
     sides: dict[str, Any]
     references: dict[str, Any]
-    total: int
     n_rows: int
-    whole: bool
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether `tasks` can be called again."""
-        return True
 
     def tasks(self) -> Iterator[tuple[Rows, int]]:
         """Yield rows of all sides; of the whole also if there are none."""

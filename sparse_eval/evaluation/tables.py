@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +66,7 @@ def evaluate_tables(
 
     with connect(client) as runner:
         source = DaskSource(request, rankings, relevance, runner, propensity)
-        return evaluate_source(request, execution, source, partial(connect, runner.client))
+        return evaluate_source(request, execution, source)
 
 
 def _in_spark(
@@ -77,10 +76,10 @@ def _in_spark(
     relevance: RelevanceScan,
     propensity: KeyedPropensity | None,
 ) -> Evaluation:
-    from .spark import SparkSource, spark_runner
+    from .spark import SparkSource
 
     source = SparkSource(request, rankings, relevance, execution.client, propensity)
-    return evaluate_source(request, execution, source, spark_runner)
+    return evaluate_source(request, execution, source)
 
 
 def _engine(table: Any) -> str | None:
