@@ -10,11 +10,12 @@ from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
 from ..core.removed import removed
+from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
 from ..evaluation.evaluate import open_candidates
 from ..inputs.labelled import LabelledMatrix
-from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
+from ..retrieval.top_k import find_lists, find_ranks
 from .accepted import as_model
 from .fold_in import with_new_users
 from .identifiers import rows_of_users
@@ -220,7 +221,8 @@ def ranks(
     ranker = open_ranker(opened, sides, seen is not None, **options)
     relevance = within(sides.relevance, (sides.n_known, opened.shape[1]))
     found, n_overlap, *_ = find_ranks(ranker, relevance, k, overlap)
-    warn_of_overlap(n_overlap)
+    if n_overlap:
+        warn(f"{n_overlap} held-out items were seen by their users; they have no rank")
     users, items = sides.users, sides.items
     n_users, n_items = found.shape
     return replace(

@@ -37,7 +37,7 @@ class FactorRanker(Ranker):
             user_factors, item_factors, num_threads
         )
         shape = (len(self.user_factors), len(self.item_factors))
-        super().__init__(shape, "factors", seen, num_threads=num_threads, **options)
+        super().__init__(shape, seen, num_threads=num_threads, **options)
         self.largest = float(self.item_norms[self.candidates].max())
         if not self.largest * float(self.user_norms.max(initial=0.0)) < 8e307:
             raise InvalidDataError(
