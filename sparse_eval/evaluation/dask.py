@@ -229,8 +229,8 @@ class DaskSource(TableSource):
     rankings : RankingsScan
     relevance : RelevanceScan
         Of a dataframe, or of Parquet, which is then read as one.
-    runner : DaskRunner
-    propensity : KeyedPropensity, optional
+    propensity : KeyedPropensity or None
+    client : distributed.Client
     """
 
     unit = " partitions"
@@ -240,12 +240,12 @@ class DaskSource(TableSource):
         request: Request,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        runner: DaskRunner,
-        propensity: KeyedPropensity | None = None,
+        propensity: KeyedPropensity | None,
+        client: Any,
     ) -> None:
         from dask import dataframe
 
-        self.client = runner.client
+        self.client = client
         frames: list[Any] = [
             dataframe.read_parquet(str(Path(scan.table).absolute()))
             if isinstance(scan.table, str | Path)

@@ -301,11 +301,11 @@ class ParquetSource(TableSource):
     request : Request
     rankings : RankingsScan
     relevance : RelevanceScan
+    propensity : KeyedPropensity or None
     n_rows : int
         Rows of a block, about.
     progress : bool, optional
         As in `evaluate`.
-    propensity : KeyedPropensity, optional
 
     Attributes
     ----------
@@ -320,9 +320,9 @@ class ParquetSource(TableSource):
         request: Request,
         rankings: RankingsScan,
         relevance: RelevanceScan,
+        propensity: KeyedPropensity | None,
         n_rows: int,
-        progress: bool | None = None,
-        propensity: KeyedPropensity | None = None,
+        progress: bool | None,
     ) -> None:
         self.recs, self.truth = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
         self.tables = self.recs, self.truth

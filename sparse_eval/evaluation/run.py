@@ -80,25 +80,12 @@ def evaluate_source(
             relist=lambda user: one_user(request, everybody(), user),
         )
 
-    def parts(bar: Any, *, random: bool = False) -> Generator[Part]:
-        n_users = 0
-        # The client may be gone when the random baseline is asked for.
-        client = source.client or (None if random else execution.client)
-        with closing(source), open_runner(client, num_threads) as opened:
-            kept = per_user and not random
-            shared = Shared(request, source.load, kept, random, opened.num_threads)
-            done: Any = opened.run(evaluate_task, shared, source.tasks())
-            with closing(done):
-                for amount, part in done:
-                    n_users += part.span.n
-                    if kept and execution.memory is not None:
-                        check_values_fit(execution.memory, n_users, len(request.metrics))
-                    bar.update(amount)
-                    yield part
-
     def merged(*, random: bool = False) -> Part:
         from ..core.bars import tqdm  # it loads asyncio, which importing the package need not do
 
+        # The client may be gone when the random baseline is asked for.
+        client = source.client or (None if random else execution.client)
+        kept = per_user and not random
         with (
             tqdm(
                 total=source.total,
@@ -107,9 +94,23 @@ def evaluate_source(
                 unit_scale=source.unit == " rows",
                 **display(execution.progress),
             ) as bar,
-            closing(parts(bar, random=random)) as each,
+            closing(source),
+            open_runner(client, num_threads) as runner,
         ):
-            return merge_parts(each)
+            shared = Shared(request, source.load, kept, random, runner.num_threads)
+
+            def parts(done: Any) -> Generator[Part]:
+                n_users = 0
+                for amount, part in done:
+                    n_users += part.span.n
+                    if kept and execution.memory is not None:
+                        check_values_fit(execution.memory, n_users, len(request.metrics))
+                    bar.update(amount)
+                    yield part
+
+            done: Any = runner.run(evaluate_task, shared, source.tasks())
+            with closing(done):
+                return merge_parts(parts(done))
 
     def random_totals() -> RandomTotals | None:
         return merged(random=True).totals.random if source.repeatable else None

@@ -65,9 +65,9 @@ class SparkSource(TableSource):
     request : Request
     rankings : RankingsScan
     relevance : RelevanceScan
+    propensity : KeyedPropensity or None
     session : SparkSession, optional
         What reads paths; by default that of the other table.
-    propensity : KeyedPropensity, optional
     """
 
     unit = " tables"
@@ -78,8 +78,8 @@ class SparkSource(TableSource):
         request: Request,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        session: SparkSession | None = None,
-        propensity: KeyedPropensity | None = None,
+        propensity: KeyedPropensity | None,
+        session: SparkSession | None,
     ) -> None:
         tables = _open(rankings.table, relevance.table, session=session)
         schemas = [_schema(table) for table in tables]

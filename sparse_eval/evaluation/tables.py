@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from ..results import Evaluation
+    from .arrow import TableSource
     from .execution import Execution
 
 
@@ -47,39 +49,29 @@ def evaluate_tables(
             "items have other numbers; evaluate matrices"
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
-    if "pyspark" in engines:
-        return _in_spark(request, execution, rankings, relevance, propensity)
     client, memory = execution.client, execution.memory
+    given = request, rankings, relevance, propensity
+    parquet = None
     if engines == {"parquet"}:
         n_rows = ROWS_PER_BLOCK if client is None else ROWS_PER_TASK
         if memory is not None:
             n_rows = max(memory // (2 if execution.per_user else 1) // PER_ROW, 1)
-        parquet = ParquetSource(
-            request, rankings, relevance, n_rows, execution.progress, propensity
-        )
+        parquet = ParquetSource(*given, n_rows, execution.progress)
+    with ExitStack() as stack:
         # Both engines sort rows out among their workers; for all others this process does it.
-        if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
-            return evaluate_source(request, execution, parquet)
-        if is_spark(client):
-            return _in_spark(request, execution, rankings, relevance, propensity)
-    from .dask import DaskSource, connect
+        is_engine = is_dask(client) or is_spark(client)
+        source: TableSource
+        if parquet is not None and (parquet.ranges is not None or not is_engine):
+            source = parquet
+        elif "pyspark" in engines or is_spark(client):
+            from .spark import SparkSource
 
-    with connect(client) as runner:
-        source = DaskSource(request, rankings, relevance, runner, propensity)
+            source = SparkSource(*given, client)
+        else:
+            from .dask import DaskSource, connect
+
+            source = DaskSource(*given, stack.enter_context(connect(client)).client)
         return evaluate_source(request, execution, source)
-
-
-def _in_spark(
-    request: Request,
-    execution: Execution,
-    rankings: RankingsScan,
-    relevance: RelevanceScan,
-    propensity: KeyedPropensity | None,
-) -> Evaluation:
-    from .spark import SparkSource
-
-    source = SparkSource(request, rankings, relevance, execution.client, propensity)
-    return evaluate_source(request, execution, source)
 
 
 def _engine(table: Any) -> str | None:

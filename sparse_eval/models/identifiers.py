@@ -29,8 +29,8 @@ USER_IDS, ITEM_IDS = "user_ids", "item_ids"
 
 _is_silent: ContextVar[bool] = ContextVar("_is_silent", default=False)
 
-#: Attributes of a model without factors that have a row for each item.
-_OF_ITEMS = ("similarity", "weights")
+#: Attributes of a model that have a row for each user or item.
+_ROWS = {USER_IDS: ("user_factors",), ITEM_IDS: ("item_factors", "similarity", "weights")}
 
 
 def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | None, Axis | None]:
@@ -53,11 +53,10 @@ def _checked(model: object, ids: Any, name: str) -> Axis | None:
     if ids is None:
         return None
     ids = ids if hasattr(ids, "__len__") else list(ids)
-    of_users = name == USER_IDS
-    side = "user_factors" if of_users else "item_factors"
-    given = (getattr(model, one, None) for one in (side, *(() if of_users else _OF_ITEMS)))
-    matrix = next((one for one in given if one is not None), None)
-    n = getattr(model, "n_users" if of_users else "n_items", None)  # of a `Scorer`
+    side, *others = _ROWS[name]
+    rows = (getattr(model, one, None) for one in (side, *others))
+    matrix = next((one for one in rows if one is not None), None)
+    n = getattr(model, f"n_{name.replace('_ids', 's')}", None)  # of a `Scorer`
     n = n if matrix is None else matrix.shape[0]
     n = len(ids) if n is None else n
     if len(ids) != n:

@@ -115,7 +115,16 @@ def match_sides(
     if chosen is not None:
         knows = "the model and the data know"
         first = np.unique(rows_of_users(chosen, users.labels, users.size, knows))
-        users, relevance = _choose(users, relevance, first)
+        places = np.arange(users.size) if users.places is None else users.places
+        rows = np.flatnonzero(np.isin(places[: relevance.shape[0]], first))
+        users = users._replace(places=places[rows])
+        of_rows = relevance.to_csr().csr[rows]
+        if not (of_rows.data > 0).any():
+            raise InvalidDataError(
+                f"none of the {len(first)} users asked for has a held-out item, so there is "
+                "nothing to evaluate"
+            )
+        relevance = _relevance_of(of_rows, relevance, None, relevance.items_index)
     if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)
         order = np.concatenate((first, rest))
@@ -128,7 +137,9 @@ def match_sides(
         users = Place(np.searchsorted(first, users.places), ordered, len(first))
         user_rows = first[first < shape[0]]
         n_known = len(user_rows)
-    held = _move_relevance(relevance, users, items)
+    # They are in the order of the model now, as are its lists.
+    own = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
+    held = _relevance_of(moved(relevance.to_csr().csr, users, items), relevance, *own)
     if candidates is not None:
         everyone = users._replace(size=max(matrix.shape[0], held.shape[0]))
         candidates, _ = align_candidates(candidates, everyone, items, "the model")
@@ -166,20 +177,6 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
     matrix = moved(train.csr, Place(None, None, train.shape[0]), items)
     warn_without_ids(model, train, of_users=False)
     return within(matrix, (train.shape[0], n_items))
-
-
-def _choose(users: Place, relevance: Relevance, chosen: Integers) -> tuple[Place, Relevance]:
-    """Return the places of the chosen users with held-out items, and these items."""
-    places = np.arange(relevance.shape[0]) if users.places is None else users.places
-    rows = np.flatnonzero(np.isin(places, chosen))
-    matrix = relevance.to_csr().csr[rows]
-    if not (matrix.data > 0).any():
-        raise InvalidDataError(
-            f"none of the {len(chosen)} users asked for has a held-out item, so there is nothing "
-            "to evaluate"
-        )
-    taken = _relevance_of(matrix, relevance, None, relevance.items_index)
-    return users._replace(places=places[rows]), taken
 
 
 def add_sides(sides: Sides) -> LabelledMatrix:
@@ -241,14 +238,6 @@ def _check_numbering(candidates: Candidates, trained: list[Place], name: str) ->
             "such numbers, or ids as pandas.Index(ids)",
             argument="candidates",
         )
-
-
-def _move_relevance(relevance: Relevance, users: Place, items: Place) -> Relevance:
-    """Return relevance with its rows and columns moved, and the labels of both."""
-    matrix = moved(relevance.to_csr().csr, users, items)
-    # They are in the order of the model now, as are its lists.
-    labels = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
-    return _relevance_of(matrix, relevance, *labels)
 
 
 def _relevance_of(
