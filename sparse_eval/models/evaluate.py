@@ -243,7 +243,7 @@ def evaluate_request(
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
     source = ModelSource(request, execution, model, train, validation, inputs, users)
-    popular = source.by_popularity(execution) if baselines else None
+    popular = source.by_popularity() if baselines else None
     evaluation = evaluate_source(request, execution, source)
     if popular is not None:
         evaluation.baselines["popularity"] = evaluate_source(request, execution, popular)

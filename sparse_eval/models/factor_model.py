@@ -50,6 +50,11 @@ class Factors(_Factors, Model):
         """The number of users and of items."""
         return len(self.user_factors), len(self.item_factors)
 
+    @property
+    def factors(self) -> Factors:
+        """The factors."""
+        return self
+
     def known(self, n_users: int) -> AnyArray:
         """Return the factors of each user."""
         return self.user_factors

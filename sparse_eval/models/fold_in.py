@@ -19,7 +19,6 @@ from .factor_model import Factors
 from .identifiers import ids_of, without_warning
 from .inputs import NewUsers, name_of, open_train
 from .matching import match_items
-from .recommender import Recommender
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray
@@ -118,14 +117,15 @@ def fold_in(
             "the holdout has no users to fold in: all are in train; split with se.split.users"
         )
     given = open_train(part)
-    if not isinstance(opened, Factors):
+    own = opened.factors
+    if own is None or not opened.exact:
         raise UnsupportedModelError(opened.unfolded)
-    solver = _solver(opened, regularization, alpha)
+    solver = _solver(own, regularization, alpha)
     matrix = match_items(opened, given, name_of("seen", seen))
     factors = _solve(solver, matrix, n_threads)
     users, items = labels_of(given)
     known = ids_of(opened)[1]
-    return Factors(factors, opened.item_factors, users, items if known is None else known)
+    return Factors(factors, own.item_factors, users, items if known is None else known)
 
 
 def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = None) -> Model:
@@ -145,14 +145,12 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     opened = as_model(model)
     if opened.takes_any_user:
         return opened
-    if isinstance(opened, Recommender):
-        return Recommender(with_new_users(opened.model, parts, num_threads).trained)
-    if not isinstance(opened, Factors):
+    if opened.factors is None:
         raise UnsupportedModelError(opened.unfolded)
     given = parts.fold_in
     known = ids_of(opened)[0]
     labels = labels_of(given)[0]
-    own = opened.user_factors
+    own = opened.factors.user_factors
     sizes = (len(own), given.shape[0])
     users = place("users", known, labels, sizes, ("the model", "fold_in"))
     if known is None or labels is None:
@@ -165,7 +163,7 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
         with without_warning():  # it is given when the model is matched with all data
-            folded = fold_in(opened, given, num_threads=num_threads).user_factors
+            folded = fold_in(opened.factors, given, num_threads=num_threads).user_factors
     factors = np.zeros((users.size, own.shape[1]), np.result_type(own, folded))
     factors[: len(own)] = own
     factors[places[is_new]] = folded[is_new]

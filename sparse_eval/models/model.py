@@ -37,6 +37,15 @@ class Model:
         raise NotImplementedError
 
     @property
+    def factors(self) -> Any:
+        """The `Factors` of its users and items, None if it has none."""
+        return None
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Model:
+        """Return a model that has factors with other users."""
+        raise NotImplementedError
+
+    @property
     def name(self) -> str:
         """What messages call it."""
         return type(self).__name__

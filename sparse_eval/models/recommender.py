@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,12 +14,13 @@ from ..core.progress import display
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.training import excluded_items
 from ..kernels.rows import keep_unseen
-from .identifiers import keep_ids
+from .factor_model import ImplicitFactors
 from .model import Model
 
 if TYPE_CHECKING:
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
     from ..inputs.training import SeenItems
+    from .factor_model import Factors
 
 #: Users whose scores of all items a neighbour model computes at once.
 _USERS_AT_ONCE = 1_000
@@ -71,30 +71,30 @@ class Recommender(Model):
         return self.model
 
     @property
-    def has_factors(self) -> bool:
-        """Whether the model has factors, rather than similarities of items."""
-        return hasattr(self.model, "item_factors")
+    def factors(self) -> Factors | None:
+        """The factors of the model; None of a neighbour model, which has similarities."""
+        return ImplicitFactors.of_model(self.model) if hasattr(self.model, "item_factors") else None
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Recommender:
+        """Return the model with other users."""
+        changed = ImplicitFactors.of_model(self.model).with_users(user_factors, user_ids)
+        return Recommender(changed.trained)
 
     @property
     def shape(self) -> tuple[int | None, int]:
         """The number of users, None for a neighbour model, which takes any, and of items."""
-        if self.has_factors:
-            return len(self.model.user_factors), len(self.model.item_factors)
-        return None, int(self.model.similarity.shape[0])
+        factors = self.factors
+        return (None, int(self.model.similarity.shape[0])) if factors is None else factors.shape
 
     @property
     def name(self) -> str:
         """The name of this class, or of a neighbour model, which always makes its own lists."""
-        return (type(self) if self.has_factors else type(self.model)).__name__
+        return type(self.model if self.takes_any_user else self).__name__
 
     def take(self, rows: Integers) -> Recommender:
         """Return the model with some of its users only, without ids."""
-        if self.takes_any_user:
-            return self
-        some = copy(self.model)
-        some.user_factors = some.user_factors[rows]
-        keep_ids(some, None, None)
-        return Recommender(some)
+        factors = self.factors
+        return self if factors is None else self.with_users(factors.user_factors[rows], None)
 
     def __repr__(self) -> str:
         return f"Recommender({type(self.model).__name__})"

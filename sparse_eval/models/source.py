@@ -77,9 +77,8 @@ class ModelSource(RowSource):
         opened = as_model(model, check=whole)
         if not (whole or opened.exact):
             raise UnsupportedModelError(_NEED_EXACT)
-        self.references: dict[str, FileReference] = {}
-        self.request, self.inputs, self.lists = request, inputs, execution.keep == "lists"
-        via = choose_way(opened, request, among="candidates" in inputs, lists=self.lists)
+        self.request, self.execution, self.inputs = request, execution, inputs
+        via = self._way(opened)
         if not whole:
             check_part(train)
             train, validation = (
@@ -89,8 +88,6 @@ class ModelSource(RowSource):
         labels = *labels_of(train), *labels_of(validation)
         matched = whole or chosen is not None or any(axis is not None for axis in labels)
         n_unknown = (0, 0)
-        #: The largest gain of all users; None to read it from the validation data.
-        self.largest_gain: float | None = None
         if matched:
             train = open_train(train)
             warn_of_zeros(opened, train)
@@ -104,7 +101,7 @@ class ModelSource(RowSource):
                 inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance
             n_known, n_unknown = sides.n_known, (sides.n_unknown_users, sides.n_unknown_items)
-            self.largest_gain = sides.largest_gain
+            self.largest = sides.largest_gain if request.needs_largest_gain else None
             if sides.user_rows is not None:
                 opened = opened.take(sides.user_rows)
         known = opened.known(n_known)
@@ -117,19 +114,21 @@ class ModelSource(RowSource):
                 )
             warn_without_ids(opened, train, validation)
             check_shape(opened, train.shape)
+            self.largest = largest_gain(request, validation)
         self.sides = {"users": known, "train": train, "validation": validation}
         self.total = validation.shape[0]
-        if execution.client is not None:
-            self.references = {
-                name: FileReference.of(side, is_model=name == "users")
-                for name, side in given.items()
-                if isinstance(side, str | Path) and (name == "users" or not matched)
-            }
+        self.references = {
+            name: FileReference.of(side, is_model=name == "users")
+            for name, side in given.items()
+            if execution.client is not None
+            and isinstance(side, str | Path)
+            and (name == "users" or not matched)
+        }
         shipped: Any = self.references.get("users", opened.of(None))
         if matched or opened.takes_any_user:  # its users are not those of the file
             self.references.pop("users", None)
-        self.load = self._loader(shipped, via, n_items, execution, n_unknown)
-        self.n_rows = self.total if whole else self._n_rows(execution, opened)
+        self.load = self._loader(shipped, via, n_items, n_unknown)
+        self.n_rows = self.total if whole else self._n_rows(opened)
 
     @property
     def repeatable(self) -> bool:
@@ -137,16 +136,15 @@ class ModelSource(RowSource):
         files = [*self.references.values(), self.load.model]
         return all(one.path.exists() for one in files if isinstance(one, FileReference))
 
+    def _way(self, model: Model) -> Via:
+        lists = self.execution.keep == "lists"
+        return choose_way(model, self.request, among="candidates" in self.inputs, lists=lists)
+
     def _loader(
-        self,
-        model: Any,
-        via: Via,
-        n_items: int,
-        execution: Execution,
-        n_unknown: tuple[int, int] | None,
+        self, model: Any, via: Via, n_items: int, n_unknown: tuple[int, int] | None
     ) -> RankingLoader:
         """Return what ranks blocks; the candidates of each user by itself become a side."""
-        request, validation = self.request, self.sides["validation"]
+        request, execution, validation = self.request, self.execution, self.sides["validation"]
         needs_train = self.whole or any("train" in plan.inputs for plan in request.plans)
         users, items = labels_of(validation)
         side_data = SideData.of(
@@ -158,28 +156,23 @@ class ModelSource(RowSource):
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.sides["candidates"] = side_data.candidates
             side_data = replace(side_data, candidates=None)
-        if request.needs_largest_gain:
-            largest = self.largest_gain
-            if largest is None:
-                largest = largest_gain(request, validation)
-            side_data = replace(side_data, largest_gain=largest)
         return RankingLoader(
             request,
             model,
             via,
             list_length(request, via, n_items),
-            side_data,
+            replace(side_data, largest_gain=self.largest),
             execution.num_threads if execution.client is None else 1,
             execution.progress if self.whole else False,
             n_unknown,
         )
 
-    def _n_rows(self, execution: Execution, model: Model) -> int:
+    def _n_rows(self, model: Model) -> int:
         """Return how many users a block has, for the evaluation to stay within a budget."""
-        fixed, n_items = model.memory, self.load.side_data.n_items
-        if execution.memory is not None and execution.memory < 2 * fixed:
+        fixed, n_items, memory = model.memory, self.load.side_data.n_items, self.execution.memory
+        if memory is not None and memory < 2 * fixed:
             raise InvalidDataError(
-                f"memory is {execution.memory:,} bytes, and ranking {n_items:,} items takes "
+                f"memory is {memory:,} bytes, and ranking {n_items:,} items takes "
                 f"{fixed:,} whatever the number of users; give {2 * fixed:,} at least"
             )
         n_entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
@@ -187,12 +180,11 @@ class ModelSource(RowSource):
             n_entries += len(self.sides["candidates"].items)
         listed = self.load.k if self.load.via == "top_k" else 0
         n_entries += (self.total or 1) * (listed + model.entries_per_user)
-        n_rows = users_per_block(
-            execution, n_entries, self.total or 1, len(self.request.metrics), fixed
-        )
+        n_metrics = len(self.request.metrics)
+        n_rows = users_per_block(self.execution, n_entries, self.total or 1, n_metrics, fixed)
         return max(n_rows // model.step, 1) * model.step
 
-    def by_popularity(self, execution: Execution) -> ModelSource:
+    def by_popularity(self) -> ModelSource:
         """Return the same users, ranked by the popularity of items in the training data."""
         train = self.sides["train"]
         n_items = train.shape[1]
@@ -207,10 +199,7 @@ class ModelSource(RowSource):
         source = copy(self)
         source.sides = self.sides | {"users": np.ones((self.total, 1))}
         source.references = {one: self.references[one] for one in self.references if one != "users"}
-        via = choose_way(
-            popularity, self.request, among="candidates" in self.inputs, lists=self.lists
-        )
-        source.load = source._loader(popularity, via, n_items, execution, None)
+        source.load = source._loader(popularity, self._way(popularity), n_items, None)
         return source
 
 
