@@ -196,34 +196,30 @@ class Scorer(Model):
         self.n_users: int | None = None
         self.n_items: int | None = None
         self.item_item: Any = None
-        given: Any = scores
+        given: Any = scores if item_item is None else item_item
+        rows, columns = labels_of(given)
+        if is_labelled(given):
+            if item_item is not None and not given.index.equals(given.columns):
+                raise InvalidDataError(
+                    "the index and the columns of the item-item weights differ; expected the "
+                    "same items in the same order, as in frame.loc[frame.columns]"
+                )
+            given, (rows, columns) = unlabelled(given)
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
                     "item-item weights have no users; leave out users=, or give scores"
                 )
-            given = item_item
-            own = labels_of(given)
-            if is_labelled(given):
-                if not given.index.equals(given.columns):
-                    raise InvalidDataError(
-                        "the index and the columns of the item-item weights differ; expected the "
-                        "same items in the same order, as in frame.loc[frame.columns]"
-                    )
-                given, own = unlabelled(given)
-            items = own[1] if items is None else items
             self.item_item = check_weights(given)
             self.n_items = self.item_item.shape[0]
+            rows = None
         elif callable(given) and not isinstance(given, type):
             self.function = given
         else:
-            if is_labelled(given):
-                given, (rows, columns) = unlabelled(given)
-                users = rows if users is None else users
-                items = columns if items is None else items
-            matrix = check_scores(given)
-            self.function = ScoreRows(matrix)
-            self.n_users, self.n_items = matrix.shape
+            self.function = ScoreRows(check_scores(given))
+            self.n_users, self.n_items = self.function.matrix.shape
+        users = rows if users is None else users
+        items = columns if items is None else items
         self.user_ids = None if users is None else Axis.of(users, "users", self.n_users)
         self.item_ids = None if items is None else Axis.of(items, "items", self.n_items)
         if self.user_ids is not None:
