@@ -40,9 +40,8 @@ if _TYPE_CHECKING:
     from .models.factor_model import factor_model
     from .models.fold_in import fold_in
     from .models.negatives import read_negatives, sample_negatives
-    from .models.recommendations import recommend
     from .models.recommender import Recommender
-    from .models.retrieving import ranks, top_k
+    from .models.retrieving import ranks, recommend, top_k
     from .models.scorers import Scorer
     from .report import plots, write_report
     from .results import Evaluation
@@ -140,7 +139,7 @@ _ATTRIBUTES = {
     "ranks": "models.retrieving",
     "rbo": "results.overlap",
     "read_negatives": "models.negatives",
-    "recommend": "models.recommendations",
+    "recommend": "models.retrieving",
     "register_metric": "metrics.registry",
     "sample_negatives": "models.negatives",
     "save_model": "models.checkpoints",

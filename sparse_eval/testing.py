@@ -33,11 +33,8 @@ from .metrics.protocol import MetricsLike, Protocol
 from .metrics.request import Request
 from .models.accepted import as_model
 from .models.evaluate import evaluate_model
-from .models.exact import is_exact
 from .models.inputs import training_matrix
-from .models.recommendations import recommend
-from .models.references import open_model
-from .models.retrieving import ranks, top_k
+from .models.retrieving import ranks, recommend, top_k
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -482,7 +479,7 @@ class _ModelCheck:
     def __init__(self, model: Any, parts: tuple[Any, ...], protocol: Protocol, k: int) -> None:
         self.model, self.parts, self.protocol = model, parts, protocol
         self.name = type(model).__name__
-        self.exact = is_exact(as_model(open_model(model)))
+        self.exact = as_model(model).exact
         whole = parts[0]
         self.folded = isinstance(whole, Holdout) and whole.fold_in is not None
         held = whole.validation if isinstance(whole, Holdout) else parts[1]

@@ -50,7 +50,7 @@ def recommend(
 ) -> None:
     """Recommend users the items that a model ranks first, without those they have seen."""
     from ..datasets.split import Holdout
-    from ..models.recommendations import recommend as recommend_items
+    from ..models.retrieving import recommend as recommend_items
 
     if k < 1:  # `k` is another option of other commands
         raise InvalidDataError(f"-k: expected a whole number of at least 1, found {k}")

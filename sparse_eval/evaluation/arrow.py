@@ -6,20 +6,20 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..core.csr import summed_csr
 from ..core.hashing import digest_labels
 from ..errors import InvalidDataError
-from ..inputs.axes import Axis, encode
+from ..inputs.axes import Axis, encode, order_of
 from ..inputs.cells import gains_of, is_text, orders_of
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.rows import Rows
 from ..inputs.side_data import SideData
-from .sources import Block
+from .sources import Block, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..inputs.tables import Table
-
-#: What ids are.
-IdKind: TypeAlias = Literal["integer", "text"]
+    from ..metrics.request import Request
 
 RECS, TRUTH = "the recommendations", "the relevant items"
 
@@ -53,26 +51,6 @@ class Columns(NamedTuple):
     recs: tuple[str, ...]
     ranked: bool
     truth: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls,
-        rankings: RankingsScan,
-        relevance: RelevanceScan,
-        recs: Table,
-        truth: Table,
-    ) -> Columns:
-        """Choose from the columns of both tables.
-
-        Raises
-        ------
-        InvalidDataError
-            As `choose_columns`.
-        """
-        lists, gains = rankings.choose(recs).names, relevance.choose(truth).names
-        return cls(
-            tuple(map(str, lists.values())), "rank" in lists, tuple(map(str, gains.values()))
-        )
 
 
 @dataclass(frozen=True)
@@ -167,38 +145,31 @@ def _naming_row(table: pa.Table, names: tuple[str, ...], content: str) -> Iterat
         raise InvalidDataError(f"{content}: {text}", column=error.column) from None
 
 
-def id_kind(dtype: Any, name: str, where: str) -> IdKind:
-    """Return what ids of an Arrow type are, or raise `InvalidDataError`."""
+def check_ids(recs: pa.Schema, truth: pa.Schema, columns: Columns) -> tuple[bool, bool]:
+    """Return whether users and items are text in both schemas, or raise if they differ."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
-    if pa.types.is_integer(dtype):
-        return "integer"
-    if is_text(dtype):
-        return "text"
-    raise InvalidDataError(
-        f"{where}: column {name!r} holds {dtype}; expected ids that are whole numbers or text, so "
-        "cast it",
-        column=name,
-    )
-
-
-def check_id_kinds(recs: pa.Schema, truth: pa.Schema, columns: Columns) -> tuple[IdKind, IdKind]:
-    """Return what users and items are in two schemas, or raise if they differ."""
-    kinds: list[IdKind] = []
-    for number in (0, 1):
-        names = columns.recs[number], columns.truth[number]
-        ours = id_kind(recs.field(names[0]).type, names[0], RECS)
-        theirs = id_kind(truth.field(names[1]).type, names[1], TRUTH)
-        if ours != theirs:
+    are_text = []
+    for names in list(zip(columns.recs, columns.truth, strict=False))[:2]:
+        kinds = []
+        for schema, name, content in zip((recs, truth), names, (RECS, TRUTH), strict=True):
+            dtype = schema.field(name).type
+            dtype = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+            if not (pa.types.is_integer(dtype) or is_text(dtype)):
+                raise InvalidDataError(
+                    f"{content}: column {name!r} holds {dtype}; expected ids that are whole "
+                    "numbers or text, so cast it",
+                    column=name,
+                )
+            kinds.append(is_text(dtype))
+        if kinds[0] != kinds[1]:
             raise InvalidDataError(
                 f"column {names[0]!r} holds {recs.field(names[0]).type} in {RECS} and column "
                 f"{names[1]!r} {truth.field(names[1]).type} in {TRUTH}, so that none would be "
                 "found in the other; cast one of them"
             )
-        kinds.append(ours)
-    return kinds[0], kinds[1]
+        are_text.append(kinds[0])
+    return are_text[0], are_text[1]
 
 
 def _encode(
@@ -251,11 +222,6 @@ def whole_column(table: Any, name: str) -> Any:
     return column if isinstance(column, pa.Array) else column.combine_chunks()
 
 
-def to_texts(column: Any) -> AnyArray:
-    """Return a column of text as an array of str."""
-    return np.array(column.to_pylist(), object)
-
-
 def to_integers(column: Any, name: str) -> Integers:
     """Return a column of whole numbers as int64, or raise if one does not fit."""
     numbers = column.to_numpy(zero_copy_only=False)
@@ -266,16 +232,54 @@ def to_integers(column: Any, name: str) -> Integers:
     return np.asarray(numbers, np.int64)
 
 
-def union_of_items(batches: Iterable[tuple[Any, str]], kind: IdKind) -> AnyArray:
-    """Return every item in the named column of some batches or tables, sorted."""
-    import pyarrow.compute as pc
+class TableSource(Source):
+    """Two tables, the rows of whose users are brought together.
 
-    texts: set[str] = set()
-    numbers = np.empty(0, np.int64)
-    for batch, name in batches:
-        distinct = pc.unique(whole_column(batch, name))
-        if kind == "text":
-            texts.update(to_texts(distinct))
-        else:
-            numbers = np.union1d(numbers, to_integers(distinct, name))
-    return np.array(sorted(texts), object) if kind == "text" else numbers
+    Parameters
+    ----------
+    rankings : RankingsScan
+    relevance : RelevanceScan
+    recs, truth : Table
+        Their columns.
+
+    Attributes
+    ----------
+    columns : Columns
+    """
+
+    def __init__(
+        self, rankings: RankingsScan, relevance: RelevanceScan, recs: Table, truth: Table
+    ) -> None:
+        lists, gains = rankings.choose(recs).names, relevance.choose(truth).names
+        names = (tuple(map(str, side.values())) for side in (lists, gains))
+        self.columns = Columns(next(names), "rank" in lists, next(names))
+
+    def rows_loader(self, request: Request, propensity: KeyedPropensity | None) -> RowsLoader:
+        """Return the loader of blocks, with what metrics depend on of all rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        catalogue = largest = None
+        if request.needs_catalogue:
+            axis = None
+            for batch, name in self.item_columns():
+                distinct = pc.unique(whole_column(batch, name))
+                if pa.types.is_integer(distinct.type):
+                    distinct = pa.array(to_integers(distinct, name))
+                _, axis = encode([distinct], None, axis)
+            assert axis is not None  # noqa: S101 - there are two tables
+            catalogue = axis.take(order_of(axis)).to_numpy()
+        if request.needs_largest_gain:
+            largest = 1.0
+            if len(self.columns.truth) > 2:
+                largest = self.largest_gain()
+        self.knows_items = catalogue is not None
+        return RowsLoader(self.columns, catalogue, largest, propensity)
+
+    def item_columns(self) -> Iterable[tuple[Any, str]]:
+        """Yield tables or batches with all items, and the name of their column."""
+        raise NotImplementedError
+
+    def largest_gain(self) -> float:
+        """Return the largest gain in a row."""
+        raise NotImplementedError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, MissingExtraError, WorkerError
 from ..inputs.tables import PandasTable
-from .arrow import Columns, RowsLoader, check_id_kinds, union_of_items
+from .arrow import RowsLoader, TableSource, check_ids
 from .runners import TASKS_PER_THREAD
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class PartitionLoader:
         return self.rows((_table(task.recs, self.schemas[0]), _table(task.truth, self.schemas[1])))
 
 
-class DaskSource:
+class DaskSource(TableSource):
     """Dask dataframes, shuffled by user unless their partitions hold different users already.
 
     Parameters
@@ -229,8 +229,8 @@ class DaskSource:
     rankings : RankingsScan
     relevance : RelevanceScan
         Of a dataframe, or of Parquet, which is then read as one.
-    runner : DaskRunner
-    propensity : KeyedPropensity, optional
+    propensity : KeyedPropensity or None
+    client : distributed.Client
     """
 
     unit = " partitions"
@@ -240,46 +240,39 @@ class DaskSource:
         request: Request,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        runner: DaskRunner,
-        propensity: KeyedPropensity | None = None,
+        propensity: KeyedPropensity | None,
+        client: Any,
     ) -> None:
         from dask import dataframe
 
-        self.client = runner.client
+        self.client = client
         frames: list[Any] = [
             dataframe.read_parquet(str(Path(scan.table).absolute()))
             if isinstance(scan.table, str | Path)
             else scan.table
             for scan in (rankings, relevance)
         ]
-        columns = Columns.of(rankings, relevance, *(PandasTable(frame._meta) for frame in frames))
-        names = list(columns.recs), list(columns.truth)
-        frames = [_with_equal_hashes(frame[own]) for frame, own in zip(frames, names, strict=True)]
-        schemas = _schema(frames[0]._meta), _schema(frames[1]._meta)
-        _, kind = check_id_kinds(schemas[0], schemas[1], columns)
+        super().__init__(rankings, relevance, *(PandasTable(frame._meta) for frame in frames))
+        names = list(self.columns.recs), list(self.columns.truth)
+        self.frames = [
+            _with_equal_hashes(side[own]) for side, own in zip(frames, names, strict=True)
+        ]
+        self.schemas = _schema(self.frames[0]._meta), _schema(self.frames[1]._meta)
+        check_ids(*self.schemas, self.columns)
         with self.client.as_current():  # a shuffle asks for the current client
-            catalogue = largest = None
-            if request.needs_catalogue:
-                catalogue = self._catalogue(frames, columns, schemas, kind)
-            if request.needs_largest_gain:
-                largest = 1.0
-                if len(columns.truth) > 2:
-                    largest = float(self._gather([frames[1][columns.truth[2]].max()])[0])
-            if not self._are_disjoint(frames, schemas, columns):
-                n = max(frame.npartitions for frame in frames)
-                users = columns.recs[0], columns.truth[0]
-                frames = [
-                    frame.shuffle(on=user, npartitions=n)
-                    for frame, user in zip(frames, users, strict=True)
+            self.load = PartitionLoader(self.rows_loader(request, propensity), self.schemas)
+            if not self._are_disjoint():
+                n = max(frame.npartitions for frame in self.frames)
+                self.frames = [
+                    frame.shuffle(on=own[0], npartitions=n)
+                    for frame, own in zip(self.frames, names, strict=True)
                 ]
-        self.frames = frames
-        self.total = frames[0].npartitions
-        self.load = PartitionLoader(RowsLoader(columns, catalogue, largest, propensity), schemas)
+        self.total = self.frames[0].npartitions
 
     @property
     def repeatable(self) -> bool:
         """Whether all items are known, and the cluster is still there."""
-        return self.load.rows.catalogue is not None and self.client.status == "running"
+        return self.knows_items and self.client.status == "running"
 
     def tasks(self) -> Iterator[tuple[Partitions, int]]:
         """Yield pairs of partitions."""
@@ -288,32 +281,34 @@ class DaskSource:
         for pair in zip(*sides, strict=True):
             yield Partitions(*pair), 1
 
-    def _catalogue(self, frames: list[Any], columns: Columns, schemas: Any, kind: Any) -> Any:
+    def item_columns(self) -> Iterator[tuple[Any, str]]:
+        """Yield the distinct items of each side."""
         import pyarrow as pa
 
-        names = columns.recs[1], columns.truth[1]
+        names = self.columns.recs[1], self.columns.truth[1]
         items = self._gather(
-            [frame[name].unique() for frame, name in zip(frames, names, strict=True)]
+            [frame[name].unique() for frame, name in zip(self.frames, names, strict=True)]
         )
-        tables = [
-            (_table(series.to_frame(name), pa.schema([schema.field(name)])), name)
-            for series, name, schema in zip(items, names, schemas, strict=True)
-        ]
-        return union_of_items(tables, kind)
+        for series, name, schema in zip(items, names, self.schemas, strict=True):
+            yield _table(series.to_frame(name), pa.schema([schema.field(name)])), name
 
-    def _are_disjoint(self, frames: list[Any], schemas: Any, columns: Columns) -> bool:
+    def largest_gain(self) -> float:
+        """Return the largest gain in a row."""
+        return float(self._gather([self.frames[1][self.columns.truth[2]].max()])[0])
+
+    def _are_disjoint(self) -> bool:
         """Return whether partitions hold different users, those of one number the same."""
         import pyarrow as pa
         from dask.delayed import delayed
 
-        n = frames[0].npartitions
-        if n != frames[1].npartitions:
+        n = self.frames[0].npartitions
+        if n != self.frames[1].npartitions:
             return False
-        names = columns.recs[0], columns.truth[0]
+        names = self.columns.recs[0], self.columns.truth[0]
         bounds = self._gather(
             [
                 delayed(_bounds)(partition, pa.schema([schema.field(name)]))
-                for frame, name, schema in zip(frames, names, schemas, strict=True)
+                for frame, name, schema in zip(self.frames, names, self.schemas, strict=True)
                 for partition in frame[[name]].to_delayed()
             ]
         )

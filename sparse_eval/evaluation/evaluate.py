@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
 from ..core.removed import ARGUMENTS, removed
-from ..inputs.alignment import align, match
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
-from ..inputs.npy import sliceable_csr
 from ..inputs.paths import open_lists, open_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
-from ..inputs.side_data import SideData
 from ..inputs.tables import naming, open_table
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
-from .budget import check_memory, users_within
+from .execution import Execution
 from .notices import give_notice
-from .run import check_keep, evaluate_source, evaluate_whole
-from .sources import USERS_PER_BLOCK, Block, MatrixSource, checked, largest_gain
+from .run import evaluate_source
+from .sources import MatrixSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,13 +33,8 @@ if TYPE_CHECKING:
     from ..inputs.scores import Ties
     from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
-    from .run import Keep
+    from .execution import Keep
     from .runners import ClientLike
-
-#: Users in a task for workers, at most, and tasks that there should be at least: the slowest of
-#: the last ones decides when all are done.
-USERS_PER_TASK = 1 << 16
-FEWEST_TASKS = 16
 
 #: What `evaluate` takes as recommendations.
 RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
@@ -195,51 +185,28 @@ def evaluate(
     inputs |= item_inputs(items)
     request = Request.parse(Protocol.of(metrics, convention), inputs)
     request = request.corrected_by(getattr(candidates, "estimator", None))
-    memory = check_memory(memory)
-    check_keep(keep, in_memory=memory is None and client is None)
+    execution = Execution(keep, memory, client, num_threads, progress)
+    execution.check()
     if train is not None:
         inputs["train"] = open_side(open_truth(train))
         check_part(inputs["train"])
     if candidates is not None:
         inputs["candidates"] = open_candidates(candidates)
-    options: dict[str, Any] = {
-        "per_user": keep != "totals",
-        "memory": memory,
-        "client": client,
-        "num_threads": num_threads,
-        "progress": progress,
-    }
-    evaluation = _evaluate(request, predictions, validation, inputs, options)
-    give_notice(evaluation)
-    return evaluation
-
-
-def _evaluate(
-    request: Request,
-    predictions: RankingsLike,
-    validation: RelevanceLike,
-    inputs: dict[str, Any],
-    options: dict[str, Any],
-) -> Evaluation:
-    """Choose the way of both sides; `options` are those of `evaluate` that say how it is done."""
     rankings: Any = _checked(predictions, open_lists(predictions), Rankings.from_positions)
     relevance: Any = _checked(validation, open_truth(validation), Relevance.from_csr)
+    evaluation = None
     if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
         from .tables import evaluate_tables
 
-        evaluation = evaluate_tables(request, rankings, relevance, inputs, options)
-        if evaluation is not None:
-            return evaluation
-    relevance = _labelled(open_side(relevance), Relevance.from_csr)
-    known = relevance if isinstance(relevance, Relevance) else None
-    rankings = _labelled(open_side(rankings, relevance=known), Rankings.from_positions)
-    if options["memory"] is None and options["client"] is None:
-        make_block = partial(_block_of_all, rankings, relevance, inputs)
-        how = {name: options[name] for name in ("per_user", "num_threads")}
-        return evaluate_whole(request, make_block, **how)
-    return evaluate_source(
-        request, _matrices(request, rankings, relevance, inputs, options), **options
-    )
+        evaluation = evaluate_tables(request, execution, rankings, relevance, inputs)
+    if evaluation is None:
+        relevance = _labelled(open_side(relevance), Relevance.from_csr)
+        known = relevance if isinstance(relevance, Relevance) else None
+        rankings = _labelled(open_side(rankings, relevance=known), Rankings.from_positions)
+        source = MatrixSource(request, execution, rankings, relevance, inputs)
+        evaluation = evaluate_source(request, execution, source)
+    give_notice(evaluation)
+    return evaluation
 
 
 def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
@@ -281,57 +248,3 @@ def open_candidates(candidates: Any) -> Candidates:
     if isinstance(candidates, Mapping):  # whose users may have none
         return as_candidates(candidates)
     return as_candidates(open_side(open_truth(candidates, gain=None)))
-
-
-def _block_of_all(
-    predictions: Rankings | SparseInput,
-    validation: Relevance | SparseInput,
-    inputs: dict[str, Any],
-    _: bool | None,
-) -> Block:
-    """Check and align both sides."""
-    rankings, relevance = align(checked(Rankings, predictions), checked(Relevance, validation))
-    side_data = SideData.of(*match(rankings, relevance), **inputs)
-    return Block(0, rankings, relevance, side_data)
-
-
-def _matrices(
-    request: Request,
-    predictions: Any,
-    validation: Any,
-    inputs: dict[str, Any],
-    options: dict[str, Any],
-) -> MatrixSource:
-    """Cut matrices into blocks that fit into the budget, or that workers can share."""
-    sides: list[Any] = [
-        side
-        if isinstance(side, Rankings | Relevance)
-        else sliceable_csr(side, name, sum_duplicates=summed)
-        for side, name, summed in (
-            (predictions, "the position matrix", False),
-            (validation, "the validation matrix", True),
-        )
-    ]
-    if isinstance(sides[0], Rankings) and isinstance(sides[1], Relevance):
-        sides = list(align(*sides))
-    users, items = match(*sides)
-    side_data = SideData.of(users, items, **inputs)
-    n_rows = USERS_PER_BLOCK
-    if options["memory"] is not None:
-        n_entries = sum(int(side.indptr[-1]) for side in sides)
-        n_rows = users_within(
-            options["memory"],
-            n_entries,
-            users.size,
-            len(request.metrics),
-            per_user=options["per_user"],
-        )
-    if options["client"] is not None:
-        n_rows = min(n_rows, users_per_task(users.size))
-    side_data = replace(side_data, largest_gain=largest_gain(request, sides[1], n_rows))
-    return MatrixSource(sides[0], sides[1], side_data, n_rows)
-
-
-def users_per_task(n_users: int) -> int:
-    """Return how many users a task for workers has."""
-    return max(min(USERS_PER_TASK, -(-n_users // FEWEST_TASKS)), 1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,16 +23,14 @@ from ..core.hashing import hash_labels
 from ..core.parquet import open_parquet, uncoded
 from ..core.progress import display
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
-from ..inputs.cells import numbers_of
+from ..inputs.axes import encode
+from ..inputs.cells import is_text, numbers_of
 from ..inputs.tables import ArrowTable, naming, open_table, read_parquet_rows
 from .arrow import (
-    Columns,
     RowsLoader,
-    check_id_kinds,
-    id_kind,
+    TableSource,
+    check_ids,
     to_integers,
-    to_texts,
-    union_of_items,
     whole_column,
 )
 
@@ -105,51 +103,63 @@ class ParquetTable:
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).absolute()
         table: Any = open_table(self.path)
-        self.tables = {one.where: one for one in getattr(table, "tables", [table])}
-        for file, one in self.tables.items():
+        self.files = {one.where: one for one in getattr(table, "tables", [table])}
+        for file, one in self.files.items():
             if not hasattr(one, "metadata"):
                 raise InvalidFileError("is no Parquet file, and others beside it are", file)
-        self.schema: pa.Schema = next(iter(self.tables.values())).schema
-        self.n_rows = sum(one.metadata.num_rows for one in self.tables.values())
+        self.schema: pa.Schema = next(iter(self.files.values())).schema
+        self.n_rows = sum(one.metadata.num_rows for one in self.files.values())
 
-    def check_files(self, names: Iterable[str]) -> None:
-        """Raise `InvalidFileError` if a file lacks a column, or has it with another type."""
-        for file, table in self.tables.items():
-            for name in names:
+    def choose(self, names: Iterable[str]) -> None:
+        """Reduce the schema to some columns, ids first, without dictionaries, text of one type.
+
+        Raises
+        ------
+        InvalidFileError
+            If a file lacks a column, or has it with another type.
+        """
+        import pyarrow as pa
+
+        fields: list[tuple[str, Any]] = []
+        for name in names:
+            dtype = self.schema.field(name).type
+            for file, table in self.files.items():
                 if table.names.count(name) > 1:
                     raise InvalidFileError(f"there are several columns {name!r}", file)
-                dtype = table.schema.field(name).type if name in table.names else None
-                if dtype != self.schema.field(name).type:
+                found = table.schema.field(name).type if name in table.names else None
+                if found != dtype:
                     raise InvalidFileError(
-                        f"column {name!r} is {dtype or 'missing'}, and in "
-                        f"{next(iter(self.tables)).name} {self.schema.field(name).type}; write all "
-                        "files alike",
+                        f"column {name!r} is {found or 'missing'}, and in "
+                        f"{next(iter(self.files)).name} {dtype}; write all files alike",
                         file,
                     )
+            if pa.types.is_dictionary(dtype):
+                dtype = dtype.value_type
+            fields.append(
+                (name, pa.large_string() if len(fields) < 2 and is_text(dtype) else dtype)
+            )
+        self.schema = pa.schema(fields)
 
-    def row_groups(self, user: str) -> list[RowGroup]:
+    def row_groups(self) -> list[RowGroup]:
         """Return all row groups that have rows."""
         groups = []
-        for file, table in self.tables.items():
+        for file, table in self.files.items():
             meta = table.metadata
-            number_of_user = next(
-                number
-                for number in range(meta.num_columns)
-                if meta.schema.column(number).path == user
-            )
+            paths = [meta.schema.column(number).path for number in range(meta.num_columns)]
+            user = paths.index(self.schema.names[0])
             for number in range(meta.num_row_groups):
                 group = meta.row_group(number)
                 if group.num_rows:
-                    bounds = _bounds(group.column(number_of_user).statistics)
+                    bounds = _bounds(group.column(user).statistics)
                     groups.append(RowGroup(file, number, group.num_rows, *bounds))
         return groups
 
-    def batches(self, fields: Iterable[pa.Field], n_rows: int = BATCH) -> Iterator[pa.Table]:
-        """Yield `n_rows` rows at a time of some columns, in this order."""
+    def batches(self, columns: slice, n_rows: int = BATCH) -> Iterator[pa.Table]:
+        """Yield `n_rows` rows at a time of some columns."""
         import pyarrow as pa
 
-        schema = pa.schema(fields)
-        for file in self.tables:
+        schema = pa.schema(list(self.schema)[columns])
+        for file in self.files:
             with naming(file):
                 for batch in read_parquet_rows(file, schema.names, n_rows):
                     yield _uncoded(pa.Table.from_batches([batch]), schema, file)
@@ -182,48 +192,37 @@ def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[
     groups = recs + truth
     if any(group.least is None for group in groups):
         return None
-    n_all = sum(group.n_rows for group in groups)
-    begun, ended = _RowsBelow(groups, "least"), _RowsBelow(groups, "largest")
-    ranges: list[tuple[Any, Any]] = []
-    n_read = 0
+    begun, ended = _rows_below(groups, "least"), _rows_below(groups, "largest")
 
     def size(first: Any, end: Any) -> int:
         """Rows of the groups that may have users from `first` on, below `end`."""
-        return (n_all if end is None else begun(end)) - ended(first)
-
-    first, *others = sorted({group.least for group in groups})
-    reached = None
-    for end in [*others, None]:
-        if reached is not None and size(first, end) > n_rows:
-            ranges.append((first, reached))
-            n_read += size(first, reached)
-            first = reached
-        reached = end
-        if size(first, reached) > 2 * n_rows:
-            return None
-    ranges.append((first, None))
-    n_read += size(first, None)
-    if len(ranges) > 1 and n_read > MAX_READS * n_all:
-        return None
+        return begun(end) - ended(first)
 
     def within(side: list[RowGroup], first: Any, end: Any) -> tuple[RowGroup, ...]:
-        """Return the groups that may have users of a range."""
         found = (group for group in side if group.largest >= first)
         return tuple(group for group in found if end is None or group.least < end)
 
-    return [UserRange(within(recs, *bounds), within(truth, *bounds), *bounds) for bounds in ranges]
+    starts = sorted({group.least for group in groups})
+    bounds = starts[:1]
+    for reached, end in pairwise([*starts, None]):
+        if reached != bounds[-1] and size(bounds[-1], end) > n_rows:
+            bounds.append(reached)
+        if size(bounds[-1], end) > 2 * n_rows:
+            return None
+    ranges = [
+        UserRange(within(recs, *ends), within(truth, *ends), *ends)
+        for ends in pairwise([*bounds, None])
+    ]
+    n_read = sum(users.n_rows for users in ranges)
+    return None if len(ranges) > 1 and n_read > MAX_READS * begun(None) else ranges
 
 
-class _RowsBelow:
-    """Rows of the groups whose least, or largest, user is below another."""
-
-    def __init__(self, groups: list[RowGroup], bound: Literal["least", "largest"]) -> None:
-        ordered = sorted(groups, key=attrgetter(bound))
-        self.bounds = [getattr(group, bound) for group in ordered]
-        self.sums = [0, *accumulate(group.n_rows for group in ordered)]
-
-    def __call__(self, user: Any) -> int:
-        return self.sums[bisect_left(self.bounds, user)]
+def _rows_below(groups: list[RowGroup], bound: str) -> Callable[[Any], int]:
+    """Return how many rows the groups have whose least, or largest, user is below another."""
+    ordered = sorted(groups, key=attrgetter(bound))
+    users = [getattr(group, bound) for group in ordered]
+    sums = [0, *accumulate(group.n_rows for group in ordered)]
+    return lambda user: sums[-1 if user is None else bisect_left(users, user)]
 
 
 @contextmanager
@@ -294,24 +293,7 @@ def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schem
     return pa.concat_tables(tables)
 
 
-def _plain_schema(schema: pa.Schema, names: Iterable[str]) -> pa.Schema:
-    """Return columns as a schema without dictionaries, which differ from file to file.
-
-    The first two are ids. Text is of one type, with which everything can be done.
-    """
-    import pyarrow as pa
-
-    types = []
-    for number, name in enumerate(names):
-        dtype = schema.field(name).type
-        if pa.types.is_dictionary(dtype):
-            dtype = dtype.value_type
-        is_text = number < 2 and id_kind(dtype, name, "the table") == "text"
-        types.append(pa.large_string() if is_text else dtype)
-    return pa.schema(zip(names, types, strict=True))
-
-
-class ParquetSource:
+class ParquetSource(TableSource):
     """Recommendations and relevant items in Parquet.
 
     Parameters
@@ -319,11 +301,11 @@ class ParquetSource:
     request : Request
     rankings : RankingsScan
     relevance : RelevanceScan
+    propensity : KeyedPropensity or None
     n_rows : int
         Rows of a block, about.
     progress : bool, optional
         As in `evaluate`.
-    propensity : KeyedPropensity, optional
 
     Attributes
     ----------
@@ -338,68 +320,65 @@ class ParquetSource:
         request: Request,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        n_rows: int = ROWS_PER_BLOCK,
-        progress: bool | None = None,
-        propensity: KeyedPropensity | None = None,
+        propensity: KeyedPropensity | None,
+        n_rows: int,
+        progress: bool | None,
     ) -> None:
-        self.tables = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
-        schemas = self.tables[0].schema, self.tables[1].schema
-        self.paths = self.tables[0].path, self.tables[1].path
+        self.recs, self.truth = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
+        self.tables = self.recs, self.truth
+        self.paths = self.recs.path, self.truth.path
         with _naming(*self.paths):
-            self.columns = Columns.of(rankings, relevance, *map(ArrowTable, schemas))
-            kinds = check_id_kinds(*schemas, self.columns)
-        self.tables[0].check_files(self.columns.recs)
-        self.tables[1].check_files(self.columns.truth)
-        recs = self.tables[0].row_groups(self.columns.recs[0])
-        truth = self.tables[1].row_groups(self.columns.truth[0])
-        if not truth:
-            raise InvalidFileError("has no row; there is nothing to evaluate", self.tables[1].path)
-        self.n_rows = n_rows
-        self.progress = progress
-        self.total = self.tables[0].n_rows + self.tables[1].n_rows
-        self.ranges = cut_users(recs, truth, n_rows)
-        self.schemas = (
-            _plain_schema(schemas[0], self.columns.recs),
-            _plain_schema(schemas[1], self.columns.truth),
-        )
-        rows = RowsLoader(
-            self.columns,
-            self._catalogue(kinds[1]) if request.needs_catalogue else None,
-            self._largest_gain() if request.needs_largest_gain else None,
-            propensity,
-        )
-        self.load = ParquetLoader(rows, self.schemas, self.paths)
+            super().__init__(
+                rankings, relevance, *(ArrowTable(table.schema) for table in self.tables)
+            )
+            check_ids(self.recs.schema, self.truth.schema, self.columns)
+        self.recs.choose(self.columns.recs)
+        self.truth.choose(self.columns.truth)
+        groups = self.recs.row_groups(), self.truth.row_groups()
+        if not groups[1]:
+            raise InvalidFileError("has no row; there is nothing to evaluate", self.truth.path)
+        self.n_rows, self.progress = n_rows, progress
+        self.total = sum(table.n_rows for table in self.tables)
+        self.ranges = cut_users(*groups, n_rows)
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        with _naming(*self.paths):
+            rows = self.rows_loader(request, propensity)
+        schemas = self.recs.schema, self.truth.schema
+        self.load = ParquetLoader(rows, schemas, self.paths)
 
     @property
     def repeatable(self) -> bool:
         """Whether all items are known, and the files are still there."""
-        known = self.load.rows.catalogue is not None
-        return known and all(file.exists() for table in self.tables for file in table.tables)
+        return self.knows_items and all(
+            file.exists() for side in self.tables for file in side.files
+        )
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
-        """Return ranges of users, or files that their rows were dealt out to."""
+        """Yield ranges of users, or files that their rows were dealt out to."""
         if self.ranges is not None:
-            return ((users, users.n_rows) for users in self.ranges)
-        return _DealtTasks(self._deal_out)
+            yield from ((users, users.n_rows) for users in self.ranges)
+        else:
+            self.folder = tempfile.TemporaryDirectory(prefix="sparse_eval-")
+            yield from self._deal_out(Path(self.folder.name))
 
-    def _catalogue(self, kind: Literal["integer", "text"]) -> Any:
-        batches = (
-            (batch, schema.names[1])
-            for table, schema in zip(self.tables, self.schemas, strict=True)
-            for batch in table.batches([schema.field(1)])
-        )
-        with _naming(*self.paths):
-            return union_of_items(batches, kind)
+    def close(self) -> None:
+        """Remove the files that rows were dealt out to."""
+        if self.folder is not None:
+            self.folder.cleanup()
 
-    def _largest_gain(self) -> float:
-        if len(self.columns.truth) < 3:
-            return 1.0
+    def item_columns(self) -> Iterator[tuple[Any, str]]:
+        """Yield the items of both tables."""
+        for table in self.tables:
+            for batch in table.batches(slice(1, 2)):
+                yield batch, table.schema.names[1]
+
+    def largest_gain(self) -> float:
+        """Return the largest gain in a row."""
         name = self.columns.truth[2]
-        with _naming(*self.paths):
-            return max(
-                float(numbers_of(whole_column(batch, name), name, "numbers").max(initial=0.0))
-                for batch in self.tables[1].batches([self.schemas[1].field(2)])
-            )
+        return max(
+            float(numbers_of(whole_column(batch, name), name, "numbers").max(initial=0.0))
+            for batch in self.truth.batches(slice(2, 3))
+        )
 
     def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
         """Write the rows of both tables to pairs of files, those of a user into one pair."""
@@ -421,54 +400,31 @@ class ParquetSource:
             unit_scale=True,
             **display(self.progress),
         ) as bar:
-            for number, (table, schema) in enumerate(zip(self.tables, self.schemas, strict=True)):
+            for number, table in enumerate(self.tables):
                 paths.append([folder / f"{number}-{file}.arrow" for file in range(n_files)])
-                counts += _deal(table, schema, paths[-1], min(BATCH, self.n_rows), bar)
+                counts += _deal(table, paths[-1], min(BATCH, self.n_rows), bar)
         return list(zip(zip(*paths, strict=True), counts.tolist(), strict=True))
 
 
-class _DealtTasks:
-    """Pairs of files, which are there until `close`: the last may be read after it was given out.
-
-    Parameters
-    ----------
-    deal_out : callable
-        Writes the files to a folder, and returns them with their rows.
-    """
-
-    def __init__(self, deal_out: Callable[[Path], list[tuple[tuple[Path, Path], int]]]) -> None:
-        with ExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sparse_eval-"))
-            self._tasks = iter(deal_out(Path(folder)))
-            self.close = stack.pop_all().close
-
-    def __iter__(self) -> Iterator[tuple[Any, int]]:
-        return self
-
-    def __next__(self) -> tuple[Any, int]:
-        return next(self._tasks)
-
-
 def _deal(
-    table: ParquetTable, schema: pa.Schema, paths: list[Path], n_rows: int, bar: Any
+    table: ParquetTable, paths: list[Path], n_rows: int, bar: Any
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write each row of a table to the file of its user; return the number of rows in each."""
     import pyarrow as pa
 
-    counts, user = np.zeros(len(paths), np.int64), schema.names[0]
+    counts, user = np.zeros(len(paths), np.int64), table.schema.names[0]
     try:
         with ExitStack() as stack:
             files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
-            writers = [stack.enter_context(pa.ipc.new_stream(file, schema)) for file in files]
-            for part in table.batches(schema, n_rows):
+            writers = [stack.enter_context(pa.ipc.new_stream(file, table.schema)) for file in files]
+            for part in table.batches(slice(None), n_rows):
                 with _naming(table.path):
                     users = whole_column(part, user)
                     if pa.types.is_integer(users.type):
                         hashes = hash_labels(to_integers(users, user))
                     else:
-                        encoded = users.dictionary_encode()
-                        texts = hash_labels(to_texts(encoded.dictionary))
-                        hashes = texts[encoded.indices.to_numpy()]
+                        (codes,), axis = encode([users])
+                        hashes = hash_labels(axis.to_numpy())[codes]
                 places = (hashes >> np.uint64(32)) % np.uint64(len(paths))
                 order = np.argsort(places, kind="stable")
                 bounds = np.searchsorted(places[order], np.arange(len(paths) + 1))

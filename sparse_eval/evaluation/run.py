@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from ..core.arguments import check_choice
 from ..core.progress import display
-from ..errors import InvalidDataError
 from ..results import Evaluation
 from ..results.totals import Part, merge_parts
-from .budget import check_values_fit
-from .clients import open_runner
+from .execution import check_values_fit
+from .runners import ExecutorRunner, LocalRunner
 from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable
-    from contextlib import AbstractContextManager
+    from collections.abc import Generator, Iterator
     from typing import Any
 
-    from ..metrics.aligned import Aligned
+    from pyspark.sql import SparkSession
+
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
+    from .execution import Execution
     from .runners import ClientLike, Runner
     from .sources import Block, Loader, Source
-
-#: What an evaluation keeps of each user, see `evaluate`.
-Keep: TypeAlias = Literal["values", "lists", "totals"]
-
-
-def check_keep(keep: Keep, *, in_memory: bool) -> None:
-    """Raise `InvalidDataError` if that is nothing that can be kept."""
-    check_choice("keep", keep, get_args(Keep))
-    if keep == "lists" and not in_memory:
-        raise InvalidDataError(
-            "keep='lists' keeps the lists of all users in this process; leave out memory= and "
-            "client=, or give keep='values'"
-        )
 
 
 class Shared(NamedTuple):
@@ -60,109 +47,117 @@ def evaluate_task(shared: Shared, task: Any) -> Part:
     return Part(replace(part.totals, random=random))
 
 
-def evaluate_whole(
-    request: Request,
-    make_block: Callable[[bool | None], Block],
-    *,
-    per_user: bool,
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> Evaluation:
-    """Evaluate the one block of all users.
-
-    Parameters
-    ----------
-    request : Request
-    make_block : callable
-        Given `progress`; called again, without any, for what needs the lists if they are not kept.
-    per_user, num_threads, progress
-        As in `evaluate`.
-
-    Returns
-    -------
-    Evaluation
-        With the lists if `per_user`.
-    """
-    result = evaluate_block(request, make_block(progress), num_threads)
-    if per_user:
-        result.overall  # noqa: B018 - what they refuse is told now, not when they are read
-        return Evaluation(request, result)
-
-    def random_totals() -> RandomTotals | None:
-        again = evaluate_block(request, make_block(False), num_threads)
-        return again.random_totals(all_users=True)
-
-    def relist(user: Hashable) -> Aligned:
-        return one_user(request, make_block(False), user)
-
-    part = result.part(per_user=False)
-    return Evaluation(request, parts=[part], random_totals=random_totals, relist=relist)
-
-
 def evaluate_source(
     request: Request,
+    execution: Execution,
     source: Source,
-    *,
-    per_user: bool,
-    client: ClientLike | None = None,
-    num_threads: int | None = None,
-    memory: int | None = None,
-    progress: bool | None = None,
-    runner: Callable[[], AbstractContextManager[Runner]] | None = None,
 ) -> Evaluation:
-    """Evaluate the users of a source, block by block.
+    """Evaluate the users of a source, block by block; or at once, with the lists if they are kept.
 
     Parameters
     ----------
     request : Request
+    execution : Execution
     source : Source
-    per_user, client, num_threads, memory, progress
-        As in `evaluate`.
-    runner : callable, optional
-        Returns the context of a runner other than that of `client`.
-
-    Returns
-    -------
-    Evaluation
-        Without the lists.
     """
+    per_user, num_threads = execution.per_user, execution.num_threads
+    if source.whole:
 
-    def parts(bar: Any, *, random: bool = False) -> Generator[Part]:
-        n_users = 0
-        # The client may be gone when the random baseline is asked for.
-        given = None if random else client
-        tasks: Any = source.tasks()
-        with (
-            runner() if runner is not None else open_runner(given, num_threads) as opened,
-            closing(tasks),
-        ):
-            kept = per_user and not random
-            shared = Shared(request, source.load, kept, random, opened.num_threads)
-            done: Any = opened.run(evaluate_task, shared, tasks)
-            with closing(done):
-                for amount, part in done:
-                    n_users += part.span.n
-                    if kept and memory is not None:
-                        check_values_fit(memory, n_users, len(request.metrics))
-                    bar.update(amount)
-                    yield part
+        def everybody() -> Block:
+            ((task, _),) = source.tasks()
+            return source.load(task)
+
+        result = evaluate_block(request, everybody(), num_threads)
+        if per_user:
+            result.overall  # noqa: B018 - what they refuse is told now, not when they are read
+            return Evaluation(request, result)
+        return Evaluation(
+            request,
+            parts=[result.part(per_user=False)],
+            random_totals=lambda: evaluate_block(request, everybody(), num_threads).random_totals(
+                all_users=True
+            ),
+            relist=lambda user: one_user(request, everybody(), user),
+        )
 
     def merged(*, random: bool = False) -> Part:
         from ..core.bars import tqdm  # it loads asyncio, which importing the package need not do
 
+        # The client may be gone when the random baseline is asked for.
+        client = source.client or (None if random else execution.client)
+        kept = per_user and not random
         with (
             tqdm(
                 total=source.total,
                 desc="random baseline" if random else "evaluate",
                 unit=source.unit,
                 unit_scale=source.unit == " rows",
-                **display(progress),
+                **display(execution.progress),
             ) as bar,
-            closing(parts(bar, random=random)) as each,
+            closing(source),
+            open_runner(client, num_threads) as runner,
         ):
-            return merge_parts(each)
+            shared = Shared(request, source.load, kept, random, runner.num_threads)
+
+            def parts(done: Any) -> Generator[Part]:
+                n_users = 0
+                for amount, part in done:
+                    n_users += part.span.n
+                    if kept and execution.memory is not None:
+                        check_values_fit(execution.memory, n_users, len(request.metrics))
+                    bar.update(amount)
+                    yield part
+
+            done: Any = runner.run(evaluate_task, shared, source.tasks())
+            with closing(done):
+                return merge_parts(parts(done))
 
     def random_totals() -> RandomTotals | None:
         return merged(random=True).totals.random if source.repeatable else None
 
     return Evaluation(request, parts=[merged()], random_totals=random_totals)
+
+
+def is_spark(client: object) -> TypeGuard[SparkSession]:
+    """Return whether a client is a session of Spark."""
+    return _is_of("pyspark", client)
+
+
+def is_dask(client: object) -> bool:
+    """Return whether a client is that of Dask, or the address of a scheduler."""
+    return isinstance(client, str) or _is_of("distributed", client)
+
+
+def _is_of(library: str, client: object) -> bool:
+    """Return whether an object is of a library, which is not imported to find out."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(client).__mro__)
+
+
+@contextmanager
+def open_runner(
+    client: ClientLike | None = None, num_threads: int | None = None
+) -> Iterator[Runner]:
+    """Yield the runner for a client: this process without one.
+
+    Raises
+    ------
+    WorkerError
+        If the scheduler cannot be reached or has no workers.
+    MissingExtraError
+        If `client` is for Dask, and distributed is not installed.
+    InvalidDataError
+        If `client` is something else.
+    """
+    if client is None:
+        yield LocalRunner(num_threads)
+    elif isinstance(client, Executor):
+        yield ExecutorRunner(client)
+    elif is_spark(client):
+        from .spark import SparkRunner
+
+        yield SparkRunner(client)
+    else:
+        from .dask import connect
+
+        with connect(client) as runner:
+            yield runner

@@ -1,6 +1,7 @@
 """The protocol of runners, which do tasks, and those of this process and of executors.
 
-A new engine is a class with the method of `Runner`, in a module of its own.
+A new engine is a class with the method of `Runner`, in its own module, and a line in
+`run.open_runner`.
 """
 
 from __future__ import annotations

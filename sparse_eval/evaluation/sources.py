@@ -1,36 +1,37 @@
 """Sources of users: inputs of any kind as blocks of users with their lists and relevant items.
 
-A new kind of input is a class with the methods of `Source`, in a module of its own.
+A new kind of input is a subclass of `Source`, in a module of its own.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..core.arrays import is_array
 from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.alignment import align
+from ..inputs.alignment import align, match
+from ..inputs.candidates import Candidates
 from ..inputs.judged import check_judged_listed, condense, judged_candidates
-from ..inputs.npy import release, slice_rows
+from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
+from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
 from ..results.block import BlockResult
 from ..results.explain import row_of_user
+from .execution import USERS_PER_BLOCK, users_per_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from ..core.types import CSRMatrix
-    from ..inputs.side_data import SideData
     from ..metrics.request import Request
     from ..results.totals import Retrieval
-
-#: Users in a block, where no budget says how many.
-USERS_PER_BLOCK = 1 << 18
+    from .execution import Execution
 
 
 class Block(NamedTuple):
@@ -42,6 +43,7 @@ class Block(NamedTuple):
         The number of the first user, where users have no labels.
     rankings : Rankings
     relevance : Relevance
+        With the same rows and columns.
     side_data : SideData
         Of these users, and of all items.
     retrieval : Retrieval or None
@@ -66,20 +68,26 @@ class Block(NamedTuple):
 Loader: TypeAlias = "Callable[[Any], Block]"
 
 
-class Source(Protocol):
-    """Users in blocks, whatever they come from; each user is in one block."""
+class Source:
+    """Users in blocks, whatever they come from; each user is in one block.
 
-    @property
-    def load(self) -> Loader:
-        """Turn a task into a block; sent to each worker once."""
+    Attributes
+    ----------
+    load : Loader
+        Turns a task into a block; sent to each worker once.
+    total, unit
+        What the progress bar counts to, and what it counts.
+    whole : bool
+        Whether it has one block of all users, which stays in this process.
+    client
+        Whose workers its tasks need, None if any do.
+    """
 
-    @property
-    def total(self) -> int:
-        """What the progress bar counts to."""
-
-    @property
-    def unit(self) -> str:
-        """What the progress bar counts."""
+    load: Loader
+    total: int
+    unit: str
+    whole: bool = False
+    client: Any = None
 
     @property
     def repeatable(self) -> bool:
@@ -87,12 +95,14 @@ class Source(Protocol):
 
         It depends on the whole catalogue, which not every block shows.
         """
+        return True
 
     def tasks(self) -> Iterator[tuple[Any, int]]:
-        """Yield descriptions of blocks that can be pickled, and how far each moves the progress.
+        """Yield descriptions of blocks that can be pickled, and how far each moves the progress."""
+        raise NotImplementedError
 
-        What these need is there until all are done: then `close` is called, if there is one.
-        """
+    def close(self) -> None:
+        """Remove what the tasks needed, once all are done."""
 
 
 def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> BlockResult:
@@ -103,9 +113,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
     InvalidMetricError
         If a metric is undefined for lists with ``ties="average"``.
     InvalidDataError
-        If both sides do not fit together.
+        If judged items or zeros are not what the metrics or the convention take.
     """
-    rankings, relevance = align(block.rankings, block.relevance)
+    rankings, relevance = block.rankings, block.relevance
     if rankings.last_positions is not None:
         for plan in request.plans:
             if not plan.definition.averages_ties(plan.arguments):
@@ -156,11 +166,11 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
     InvalidDataError
         If there is no such user.
     """
-    rankings, relevance = align(block.rankings, block.relevance)
+    relevance = block.relevance
     row = row_of_user(user, relevance.users, relevance.shape[0])
     return _aligned(
         request,
-        slice_rows(rankings, row, row + 1),
+        slice_rows(block.rankings, row, row + 1),
         slice_rows(relevance, row, row + 1),
         block.side_data.of_users(row, row + 1),
     )
@@ -218,56 +228,108 @@ def in_block(first: int) -> Iterator[None]:
         ) from None
 
 
-@dataclass(frozen=True)
-class RowLoader:
-    """Check both sides of some rows, and put the side data of these users beside them."""
+class Rows(NamedTuple):
+    """A task: the rows of some users of each side, or references to files that have them."""
 
-    side_data: SideData
-
-    def __call__(self, task: tuple[int, int, Any, Any]) -> Block:
-        """Return the block of a task."""
-        first, last, rankings, relevance = task
-        return Block(
-            first,
-            checked(Rankings, rankings, first),
-            checked(Relevance, relevance, first),
-            self.side_data.of_users(first, last),
-        )
+    first: int
+    last: int
+    sides: dict[str, Any]
 
 
-class MatrixSource:
-    """Two matrices with the same rows, in memory or on disk, cut into blocks of rows.
+class RowSource(Source):
+    """Sides with the same rows, in memory or on disk, cut into blocks of rows.
 
-    Parameters
+    Attributes
     ----------
-    rankings : Rankings or CSR matrix
-    relevance : Relevance or CSR matrix
-    side_data : SideData
-        Of all users.
+    sides : dict
+        CSR matrices, `Rankings`, `Relevance`, `Candidates` and arrays by user.
+    references : dict
+        What tasks have in place of the rows of a side.
     n_rows : int
         Users in a block.
     """
 
     unit = " users"
-    repeatable = True
+    sides: dict[str, Any]
+    references: dict[str, Any]
+    n_rows: int
+
+    def tasks(self) -> Iterator[tuple[Rows, int]]:
+        """Yield rows of all sides; of the whole also if there are none."""
+        for first in range(0, self.total or int(self.whole), self.n_rows or 1):
+            last = min(first + self.n_rows, self.total)
+            rows = {
+                name: self.references.get(name) or _rows(side, first, last)
+                for name, side in self.sides.items()
+            }
+            yield Rows(first, last, rows), last - first
+            release(*self.sides.values())
+
+
+def _rows(side: Any, first: int, last: int) -> Any:
+    if isinstance(side, Rankings | Relevance) and (first, last) == (0, side.shape[0]):
+        return side
+    if isinstance(side, Candidates):
+        return side.of_users(first, last)
+    return side[first:last] if is_array(side) else slice_rows(side, first, last)
+
+
+@dataclass(frozen=True)
+class MatrixLoader:
+    """Check both sides of some rows, and put the side data of these users beside them."""
+
+    side_data: SideData
+    whole: bool
+
+    def __call__(self, task: Rows) -> Block:
+        """Return the block of a task."""
+        rankings = checked(Rankings, task.sides["rankings"], task.first)
+        relevance = checked(Relevance, task.sides["relevance"], task.first)
+        side_data = self.side_data
+        if not self.whole:
+            rankings, relevance = align(rankings, relevance)
+            side_data = side_data.of_users(task.first, task.last)
+        return Block(task.first, rankings, relevance, side_data)
+
+
+class MatrixSource(RowSource):
+    """Two matrices of users × items, cut into blocks that fit into a budget or that workers share.
+
+    Parameters
+    ----------
+    request : Request
+    execution : Execution
+    rankings : Rankings or SparseInput
+    relevance : Relevance or SparseInput
+    inputs : dict
+        The arguments of `SideData.of`.
+    """
 
     def __init__(
         self,
-        rankings: Rankings | CSRMatrix,
-        relevance: Relevance | CSRMatrix,
-        side_data: SideData,
-        n_rows: int,
+        request: Request,
+        execution: Execution,
+        rankings: Any,
+        relevance: Any,
+        inputs: dict[str, Any],
     ) -> None:
-        self.rankings = rankings
-        self.relevance = relevance
-        self.load = RowLoader(side_data)
-        self.total = max(rankings.shape[0], relevance.shape[0])
-        self.n_rows = n_rows
-
-    def tasks(self) -> Iterator[tuple[Any, int]]:
-        """Yield rows of both matrices."""
-        for first in range(0, self.total, self.n_rows):
-            last = min(first + self.n_rows, self.total)
-            sides = (slice_rows(side, first, last) for side in (self.rankings, self.relevance))
-            yield (first, last, *sides), last - first
-            release(self.rankings, self.relevance)
+        self.whole = execution.whole
+        self.references = {}
+        if self.whole:
+            rankings, relevance = checked(Rankings, rankings), checked(Relevance, relevance)
+        if not isinstance(rankings, Rankings):
+            rankings = sliceable_csr(rankings, "the position matrix", sum_duplicates=False)
+        if not isinstance(relevance, Relevance):
+            relevance = sliceable_csr(relevance, "the validation matrix")
+        if isinstance(rankings, Rankings) and isinstance(relevance, Relevance):
+            rankings, relevance = align(rankings, relevance)
+        self.sides = {"rankings": rankings, "relevance": relevance}
+        users, items = match(rankings, relevance)
+        side_data = SideData.of(users, items, **inputs)
+        self.total = self.n_rows = users.size
+        if not self.whole:
+            n_entries = sum(int(side.indptr[-1]) for side in self.sides.values())
+            self.n_rows = users_per_block(execution, n_entries, users.size, len(request.metrics))
+            largest = largest_gain(request, relevance, self.n_rows)
+            side_data = replace(side_data, largest_gain=largest)
+        self.load = MatrixLoader(side_data, self.whole)

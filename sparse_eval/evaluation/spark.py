@@ -25,7 +25,7 @@ from ..inputs.cells import is_number
 from ..inputs.tables import ArrowTable
 from ..results.serialize import pack, unpack
 from ..results.totals import merge_parts
-from .arrow import Columns, RowsLoader, check_id_kinds, union_of_items, whole_column
+from .arrow import RowsLoader, TableSource, check_ids, whole_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..inputs.propensity import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
-    from .arrow import IdKind
     from .runners import Work
     from .sources import Block
 
@@ -58,7 +57,7 @@ class SparkTasks(NamedTuple):
     rows: DataFrame
 
 
-class SparkSource:
+class SparkSource(TableSource):
     """Tables of Spark, or Parquet that its session reads.
 
     Parameters
@@ -66,9 +65,9 @@ class SparkSource:
     request : Request
     rankings : RankingsScan
     relevance : RelevanceScan
+    propensity : KeyedPropensity or None
     session : SparkSession, optional
         What reads paths; by default that of the other table.
-    propensity : KeyedPropensity, optional
     """
 
     unit = " tables"
@@ -79,38 +78,32 @@ class SparkSource:
         request: Request,
         rankings: RankingsScan,
         relevance: RelevanceScan,
-        session: SparkSession | None = None,
-        propensity: KeyedPropensity | None = None,
+        propensity: KeyedPropensity | None,
+        session: SparkSession | None,
     ) -> None:
         tables = _open(rankings.table, relevance.table, session=session)
         schemas = [_schema(table) for table in tables]
-        columns = Columns.of(rankings, relevance, *map(ArrowTable, schemas))
-        kinds = check_id_kinds(schemas[0], schemas[1], columns)
-        for schema, names in zip(schemas, (columns.recs, columns.truth), strict=True):
+        super().__init__(rankings, relevance, *map(ArrowTable, schemas))
+        are_text = check_ids(schemas[0], schemas[1], self.columns)
+        sides = self.columns.recs, self.columns.truth
+        for schema, names in zip(schemas, sides, strict=True):
             for name in names[2:]:
                 if not is_number(dtype := schema.field(name).type):
                     raise InvalidDataError(f"column {name!r} holds {dtype}; expected numbers")
         self.sides = [
-            _select(table, names, kinds)
-            for table, names in zip(tables, (columns.recs, columns.truth), strict=True)
+            _select(table, names, are_text) for table, names in zip(tables, sides, strict=True)
         ]
-        catalogue = largest = None
-        if request.needs_catalogue:
-            catalogue = self._catalogue(columns, kinds[1])
-        if request.needs_largest_gain:
-            largest = self._largest_gain(columns)
-        self.load = BatchLoader(RowsLoader(columns, catalogue, largest, propensity))
+        self.client = self.sides[0].sparkSession
+        self.load = BatchLoader(self.rows_loader(request, propensity))
 
     @property
     def repeatable(self) -> bool:
         """Whether all items are known, and the session is still there."""
-        if self.load.rows.catalogue is None:
+        if not self.knows_items:
             return False
-        session: Any = self.sides[0].sparkSession
-        if "connect" in type(session).__module__:
-            return not session.is_stopped
-        running: bool = session.sparkContext._jsc is not None
-        return running
+        if "connect" in type(self.client).__module__:
+            return not self.client.is_stopped
+        return self.client.sparkContext._jsc is not None
 
     def tasks(self) -> Iterator[tuple[SparkTasks, int]]:
         """Yield the rows of both tables, all rows of a user in one partition and in succession."""
@@ -125,17 +118,16 @@ class SparkSource:
         rows = recs.union(truth).repartition(_USER).sortWithinPartitions(_USER)
         yield SparkTasks(rows), 1
 
-    def _catalogue(self, columns: Columns, kind: IdKind) -> Any:
+    def item_columns(self) -> Iterator[tuple[Any, str]]:
+        """Yield the distinct items."""
         items = [side.select(_ITEM) for side in self.sides]
         table = items[0].union(items[1]).distinct().toArrow()
-        name = columns.recs[1]
-        return union_of_items([(table.rename_columns([name]), name)], kind)
+        yield table.rename_columns([self.columns.recs[1]]), self.columns.recs[1]
 
-    def _largest_gain(self, columns: Columns) -> float:
+    def largest_gain(self) -> float:
+        """Return the largest gain in a row."""
         from pyspark.sql import functions
 
-        if len(columns.truth) < 3:
-            return 1.0
         largest = self.sides[1].agg(functions.max(_VALUE)).collect()[0][0]
         return 0.0 if largest is None else float(largest)
 
@@ -197,7 +189,7 @@ def _schema(table: DataFrame) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKind]) -> DataFrame:
+def _select(table: DataFrame, names: tuple[str, ...], are_text: tuple[bool, bool]) -> DataFrame:
     """Return the columns that are read, with the same names and types for both tables."""
     from pyspark.sql import functions
 
@@ -206,8 +198,8 @@ def _select(table: DataFrame, names: tuple[str, ...], kinds: tuple[IdKind, IdKin
 
     ids = [
         # Text is cast too: one that is compared without regard to case is not hashed as it is read.
-        column(name).cast("long" if kind == "integer" else "string").alias(alias)
-        for name, kind, alias in zip(names[:2], kinds, (_USER, _ITEM), strict=True)
+        column(name).cast("string" if is_text else "long").alias(alias)
+        for name, is_text, alias in zip(names[:2], are_text, (_USER, _ITEM), strict=True)
     ]
     value = column(names[2]) if len(names) > 2 else functions.lit(1.0)
     return table.select(*ids, value.cast("double").alias(_VALUE))
@@ -218,13 +210,13 @@ class SparkRunner:
 
     Parameters
     ----------
-    session : SparkSession, optional
+    session : SparkSession
         Whose workers do tasks that are not rows of a DataFrame.
     """
 
     num_threads = 1
 
-    def __init__(self, session: SparkSession | None = None) -> None:
+    def __init__(self, session: SparkSession) -> None:
         self.session = session
 
     def run(
@@ -238,7 +230,6 @@ class SparkRunner:
         if given and isinstance(given[0][0], SparkTasks):
             rows, sent = given[0][0].rows, None
         else:
-            assert self.session is not None  # noqa: S101 - it is the client
             rows = self.session.range(0, len(given), 1, max(len(given), 1))
             sent = [task for task, _ in given]
         job = rows.mapInArrow(_in_worker((work, shared, sent)), _ANSWER)
@@ -259,12 +250,6 @@ class SparkRunner:
                 raise raised
         for number, (_, _, data) in enumerate(answers):
             yield amount if number == 0 else 0, unpack(bytes(data))
-
-
-@contextmanager
-def spark_runner(session: SparkSession | None = None) -> Iterator[SparkRunner]:
-    """Yield the runner of Spark."""
-    yield SparkRunner(session)
 
 
 def _lacking(what: str, wanted: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,27 +10,27 @@ from ..errors import InvalidDataError
 from ..inputs.kinds import Kind, kind_of
 from ..inputs.propensity import KeyedPropensity
 from ..inputs.scan import engine_of
-from .clients import is_dask, is_spark
 from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
-from .run import evaluate_source
+from .run import evaluate_source, is_dask, is_spark
 
 if TYPE_CHECKING:
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from ..results import Evaluation
+    from .arrow import TableSource
+    from .execution import Execution
 
 
 def evaluate_tables(
     request: Request,
+    execution: Execution,
     rankings: RankingsScan,
     relevance: RelevanceScan,
     inputs: dict[str, Any],
-    options: dict[str, Any],
 ) -> Evaluation | None:
     """Evaluate two tables that need not fit into memory; return None if they are in memory.
 
-    `inputs` are those of `evaluate` beside lists and relevance, `options` those that say how it is
-    done.
+    `inputs` are those of `evaluate` beside lists and relevance.
     """
     engines = {_engine(rankings.table), _engine(relevance.table)}
     if not engines & {"parquet", "dask", "pyspark"}:
@@ -49,39 +49,29 @@ def evaluate_tables(
             "items have other numbers; evaluate matrices"
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
-    if "pyspark" in engines:
-        return _in_spark(request, rankings, relevance, propensity, options)
-    client = options["client"]
+    client, memory = execution.client, execution.memory
+    given = request, rankings, relevance, propensity
+    parquet = None
     if engines == {"parquet"}:
         n_rows = ROWS_PER_BLOCK if client is None else ROWS_PER_TASK
-        if options["memory"] is not None:
-            n_rows = max(options["memory"] // (2 if options["per_user"] else 1) // PER_ROW, 1)
-        parquet = ParquetSource(
-            request, rankings, relevance, n_rows, options["progress"], propensity
-        )
+        if memory is not None:
+            n_rows = max(memory // (2 if execution.per_user else 1) // PER_ROW, 1)
+        parquet = ParquetSource(*given, n_rows, execution.progress)
+    with ExitStack() as stack:
         # Both engines sort rows out among their workers; for all others this process does it.
-        if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
-            return evaluate_source(request, parquet, **options)
-        if is_spark(client):
-            return _in_spark(request, rankings, relevance, propensity, options)
-    from .dask import DaskSource, connect
+        is_engine = is_dask(client) or is_spark(client)
+        source: TableSource
+        if parquet is not None and (parquet.ranges is not None or not is_engine):
+            source = parquet
+        elif "pyspark" in engines or is_spark(client):
+            from .spark import SparkSource
 
-    with connect(client) as runner:
-        source = DaskSource(request, rankings, relevance, runner, propensity)
-        return evaluate_source(request, source, **options, runner=partial(connect, runner.client))
+            source = SparkSource(*given, client)
+        else:
+            from .dask import DaskSource, connect
 
-
-def _in_spark(
-    request: Request,
-    rankings: RankingsScan,
-    relevance: RelevanceScan,
-    propensity: KeyedPropensity | None,
-    options: dict[str, Any],
-) -> Evaluation:
-    from .spark import SparkSource, spark_runner
-
-    source = SparkSource(request, rankings, relevance, options["client"], propensity)
-    return evaluate_source(request, source, **options, runner=spark_runner)
+            source = DaskSource(*given, stack.enter_context(connect(client)).client)
+        return evaluate_source(request, execution, source)
 
 
 def _engine(table: Any) -> str | None:

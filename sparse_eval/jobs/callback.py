@@ -19,13 +19,12 @@ from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..metrics import Metric, parse_metrics
 from ..metrics.protocol import Protocol
-from ..models.accepted import catalogue, without_zeros
+from ..models.accepted import without_zeros
 from ..models.checkpoints import save_model
 from ..models.evaluate import evaluate_request, parse_cut_request
-from ..models.identifiers import copy_ids, keep_ids
+from ..models.identifiers import copy_ids, keep_ids, without_warning
 from ..models.inputs import NewUsers, open_held_out, split_arguments, training_matrix
 from ..models.shared_candidates import share_candidates
-from ..models.without_ids import without_warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -314,12 +313,14 @@ class EvaluationCallback:
                 f"the model's random_state is a {type(seed).__name__}, which a checkpoint could "
                 "hold only as a pickle; give the model a whole number"
             )
-        if model.item_factors is not None and catalogue(_on_cpu(model)) != self._train.shape:
-            n_users, n_items = catalogue(_on_cpu(model))
-            raise InvalidDataError(
-                f"the model is fitted to {n_users} users and {n_items} items, train has shape "
-                f"{self._train.shape}; give the matrix it was trained on, or a new model"
-            )
+        if model.item_factors is not None:
+            own = _on_cpu(model)
+            n_users, n_items = len(own.user_factors), len(own.item_factors)
+            if (n_users, n_items) != self._train.shape:
+                raise InvalidDataError(
+                    f"the model is fitted to {n_users} users and {n_items} items, train has shape "
+                    f"{self._train.shape}; give the matrix it was trained on, or a new model"
+                )
         keep_ids(model, None, None)  # of an earlier training; it gets its own when it is evaluated
         self._training = _Training(model)
         return self

@@ -19,9 +19,9 @@ from ..datasets.times import time_text
 from ..errors import InvalidDataError, SparseEvalError
 from ..metrics.protocol import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
+from ..models.identifiers import without_warning
 from ..models.inputs import digest_of, open_held_out, open_train, training_part
 from ..models.shared_candidates import SharedCandidates, share_candidates
-from ..models.without_ids import without_warning
 from ..results import Evaluation
 from ..results.runs import Fold, Run, RunValues
 from .cross_validation import CrossValidation

@@ -30,13 +30,13 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.clients import open_runner
+from ..evaluation.run import open_runner
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.evaluate import evaluate_request
+from ..models.identifiers import lacks_ids, warn_of_checkpoints, without_warning
 from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from ..models.shared_candidates import share_candidates
-from ..models.without_ids import lacks_ids, warn_of_checkpoints, without_warning
 from .callback import parse_monitored
 from .sweep_folder import Scored
 from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of

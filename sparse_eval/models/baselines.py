@@ -18,7 +18,7 @@ from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.training import count_users
-from .checkpoints import Factors
+from .factor_model import Factors
 from .inputs import training_matrix
 from .scorers import ItemItemModel, Scorer
 

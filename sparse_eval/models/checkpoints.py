@@ -12,7 +12,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from ..core.csr import canonical_csr
-from ..core.files import as_input, as_path, replacing, replacing_npz
+from ..core.files import as_input, as_path, replacing
 from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
 from ..errors import (
     InvalidCheckpointError,
@@ -32,33 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, PathLike
-
-
-class Factors(NamedTuple):
-    """The factors of users and items, in place of a model.
-
-    Attributes
-    ----------
-    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
-        They may be memory-mapped.
-    user_ids, item_ids : array_like, optional
-        What the rows stand for.
-    """
-
-    user_factors: AnyArray
-    item_factors: AnyArray
-    user_ids: Any = None
-    item_ids: Any = None
-
-    def __repr__(self) -> str:
-        n_users, n_items = len(self.user_factors), len(self.item_factors)
-        width = self.item_factors.shape[1]
-        return f"Factors({n_users:,} users × {n_items:,} items, {width:,} factors)"
-
-    def save(self, path: PathLike) -> None:
-        """Save the factors, without ids; `save_model` saves them with these."""
-        with replacing_npz(path) as temporary:
-            np.savez(temporary, user_factors=self.user_factors, item_factors=self.item_factors)
 
 
 class Checkpoint(NamedTuple):

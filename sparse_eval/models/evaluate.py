@@ -6,39 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
-from ..evaluation.budget import check_memory
 from ..evaluation.evaluate import open_candidates
+from ..evaluation.execution import Execution
 from ..evaluation.notices import give_notice
-from ..evaluation.run import check_keep, evaluate_source, evaluate_whole
+from ..evaluation.run import evaluate_source
 from ..inputs.item_data import item_inputs
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
 from .fold_in import with_new_users
-from .inputs import (
-    NewUsers,
-    split_arguments,
-)
+from .inputs import NewUsers, split_arguments
 from .source import ModelSource
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
-    from typing import TypeAlias
 
     from numpy.typing import ArrayLike
 
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.run import Keep
+    from ..evaluation.execution import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
-    from ..inputs.rankings import Rankings
     from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
-    from ..results.totals import Retrieval
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
-
-    #: Rankings, and how they were made, if by a model.
-    Ranked: TypeAlias = tuple[Rankings, Retrieval | None]
 
 
 @removed(*ARGUMENTS)
@@ -212,7 +203,6 @@ def evaluate_model(
     inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
     # Refuse the request before ranking, not after.
     request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
-    check_keep(keep, in_memory=memory is None and client is None)
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
@@ -243,49 +233,20 @@ def evaluate_request(
     *,
     users: Iterable[Hashable] | ArrayLike | None = None,
     baselines: bool = False,
-    keep: Keep = "values",
-    memory: int | None = None,
-    client: ClientLike | None = None,
-    num_threads: int | None = None,
-    progress: bool | None = None,
+    **options: Any,
 ) -> Evaluation:
-    """Evaluate what was parsed already."""
-    memory = check_memory(memory)
-    per_user = keep != "totals"
+    """Evaluate what was parsed already; the options are those of `Execution`."""
+    execution = Execution(**options)
+    execution.check()
     if isinstance(train, NewUsers):
-        model, train = with_new_users(model, train, num_threads), train.seen
+        model, train = with_new_users(model, train, execution.num_threads), train.seen
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
-    whole = memory is None and client is None
-    source = ModelSource(
-        request,
-        model,
-        train,
-        validation,
-        inputs,
-        chosen=users,
-        num_threads=num_threads if client is None else 1,
-        for_workers=client is not None,
-        whole=whole,
-        lists=keep == "lists",
-    )
-    if memory is not None:
-        source.fit_into(memory, request, per_user=per_user)
-
-    def evaluated(source: ModelSource) -> Evaluation:
-        options: dict[str, Any] = {
-            "per_user": per_user,
-            "num_threads": num_threads,
-            "progress": progress,
-        }
-        if whole:
-            return evaluate_whole(request, source.block_of_all, **options)
-        return evaluate_source(request, source, client=client, memory=memory, **options)
-
-    beside = source.by_popularity(inputs) if baselines else None
-    evaluation = evaluated(source)
-    if beside is not None:
-        evaluation.baselines["popularity"] = evaluated(beside)
+    source = ModelSource(request, execution, model, train, validation, inputs, users)
+    popular = source.by_popularity() if baselines else None
+    evaluation = evaluate_source(request, execution, source)
+    if popular is not None:
+        evaluation.baselines["popularity"] = evaluate_source(request, execution, popular)
     give_notice(evaluation)
     return evaluation
 

@@ -1,20 +1,123 @@
-"""`factor_model`: a model from factors, with biases, cosines or distances, and ids."""
+"""Factors as a model, and `factor_model`: with biases, cosines or distances, and ids."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from ..core.files import replacing_npz
+from ..retrieval.factor_ranker import CandidateSearch
 from ..retrieval.factors import check_factors
 from ..retrieval.products import Similarity, as_products
-from .checkpoints import Factors
-from .identifiers import ids_of
+from ..retrieval.search import Search
+from .identifiers import ITEM_IDS, USER_IDS, ids_of, keep_ids
+from .model import PER_SEARCH, Model
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray
+    from ..core.types import AnyArray, CSRMatrix, PathLike
+    from ..retrieval.ranker import Ranker
+
+#: Bytes that retrieval takes for each number in the factors of items.
+PER_ITEM_FACTOR = 4
+
+
+class _Factors(NamedTuple):
+    user_factors: AnyArray
+    item_factors: AnyArray
+    user_ids: Any = None
+    item_ids: Any = None
+
+
+class Factors(_Factors, Model):
+    """The factors of users and items, in place of a model.
+
+    Attributes
+    ----------
+    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
+        They may be memory-mapped.
+    user_ids, item_ids : array_like, optional
+        What the rows stand for.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of users and of items."""
+        return len(self.user_factors), len(self.item_factors)
+
+    @property
+    def factors(self) -> Factors:
+        """The factors."""
+        return self
+
+    def known(self, n_users: int) -> AnyArray:
+        """Return the factors of each user."""
+        return self.user_factors
+
+    def of(self, known: Any) -> Factors:
+        """Return the same factors of items, without ids, with others of users."""
+        return Factors(known, self.item_factors)
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Factors:
+        """Return the model with other users, as it was given."""
+        return self._replace(user_factors=user_factors, user_ids=user_ids)
+
+    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+        """Return the search for the largest products; `train` does not count."""
+        among = options.get("candidates")
+        search = Search if among is None or among.for_all else CandidateSearch
+        return search(self.user_factors, self.item_factors, seen, **options)
+
+    @property
+    def entries_per_user(self) -> int:  # type: ignore[override]
+        """Of how many entries of a user's row the factors take the memory."""
+        return int(self.item_factors.shape[1]) // 4
+
+    @property
+    def memory(self) -> int:
+        """The bytes that ranking takes whatever the number of users, beside the model."""
+        return PER_SEARCH + PER_ITEM_FACTOR * self.shape[1] * int(self.item_factors.shape[1])
+
+    def __repr__(self) -> str:
+        n_users, n_items = self.shape
+        width = self.item_factors.shape[1]
+        return f"Factors({n_users:,} users × {n_items:,} items, {width:,} factors)"
+
+    def save(self, path: PathLike) -> None:
+        """Save the factors, without ids; `save_model` saves them with these."""
+        with replacing_npz(path) as temporary:
+            np.savez(temporary, user_factors=self.user_factors, item_factors=self.item_factors)
+
+
+class ImplicitFactors(Factors):
+    """The factors of a fitted model of implicit, which ranks by their product."""
+
+    trained: Any
+
+    @classmethod
+    def of_model(cls, model: Any) -> ImplicitFactors:
+        """Return the factors of a model, with its ids."""
+        ids = (getattr(model, name, None) for name in (USER_IDS, ITEM_IDS))
+        factors = cls(model.user_factors, model.item_factors, *ids)
+        factors.trained = model
+        return factors
+
+    @property
+    def name(self) -> str:
+        """The name of its class in implicit."""
+        return type(self.trained).__name__
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Factors:
+        """Return the model of implicit with other users."""
+        some = copy(self.trained)
+        some.user_factors = user_factors
+        keep_ids(some, user_ids, ids_of(self)[1])
+        return ImplicitFactors.of_model(some)
 
 
 def factor_model(
@@ -93,5 +196,4 @@ def factor_model(
         similarity=similarity,
     )
     check_factors(*factors)
-    model = Factors(*factors)
-    return Factors(*factors, *ids_of(model, users, items))
+    return Factors(*factors, *ids_of(Factors(*factors), users, items))

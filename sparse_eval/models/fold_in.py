@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,29 +14,20 @@ from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.alignment import place
 from ..inputs.labelled import labels_of
-from .accepted import as_model, check_shape, has_factors
-from .checkpoints import Factors
-from .identifiers import ids_of, keep_ids
+from .accepted import as_model, check_shape
+from .factor_model import Factors
+from .identifiers import ids_of, without_warning
 from .inputs import NewUsers, name_of, open_train
 from .matching import match_items
-from .recommender import Recommender
-from .references import open_model
-from .scorers import Scorer
-from .without_ids import without_warning
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray
-    from .accepted import FactorModel, ModelLike
+    from .accepted import ModelLike
     from .inputs import TrainLike
+    from .model import Model
 
 #: Users whose factors are found in one call.
 _USERS_PER_CALL = 1 << 16
-
-_ASK_FUNCTION = (
-    "a function has no factors to find for new users: it is called with their row numbers; if it "
-    "scores them, from holdout.fold_in, give train=holdout.seen and holdout.validation in place of "
-    "the holdout"
-)
 
 
 def fold_in(
@@ -120,29 +110,25 @@ def fold_in(
     [1, 2, 3]
     """
     n_threads = thread_count(num_threads)
-    opened = as_model(open_model(model))
+    opened = as_model(model)
     part: Any = seen.fold_in if isinstance(seen, Holdout) else seen
     if part is None:
         raise InvalidDataError(
             "the holdout has no users to fold in: all are in train; split with se.split.users"
         )
     given = open_train(part)
-    if isinstance(opened, Scorer):
-        raise UnsupportedModelError(_ASK_FUNCTION)
-    if not has_factors(opened):
-        raise UnsupportedModelError(
-            f"a {type(opened).__name__} has no factors of users: it recommends from what they have "
-            "seen; give it that as train"
-        )
-    solver = _solver(opened, regularization, alpha)
+    own = opened.factors
+    if own is None or not opened.exact:
+        raise UnsupportedModelError(opened.unfolded)
+    solver = _solver(own, regularization, alpha)
     matrix = match_items(opened, given, name_of("seen", seen))
     factors = _solve(solver, matrix, n_threads)
     users, items = labels_of(given)
     known = ids_of(opened)[1]
-    return Factors(factors, opened.item_factors, users, items if known is None else known)
+    return Factors(factors, own.item_factors, users, items if known is None else known)
 
 
-def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = None) -> Any:
+def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = None) -> Model:
     """Return a model that knows the users of a split who are to be folded in.
 
     A neighbour model or item-item matrix is returned as it is: it recommends from what users have
@@ -156,17 +142,15 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
     InvalidDataError
         As from `fold_in`, and if there are no ids and other users than the model has.
     """
-    opened = as_model(open_model(model))
-    if isinstance(opened, Scorer):
-        raise UnsupportedModelError(_ASK_FUNCTION)
-    if isinstance(opened, Recommender):
-        return Recommender(with_new_users(opened.model, parts, num_threads))
-    if not has_factors(opened):
+    opened = as_model(model)
+    if opened.takes_any_user:
         return opened
+    if opened.factors is None:
+        raise UnsupportedModelError(opened.unfolded)
     given = parts.fold_in
-    known, items = ids_of(opened)
+    known = ids_of(opened)[0]
     labels = labels_of(given)[0]
-    own = opened.user_factors
+    own = opened.factors.user_factors
     sizes = (len(own), given.shape[0])
     users = place("users", known, labels, sizes, ("the model", "fold_in"))
     if known is None or labels is None:
@@ -179,23 +163,14 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
         with without_warning():  # it is given when the model is matched with all data
-            folded = fold_in(opened, given, num_threads=num_threads).user_factors
+            folded = fold_in(opened.factors, given, num_threads=num_threads).user_factors
     factors = np.zeros((users.size, own.shape[1]), np.result_type(own, folded))
     factors[: len(own)] = own
     factors[places[is_new]] = folded[is_new]
-    if isinstance(opened, Factors):
-        return opened._replace(user_factors=factors, user_ids=union)
-    some: Any = copy(opened)
-    some.user_factors = factors
-    keep_ids(some, union, items)
-    return some
+    return opened.with_users(factors, union)
 
 
-def _solver(
-    model: FactorModel | Factors,
-    regularization: float | None,
-    alpha: float | None,
-) -> Any:
+def _solver(model: Factors, regularization: float | None, alpha: float | None) -> Any:
     """Return a model of ALS that shares the factors of items, to find those of users with.
 
     Raises
@@ -205,7 +180,7 @@ def _solver(
     """
     from implicit.cpu.als import AlternatingLeastSquares
 
-    own = model if isinstance(model, AlternatingLeastSquares) else None
+    own = model.trained if isinstance(model.trained, AlternatingLeastSquares) else None
     own_values = getattr(own, "regularization", None), getattr(own, "alpha", None)
     if regularization is not None:
         regularization = check_number("regularization", regularization, 0)

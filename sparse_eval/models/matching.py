@@ -16,15 +16,13 @@ from ..inputs.candidates import align_candidates
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
-from .accepted import catalogue, check_shape
-from .chosen_users import rows_of_users
-from .identifiers import ids_of
-from .without_ids import warn_without_ids
+from .accepted import check_shape
+from .identifiers import ids_of, rows_of_users, warn_without_ids
 
 if TYPE_CHECKING:
     from ..core.types import Integers
     from ..inputs.candidates import Candidates
-    from .accepted import Model
+    from .model import Model
 
 
 class Sides(NamedTuple):
@@ -117,7 +115,16 @@ def match_sides(
     if chosen is not None:
         knows = "the model and the data know"
         first = np.unique(rows_of_users(chosen, users.labels, users.size, knows))
-        users, relevance = _choose(users, relevance, first)
+        places = np.arange(users.size) if users.places is None else users.places
+        rows = np.flatnonzero(np.isin(places[: relevance.shape[0]], first))
+        users = users._replace(places=places[rows])
+        of_rows = relevance.to_csr().csr[rows]
+        if not (of_rows.data > 0).any():
+            raise InvalidDataError(
+                f"none of the {len(first)} users asked for has a held-out item, so there is "
+                "nothing to evaluate"
+            )
+        relevance = _relevance_of(of_rows, relevance, None, relevance.items_index)
     if first is not None:  # ascending: those whom the model knows come first
         rest = np.setdiff1d(np.arange(users.size), first)
         order = np.concatenate((first, rest))
@@ -130,7 +137,9 @@ def match_sides(
         users = Place(np.searchsorted(first, users.places), ordered, len(first))
         user_rows = first[first < shape[0]]
         n_known = len(user_rows)
-    held = _move_relevance(relevance, users, items)
+    # They are in the order of the model now, as are its lists.
+    own = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
+    held = _relevance_of(moved(relevance.to_csr().csr, users, items), relevance, *own)
     if candidates is not None:
         everyone = users._replace(size=max(matrix.shape[0], held.shape[0]))
         candidates, _ = align_candidates(candidates, everyone, items, "the model")
@@ -170,20 +179,6 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
     return within(matrix, (train.shape[0], n_items))
 
 
-def _choose(users: Place, relevance: Relevance, chosen: Integers) -> tuple[Place, Relevance]:
-    """Return the places of the chosen users with held-out items, and these items."""
-    places = np.arange(relevance.shape[0]) if users.places is None else users.places
-    rows = np.flatnonzero(np.isin(places, chosen))
-    matrix = relevance.to_csr().csr[rows]
-    if not (matrix.data > 0).any():
-        raise InvalidDataError(
-            f"none of the {len(chosen)} users asked for has a held-out item, so there is nothing "
-            "to evaluate"
-        )
-    taken = _relevance_of(matrix, relevance, None, relevance.items_index)
-    return users._replace(places=places[rows]), taken
-
-
 def add_sides(sides: Sides) -> LabelledMatrix:
     """Return training data and held-out items together, explicit zeros included."""
     train, held_out = sides.train, sides.relevance
@@ -203,7 +198,7 @@ def _place_train(
     """Return where the rows or columns of training data go, and how many the model knows."""
     role, given = _AXES[number], labels_of(train)[number]
     known = None if model is None else ids_of(model)[number]
-    size = None if model is None else catalogue(model)[number]
+    size = None if model is None else model.shape[number]
     n_given: int = train.shape[number]
     if size is None:  # a model yet to be trained, or one of any users
         return Place(None, given, n_given), n_given
@@ -243,14 +238,6 @@ def _check_numbering(candidates: Candidates, trained: list[Place], name: str) ->
             "such numbers, or ids as pandas.Index(ids)",
             argument="candidates",
         )
-
-
-def _move_relevance(relevance: Relevance, users: Place, items: Place) -> Relevance:
-    """Return relevance with its rows and columns moved, and the labels of both."""
-    matrix = moved(relevance.to_csr().csr, users, items)
-    # They are in the order of the model now, as are its lists.
-    labels = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
-    return _relevance_of(matrix, relevance, *labels)
 
 
 def _relevance_of(

@@ -146,7 +146,9 @@ def sample_negatives(
     users = np.flatnonzero(relevance.n_relevant)
     order = np.argsort(_hashes(sides.items, n_items), kind="stable")
     drawn = _Draw(order, _hashes(sides.users, n_users), n, seed, by)
-    weights = count_users(sides.train, n_items)
+    weights = np.ones(n_items, np.int64)
+    if by == "popularity":
+        weights = count_users(sides.train, n_items)
     rows, items, n_left = [], [], []
     for first in range(0, len(users), _USERS_AT_ONCE):
         some = users[first : first + _USERS_AT_ONCE]
@@ -178,8 +180,6 @@ class _Draw(NamedTuple):
 
     def count_left(self, excluded: CSRMatrix, weights: Integers) -> Integers:
         """Return the number of items that can be drawn for each row of `excluded`."""
-        if self.by == "uniform":
-            return len(self.order) - np.diff(excluded.indptr).astype(np.int64)
         can_be_drawn = weights > 0
         before = np.concatenate(([0], np.cumsum(can_be_drawn[excluded.indices])))
         return np.count_nonzero(can_be_drawn) - np.diff(before[excluded.indptr])

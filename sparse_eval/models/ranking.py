@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from ..core.csr import as_int32, find_entries
 from ..errors import UnsupportedModelError
+from ..evaluation.sources import Block, in_block
+from ..inputs.alignment import align
 from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
+from ..inputs.relevance import Relevance
+from ..inputs.side_data import as_training
 from ..inputs.training import excluded_items, take_rows
 from ..metrics.eligible import eligible_items
 from ..results.totals import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
-from .accepted import catalogue
-from .exact import is_exact, open_ranker
+from .inputs import training_matrix
 from .matching import within
-from .recommend import recommend_lists
+from .recommender import recommend_lists
+from .references import FileReference
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers
+    from ..evaluation.sources import Rows
     from ..inputs.candidates import Candidates
-    from ..inputs.relevance import Relevance
+    from ..inputs.side_data import SideData
     from ..metrics.eligible import Eligible
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
-    from .accepted import ImplicitModel, Model
+    from .model import Model
 
 #: A way to rankings: ranks of relevant items up to a cut-off, all of their ranks, or lists, ours or
 #: the model's own.
@@ -48,7 +53,7 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool = Fal
 
     Parameters
     ----------
-    model : model from `as_model`
+    model : Model
     request : Request
     among : bool
         Whether candidates are given.
@@ -60,7 +65,7 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool = Fal
     UnsupportedModelError
         If a metric or candidates need scores of all items, which the model does not have.
     """
-    if is_exact(model):
+    if model.exact:
         if request.of_whole_rankings:
             return "full_ranks"
         over_lists = lists or any(not plan.is_swept for plan in request.plans)
@@ -70,7 +75,7 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool = Fal
     if request.of_whole_rankings:
         raise UnsupportedModelError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the lists that a "
-            f"{type(model).__name__} recommends have one; ask for metrics with a cut-off, such as "
+            f"{model.name} recommends have one; ask for metrics with a cut-off, such as "
             "'ndcg@10', or give scores of all items, or a model with factors without Recommender"
         )
     return "recommend"
@@ -83,103 +88,136 @@ def list_length(request: Request, via: Via, n_items: int) -> int:
     return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)
 
 
-def rank(
-    model: Model,
-    train: CSRMatrix,
-    relevance: Relevance,
-    k: int,
-    via: Via,
-    request: Request,
-    *,
-    n_known: int | None = None,
-    candidates: Candidates | None = None,
-    num_threads: int | None = None,
-    progress: bool | None = None,
-) -> tuple[Rankings, Retrieval]:
-    """Rank the unseen items of every user whose list matters, see `Request.listed_users`.
+@dataclass(frozen=True)
+class RankingLoader:
+    """Rank the unseen items of some users.
 
-    Parameters
+    Attributes
     ----------
-    model : model from `as_model`
-    train : csr_matrix, shape (n_users, n_items)
-        What users have seen.
-    relevance : Relevance
-        What it and `train` have beyond the model's users and items is ranked nowhere.
-    k : int
-        List length, from `list_length`.
+    request : Request
+    model : Model without users, or FileReference
     via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
         From `choose_way`.
-    request : Request
-    n_known : int, optional
-        So many of the first users are known to a model that has no users of its own, all of
-        `train` by default.
-    candidates : Candidates, optional
-        With the rows and columns of `train`.
-    num_threads : int, optional
+    k : int
+        From `list_length`.
+    side_data : SideData
+        Of all users; `training` only if metrics need that of all users.
+    num_threads : int or None
         Of all ways but "recommend"; implicit has an option of its own.
-    progress : bool, optional
-        Show a progress bar; by default on a terminal only.
-
-    Returns
-    -------
-    rankings : Rankings
-        Of the users of `relevance` and the items of the model, as far as it has them.
-    retrieval : Retrieval
-        How they were made.
+    progress : bool or None
+        Show a progress bar for each block.
+    n_unknown : tuple of int or None
+        Users and items that the model does not know, of all blocks; reported with the first. None
+        if nothing is to be reported, as of a baseline.
     """
-    n_users, n_items = catalogue(model)
-    if n_users is None:
-        n_users = train.shape[0] if n_known is None else n_known
-    users = request.listed_users(relevance)  # who may have items that it does not know
-    users = users[users < n_users]
-    train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
-    if request.judged_only:
-        candidates = judged_candidates(relevance).padded(train.shape[0])
-    elif candidates is not None:
-        candidates = candidates.within(n_items)
-    shape = (relevance.shape[0], n_items)
-    excluded = excluded_items(train, request.seen)
-    if via == "recommend":
-        ids = recommend_lists(cast("ImplicitModel", model), train, users, k, progress, request.seen)
-        return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(
-            via, count_seen(relevance, excluded)
+
+    request: Request
+    model: Any
+    via: Via
+    k: int
+    side_data: SideData
+    num_threads: int | None
+    progress: bool | None
+    n_unknown: tuple[int, int] | None
+
+    def __call__(self, task: Rows) -> Block:
+        """Return the block of a task."""
+        with in_block(task.first):
+            return self._block(task)
+
+    def _block(self, task: Rows) -> Block:
+        model = self.model.open() if isinstance(self.model, FileReference) else self.model
+        known, train, held, *own = (
+            side.rows(task.first, task.last) if isinstance(side, FileReference) else side
+            for side in task.sides.values()
         )
-    assert is_exact(model)  # noqa: S101 - refused by choose_way
-    options = {"candidates": candidates, "num_threads": num_threads, "progress": progress}
-    ranker = open_ranker(model, train, excluded, **options)
-    hits = relevance
-    if request.ranks_stored_zeros:  # of listed users also the ranks of items with a gain of 0
-        is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
-        gains = np.repeat(is_listed, np.diff(relevance.indptr))
-        hits = replace(relevance, gains=gains, binary=False)
-    if via == "top_k":
-        lists, left_out, report = find_lists(ranker, k, users)
-        rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
-        n_tied = _count_tied(lists, left_out, users, hits)
-        n_seen = count_seen(relevance, excluded)
-    else:
-        most = None if via == "full_ranks" else k
-        ranks, n_seen, n_tied, report = find_ranks(ranker, hits, most, "report")
-        if request.ranks_stored_zeros:
+        train = training_matrix(train).csr
+        relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
+        side_data = self.side_data.of_users(task.first, task.last)
+        if own:
+            side_data = replace(side_data, candidates=own[0])
+        if side_data.training is None:  # the users' own rows are enough
+            training = as_training(train, *train.shape).of_own_users()
+            side_data = replace(side_data, training=training)
+        rankings, made = self._rank(
+            model.of(known), len(known), train, relevance, side_data.candidates
+        )
+        retrieval = None if self.n_unknown is None else made
+        if self.n_unknown is not None and task.first == 0:
+            n_users, n_items = self.n_unknown
+            retrieval = made._replace(n_unknown_users=n_users, n_unknown_items=n_items)
+        sides = align(rankings, relevance)
+        return Block(task.first, *sides, side_data, retrieval, knows_judged=True)
+
+    def _rank(
+        self,
+        model: Model,
+        n_users: int,
+        train: CSRMatrix,
+        relevance: Relevance,
+        candidates: Candidates | None,
+    ) -> tuple[Rankings, Retrieval]:
+        """Rank the unseen items of every user whose list matters, see `Request.listed_users`.
+
+        The first `n_users` users are known to the model. What the data have beyond these and the
+        items of the model is ranked nowhere.
+        """
+        request, via = self.request, self.via
+        n_items = model.shape[1]
+        users = request.listed_users(relevance)  # who may have items that it does not know
+        users = users[users < n_users]
+        train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
+        if request.judged_only:
+            candidates = judged_candidates(relevance).padded(train.shape[0])
+        elif candidates is not None:
+            candidates = candidates.within(n_items)
+        shape = (relevance.shape[0], n_items)
+        excluded = excluded_items(train, request.seen)
+        if via == "recommend":
+            ids = recommend_lists(model.trained, train, users, self.k, self.progress, request.seen)
             n_seen = count_seen(relevance, excluded)
-        lengths = ranks.lengths[: shape[0]].copy()
-        others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
-        lengths[others] = np.minimum(k, _eligible(excluded, candidates, others).counts)
-        rankings = Rankings(
-            shape,
-            ranks.indptr[: shape[0] + 1],
-            ranks.items,
-            ranks.gapped_positions,
-            lengths,
+            return Rankings.from_topk(ids, user_rows=users, shape=shape), Retrieval(via, n_seen)
+        ranker = model.ranker(
+            train,
+            excluded,
+            candidates=candidates,
+            num_threads=self.num_threads,
+            progress=self.progress,
         )
-    if request.judged_only:
-        # `evaluate` removes unjudged items from given lists, and a user still has a list if all its
-        # items are removed. The same has to hold for a model, which ranks only judged items.
-        lengths = rankings.lengths.copy()
-        has_unseen = _eligible(excluded, None, users).counts > 0
-        lengths[users] = np.maximum(lengths[users], has_unseen)
-        rankings = replace(rankings, lengths=lengths)
-    return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
+        hits = relevance
+        if request.ranks_stored_zeros:  # of listed users also the ranks of items with a gain of 0
+            is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
+            gains = np.repeat(is_listed, np.diff(relevance.indptr))
+            hits = replace(relevance, gains=gains, binary=False)
+        if via == "top_k":
+            lists, left_out, report = find_lists(ranker, self.k, users)
+            rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=shape)
+            n_tied = _count_tied(lists, left_out, users, hits)
+            n_seen = count_seen(relevance, excluded)
+        else:
+            most = None if via == "full_ranks" else self.k
+            ranks, n_seen, n_tied, report = find_ranks(ranker, hits, most, "report")
+            if request.ranks_stored_zeros:
+                n_seen = count_seen(relevance, excluded)
+            lengths = ranks.lengths[: shape[0]].copy()
+            others = users[relevance.n_relevant[users] == 0]  # who get a list without a hit
+            lengths[others] = np.minimum(self.k, _eligible(excluded, candidates, others).counts)
+            rankings = Rankings(
+                shape,
+                ranks.indptr[: shape[0] + 1],
+                ranks.items,
+                ranks.gapped_positions,
+                lengths,
+            )
+        if request.judged_only:
+            # `evaluate` removes unjudged items from given lists, and a user still has a list if
+            # all its items are removed. The same has to hold for a model, which ranks only judged
+            # items.
+            lengths = rankings.lengths.copy()
+            has_unseen = _eligible(excluded, None, users).counts > 0
+            lengths[users] = np.maximum(lengths[users], has_unseen)
+            rankings = replace(rankings, lengths=lengths)
+        return rankings, Retrieval(via, n_seen, n_tied, report.cold_users, report.cold_items)
 
 
 def _eligible(train: CSRMatrix, candidates: Candidates | None, users: Integers) -> Eligible:

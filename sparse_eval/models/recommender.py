@@ -1,13 +1,40 @@
-"""`Recommender`: a model of `implicit` that makes its own lists."""
+"""Models of `implicit` that make their own lists, without padding and seen items."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from ..core.bars import tqdm
+from ..core.progress import display
+from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.training import excluded_items
+from ..kernels.rows import keep_unseen
+from .factor_model import ImplicitFactors
+from .model import Model
+
+if TYPE_CHECKING:
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
+    from ..inputs.training import SeenItems
+    from .factor_model import Factors
+
+#: Users whose scores of all items a neighbour model computes at once.
+_USERS_AT_ONCE = 1_000
+
+#: Users in a call of `recommend`. implicit scores them in batches of 100, so with a multiple of it
+#: every user is in the same batch, and has the same rounding, as in one call for all users.
+USERS_PER_CALL = 2_000
+
+#: The most ids that a call of `recommend` may return; with its score, each takes 12 bytes.
+_IDS_PER_CALL = 4_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recommender:
+class Recommender(Model):
     """A model of implicit whose own ``recommend`` makes the lists.
 
     Without a `Recommender`, a model with factors is ranked exactly, with the lower id first among
@@ -36,10 +63,175 @@ class Recommender:
 
     model: Any
 
+    exact: ClassVar[bool] = False
+
+    @property
+    def trained(self) -> Any:
+        """The model of implicit."""
+        return self.model
+
+    @property
+    def factors(self) -> Factors | None:
+        """The factors of the model; None of a neighbour model, which has similarities."""
+        return ImplicitFactors.of_model(self.model) if hasattr(self.model, "item_factors") else None
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Recommender:
+        """Return the model with other users."""
+        changed = ImplicitFactors.of_model(self.model).with_users(user_factors, user_ids)
+        return Recommender(changed.trained)
+
+    @property
+    def shape(self) -> tuple[int | None, int]:
+        """The number of users, None for a neighbour model, which takes any, and of items."""
+        factors = self.factors
+        return (None, int(self.model.similarity.shape[0])) if factors is None else factors.shape
+
+    @property
+    def name(self) -> str:
+        """The name of this class, or of a neighbour model, which always makes its own lists."""
+        return type(self.model if self.takes_any_user else self).__name__
+
+    def take(self, rows: Integers) -> Recommender:
+        """Return the model with some of its users only, without ids."""
+        factors = self.factors
+        return self if factors is None else self.with_users(factors.user_factors[rows], None)
+
     def __repr__(self) -> str:
         return f"Recommender({type(self.model).__name__})"
 
 
-def own_model(model: Any) -> Any:
-    """Return the model in a `Recommender`, and any other model as it is."""
-    return model.model if isinstance(model, Recommender) else model
+def recommend_lists(
+    model: Any,
+    train: CSRMatrix,
+    users: Integers,
+    k: int,
+    progress: bool | None = None,
+    seen: SeenItems = "exclude",
+) -> Items:
+    """Recommend the `k` best unseen items to each user, or of all items.
+
+    Parameters
+    ----------
+    model : fitted model of implicit
+    train : csr_matrix, shape (n_users, n_items)
+        With sorted rows. Every stored entry is seen, explicit zeros included, as in implicit.
+    users : ndarray of int64, shape (n_lists,)
+        Rows of `train`.
+    k : int
+        List length.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+    seen : {"exclude", "allow"}
+        Whether what users have seen is left out, or may be recommended again.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_lists, k)
+        Item ids in the model's order, padded with -1.
+
+    Raises
+    ------
+    InvalidDataError
+        If a score is not finite; the error names the user.
+    UnsupportedModelError
+        If the model does not return a row of ids and scores for each user.
+    """
+    n_items = Recommender(model).shape[1]
+    dtype = np.float32 if hasattr(model, "item_factors") else np.float64
+    train = sparse.csr_matrix(  # of the class and dtypes that the model's compiled code takes
+        (
+            train.data.astype(dtype, copy=False),
+            train.indices.astype(np.int32, copy=False),
+            train.indptr.astype(np.int32, copy=False),
+        ),
+        shape=train.shape,
+        copy=False,
+    )
+    lists = np.empty((len(users), k), np.int32)
+    pending = np.arange(len(users))
+    n_requested = min(k, n_items)
+    with (
+        threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
+        tqdm(total=len(users), desc="recommend", unit=" users", **display(progress)) as bar,
+    ):
+        while len(pending):
+            incomplete = []
+            size = max(1, min(USERS_PER_CALL, _IDS_PER_CALL // n_requested))
+            for start in range(0, len(pending), size):
+                rows = pending[start : start + size]
+                lists[rows], complete = _recommend(model, train, users[rows], n_requested, k, seen)
+                incomplete.append(rows[~complete])
+                bar.update(int(complete.sum()))
+            pending = np.concatenate(incomplete)
+            # Neighbour models return seen items too, which are then taken out of the lists.
+            n_requested = min(4 * n_requested, n_items)
+    return lists
+
+
+def _recommend(
+    model: Any,
+    train: sparse.csr_matrix,
+    users: Integers,
+    n_requested: int,
+    k: int,
+    seen: SeenItems,
+) -> tuple[Items, Booleans]:
+    """Return the lists of some users, and whether each of them is complete."""
+    returned = model.recommend(
+        users, train[users], N=n_requested, filter_already_liked_items=seen == "exclude"
+    )
+    excluded = excluded_items(train, seen)
+    ids, scores = (np.asarray(part) for part in returned)
+    if (
+        ids.shape != scores.shape
+        or ids.shape[:1] != users.shape
+        or ids.ndim != 2
+        or ids.dtype.kind != "i"
+        or scores.dtype.kind != "f"
+    ):
+        raise UnsupportedModelError(
+            f"the {type(model).__name__} recommended ids of {ids.dtype} {ids.shape} with scores of "
+            f"{scores.dtype} {scores.shape}; expected a row of both for each of {len(users)} users"
+        )
+    finite = np.isfinite(scores).all(axis=1)
+    if not finite.all():
+        user = int(users[~finite][0])
+        raise InvalidDataError(
+            f"the model's scores for user {user} are not finite; its factors are too large for "
+            "their dtype",
+            user=user,
+        )
+    lists = np.empty((len(users), k), np.int32)
+    complete = np.empty(len(users), np.bool_)
+    # Only factor models mark an item by the lowest score; the others pad with the id -1.
+    blocked = -np.finfo(scores.dtype).max if hasattr(model, "item_factors") else -np.inf
+    keep_unseen(
+        ids,
+        scores,
+        users,
+        excluded.indptr,
+        excluded.indices,
+        train.shape[1],
+        n_requested,
+        float(blocked),
+        lists,
+        complete,
+    )
+    return lists, complete
+
+
+def own_scores(model: Any, train: Any, rows: Integers, lists: Items) -> Floats:
+    """Return the scores of the items in the lists of some users, minus infinity behind them."""
+    scores = np.full(lists.shape, -np.inf)
+    places = np.maximum(lists, 0).astype(np.int64)
+    if hasattr(model, "item_factors"):
+        users, items = model.user_factors[rows], model.item_factors
+        for rank in range(lists.shape[1]):
+            pairs = users, items[places[:, rank]]
+            scores[:, rank] = np.einsum("uf,uf->u", *pairs, dtype=np.float64)
+    else:
+        for first in range(0, len(rows), _USERS_AT_ONCE):
+            block = slice(first, first + _USERS_AT_ONCE)
+            of_items = (train[rows[block]].astype(np.float64) @ model.similarity).toarray()
+            scores[block] = np.take_along_axis(of_items, places[block], axis=1)
+    return np.where(lists >= 0, scores, -np.inf)

@@ -1,49 +1,27 @@
-"""Open models given by path or as pairs, and refer to files that each worker opens for itself."""
+"""References to files that each worker opens for itself."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
-from ..inputs.npy import open_array
+from ..inputs.npy import release, slice_rows
 from ..inputs.paths import open_truth
 from .accepted import as_model
-from .checkpoints import Factors
-from .identifiers import ITEM_IDS, USER_IDS
 
 if TYPE_CHECKING:
-    from ..core.types import PathLike
-    from .accepted import ModelLike
+    from pathlib import Path
 
-_FACTORS = ("user_factors", "item_factors")
+    from ..core.types import PathLike
 
 #: How many samples of a file are hashed to recognize it, and the bytes in each.
 _SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
-
-
-def open_model(model: ModelLike) -> ModelLike:
-    """Return a model, or the factors of one that stay on disk.
-
-    A pair of arrays or of ``.npy`` files, or a folder with ``user_factors.npy`` and
-    ``item_factors.npy`` (and, optionally, ``user_ids.npy`` and ``item_ids.npy``), stands for a
-    model with these factors.
-    """
-    if isinstance(model, str | Path) and as_input(model).is_dir():
-        folder = Path(model)
-        files = [folder / f"{name}.npy" for name in (USER_IDS, ITEM_IDS)]
-        ids = [open_array(file) if file.exists() else None for file in files]
-        return Factors(*(open_array(folder / f"{name}.npy") for name in _FACTORS), *ids)
-    if isinstance(model, tuple) and len(model) == 2:
-        users, items = (
-            open_array(as_input(side)) if isinstance(side, str | Path) else side for side in model
-        )
-        return Factors(users, items)
-    return model
 
 
 @dataclass(frozen=True)
@@ -74,6 +52,14 @@ class FileReference:
         """Return the model or matrix, or raise `InvalidFileError` if the files are others."""
         return _open_reference(self)
 
+    def rows(self, first: int, last: int) -> Any:
+        """Return the rows of some users of the matrix, or what the model knows of them."""
+        opened = self.open()
+        side = opened.known(0) if self.is_model else opened
+        rows = np.array(side[first:last]) if self.is_model else slice_rows(side, first, last).copy()
+        release(side)
+        return rows
+
 
 @lru_cache(maxsize=4)
 def _open_reference(reference: FileReference) -> Any:
@@ -84,10 +70,7 @@ def _open_reference(reference: FileReference) -> Any:
         raise InvalidFileError(
             "is something else where this worker runs; give all workers the same", path
         )
-    if not reference.is_model:
-        return open_truth(path)
-    opened = open_model(path)
-    return opened if isinstance(opened, Factors) else as_model(opened)
+    return as_model(path, check=False) if reference.is_model else open_truth(path)
 
 
 def _digest(path: Path) -> str:

@@ -1,38 +1,46 @@
-"""`top_k` and `ranks` of a model."""
+"""Lists and ranks of a model: `recommend`, `top_k` and `ranks`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_whole
+from ..core.arguments import check_flag, check_whole
 from ..core.removed import removed
+from ..core.warning import warn
+from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
 from ..evaluation.evaluate import open_candidates
 from ..inputs.labelled import LabelledMatrix
-from ..retrieval.top_k import find_lists, find_ranks, warn_of_overlap
-from .accepted import as_model, catalogue
-from .chosen_users import rows_of_users
-from .exact import is_exact, numbered_as, open_ranker, take_users
-from .inputs import open_relevance, open_train
+from ..retrieval.top_k import find_lists, find_ranks
+from .accepted import as_model
+from .fold_in import with_new_users
+from .identifiers import rows_of_users
+from .inputs import NewUsers, name_of, open_relevance, open_train, training_part
 from .matching import match_sides, within
-from .references import open_model
+from .ranking import need_exact
+from .recommender import own_scores, recommend_lists
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
+    import pandas as pd
     from numpy.typing import ArrayLike
 
+    from ..core.types import AnyArray
+    from ..inputs.axes import Axis
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
+    from ..inputs.training import SeenItems
     from ..retrieval.ranker import Ranker
     from ..retrieval.top_k import TopK
     from .accepted import ModelLike
-    from .exact import ExactModel
     from .inputs import CandidatesLike, TrainLike
     from .matching import Sides
+    from .model import Model
 
 
 @removed(
@@ -127,10 +135,10 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    opened, sides = _open(model, seen, None, candidates)
+    opened, sides = _open_exact(model, seen, None, candidates)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
-    options = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
-    return find_lists(_ranker(opened, sides, seen, **options), k, rows)[0]
+    options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
+    return find_lists(open_ranker(opened, sides, seen is not None, **options), k, rows)[0]
 
 
 def ranks(
@@ -206,13 +214,15 @@ def ranks(
     """
     if k is not None:
         k = check_whole("k", k, 1)
-    opened, sides = _open(model, seen, open_relevance(held_out), candidates)
-    some = take_users(opened, sides.user_rows)
-    options = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
-    ranker = _ranker(some, sides, seen, **options)
-    relevance = within(sides.relevance, (sides.n_known, catalogue(some)[1]))
+    opened, sides = _open_exact(model, seen, open_relevance(held_out), candidates)
+    if sides.user_rows is not None:
+        opened = opened.take(sides.user_rows)
+    options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
+    ranker = open_ranker(opened, sides, seen is not None, **options)
+    relevance = within(sides.relevance, (sides.n_known, opened.shape[1]))
     found, n_overlap, *_ = find_ranks(ranker, relevance, k, overlap)
-    warn_of_overlap(n_overlap)
+    if n_overlap:
+        warn(f"{n_overlap} held-out items were seen by their users; they have no rank")
     users, items = sides.users, sides.items
     n_users, n_items = found.shape
     return replace(
@@ -222,31 +232,151 @@ def ranks(
     )
 
 
-def _open(
+def _open_exact(
     model: Any,
     seen: TrainLike | None,
     held_out: Relevance | None,
     candidates: CandidatesLike | None,
-) -> tuple[ExactModel, Sides]:
-    """Return a model whose rankings are exact, and both parts of a split in its numbering."""
-    train: Any = None if seen is None else open_train(seen, "seen")
-    opened = as_model(open_model(model))
-    if not is_exact(opened):
+) -> tuple[Model, Sides]:
+    train = None if seen is None else open_train(seen, "seen")
+    opened = as_model(model)
+    if not opened.exact:
         raise UnsupportedModelError(
-            f"a {type(opened).__name__} is not ranked here; recommend and evaluate_model take it"
+            f"a {opened.name} is not ranked here; recommend and evaluate_model take it"
         )
-    opened = numbered_as(opened, train)
+    return open_sides(opened, train, held_out, candidates, ("seen", "held_out"))
+
+
+def open_sides(
+    model: Model,
+    train: LabelledMatrix | None,
+    held_out: Relevance | None,
+    candidates: CandidatesLike | None,
+    names: tuple[str, str],
+) -> tuple[Model, Sides]:
+    """Return a model with its users and items, and all data in its numbering."""
+    bound = model.bound(train)
     if train is None:
-        n_users, n_items = catalogue(opened)
+        n_users, n_items = bound.shape
         train = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     chosen = None if candidates is None else open_candidates(candidates)
-    return opened, match_sides(opened, train, held_out, ("seen", "held_out"), chosen)
+    return bound, match_sides(bound, train, held_out, names, chosen)
 
 
-def _ranker(model: ExactModel, sides: Sides, seen: TrainLike | None, **options: Any) -> Ranker:
-    shape = (sides.n_known, catalogue(model)[1])
-    known = None if seen is None else within(sides.train, shape)
-    chosen = sides.candidates
-    if chosen is not None and sides.items is not None:  # else all are items of the model
-        chosen = chosen.within(shape[1])
-    return open_ranker(model, known, known, candidates=chosen, **options)
+def open_ranker(
+    model: Model, sides: Sides, has_train: bool, *, filter_seen: bool = True, **options: Any
+) -> Ranker:
+    """Return what ranks the items of the known users, with or without what they have seen."""
+    n_items = model.shape[1]
+    known = within(sides.train, (sides.n_known, n_items)) if has_train else None
+    candidates = sides.candidates
+    if candidates is not None and sides.items is not None:  # else all are items of the model
+        candidates = candidates.within(n_items)
+    return model.ranker(known, known if filter_seen else None, candidates=candidates, **options)
+
+
+@removed("user_rows", seen="filter_seen=False to recommend what users have seen too")
+def recommend(
+    model: ModelLike,
+    train: Holdout | TrainLike,
+    k: int = 10,
+    *,
+    users: Iterable[Hashable] | ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
+    filter_seen: bool = True,
+    num_threads: int | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Recommend users the items that a model ranks first among those that they have not seen.
+
+    Parameters
+    ----------
+    model : fitted model of implicit, path, pair of factors, matrix, function, or Scorer
+        As in `evaluate_model`.
+    train : sparse matrix, Interactions, frame, Relevance, path or Holdout
+        What users have seen, as in `evaluate_model`; of a `Holdout` the train part, with the users
+        of a split by users folded in.
+    k : int
+        Items for each user, at least 1; fewer where a user has seen almost all.
+    users : sequence of hashable, optional
+        The ids of the users, or row numbers if neither the model nor `train` has ids; by default
+        all whom the model knows.
+    candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
+        What each user can be recommended, as in `evaluate_model`.
+    filter_seen : bool
+        Whether what users have seen is left out.
+    num_threads : int, optional
+        By default one for each core that this process may use, as in `evaluate`. The result does
+        not depend on it.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal only.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each recommended item, in the order of the users and ranks: ``user`` and ``item``
+        (ids, or row and column numbers where there are none), ``rank`` from 1, and ``score``.
+        `evaluate` takes it as it is. Lists are exact, and of equal scores the lower item number
+        comes first; of a neighbour model of implicit, or a `Recommender`, they are those of its own
+        `recommend`.
+
+    Raises
+    ------
+    InvalidDataError
+        If a user is unknown to the model.
+    SparseEvalError
+        As from `evaluate_model`.
+
+    See Also
+    --------
+    top_k : The same for factors, as arrays.
+    evaluate_model : Evaluate what a model recommends.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> model = se.train_als(clicks, factors=8)
+    >>> recs = se.recommend(model, clicks, k=3, users=["U7", "U1"])
+    >>> recs[["user", "rank"]].values.tolist()
+    [['U7', 1], ['U7', 2], ['U7', 3], ['U1', 1], ['U1', 2], ['U1', 3]]
+    """
+    import pandas as pd
+
+    k = check_whole("k", k, 1)
+    check_flag("filter_seen", filter_seen)
+    opened = as_model(model)
+    part = training_part(train) if isinstance(train, Holdout) else train
+    if isinstance(part, NewUsers):
+        opened, part = with_new_users(opened, part, num_threads), part.seen
+    names = name_of("train", train), "validation"
+    opened, sides = open_sides(opened, open_train(part), None, candidates, names)
+    rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
+    n_items = opened.shape[1]
+    if sides.candidates is not None:
+        sides = sides._replace(candidates=sides.candidates.within(n_items))
+    k = min(k, n_items)
+    if opened.exact:
+        options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
+        ranker = open_ranker(opened, sides, True, filter_seen=filter_seen, **options)
+        lists, scores = find_lists(ranker, k, rows)[0]
+    elif sides.candidates is not None:
+        raise UnsupportedModelError(need_exact("candidates="))
+    else:
+        known = within(sides.train, (sides.n_known, n_items))
+        seen: SeenItems = "exclude" if filter_seen else "allow"
+        lists = recommend_lists(opened.trained, known, rows, k, progress, seen)
+        scores = own_scores(opened.trained, known, rows, lists)
+    listed = lists >= 0
+    return pd.DataFrame(
+        {
+            "user": _names(sides.users, np.repeat(rows, listed.sum(axis=1))),
+            "item": _names(sides.items, lists[listed]),
+            "rank": np.tile(np.arange(1, lists.shape[1] + 1), len(rows))[listed.ravel()],
+            "score": scores[listed],
+        }
+    )
+
+
+def _names(labels: Axis | None, codes: AnyArray) -> Any:
+    return codes.astype(np.int64) if labels is None else labels.repeat(codes)

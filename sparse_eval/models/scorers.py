@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,20 @@ from ..core.arrays import as_array, is_array
 from ..core.csr import plain_matrix
 from ..core.files import replacing_npz
 from ..core.mistaken import describe, is_frame
+from ..core.threads import thread_count
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.axes import Axis
 from ..inputs.labelled import labels_of, own_labels
 from ..inputs.npy import release
-from ..retrieval.scores import check_weights
+from ..retrieval.scores import (
+    CELLS_OF_THREAD,
+    FunctionScores,
+    ItemScores,
+    ScoreSearch,
+    check_weights,
+    users_per_call,
+)
+from .model import PER_SEARCH, Model
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
+    from ..retrieval.ranker import Ranker
     from ..retrieval.scores import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
@@ -34,7 +45,7 @@ SCORES = "scores"
 
 
 @dataclass(eq=False, repr=False)
-class ItemItemModel:
+class ItemItemModel(Model):
     """A model that scores items by a user's own: the user's row of train times a square matrix.
 
     Attributes
@@ -51,6 +62,39 @@ class ItemItemModel:
     weights: AnyArray | CSRMatrix
     item_ids: Any = None
     may_be_scores: bool = False
+
+    @property
+    def shape(self) -> tuple[None, int]:
+        """None, as it takes any users, and the number of items."""
+        return None, int(self.weights.shape[0])
+
+    def bound(self, train: Any) -> ItemItemModel:
+        """Return the model, or raise if its matrix could be scores of the users of `train`."""
+        by_id = any(axis is not None and axis.by_id for axis in labels_of(train))
+        shape = None if train is None else train.shape
+        if self.may_be_scores and not by_id and shape == self.weights.shape:
+            n_users, n_items = shape
+            raise InvalidDataError(
+                f"the matrix has shape {shape}, and there are {n_users} users and {n_items} items, "
+                "so it could be scores of users × items or item-item weights; give "
+                "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of one of them from "
+                "se.save_model"
+            )
+        return self
+
+    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+        """Return what ranks the items of users by their rows of `train`."""
+        if train is None:
+            raise InvalidDataError(
+                "an item-item model scores items by what users have seen; give it as seen= "
+                "(se.Scorer(matrix) makes a model of scores of users × items)"
+            )
+        return ScoreSearch(ItemScores(train, self.weights), seen, **options)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that ranking takes whatever the number of users, beside the model."""
+        return PER_SEARCH + 8 * max(CELLS_OF_THREAD, self.shape[1]) * thread_count(None)
 
     def __repr__(self) -> str:
         kind = "sparse" if sparse.issparse(self.weights) else "dense"
@@ -79,7 +123,7 @@ class ScoreRows:
         return rows
 
 
-class Scorer:
+class Scorer(Model):
     """A model from scores of users × items, a function that returns them, or item-item weights.
 
     With ids, users and items are matched with the data by id. Without ids, they have the rows and
@@ -152,34 +196,30 @@ class Scorer:
         self.n_users: int | None = None
         self.n_items: int | None = None
         self.item_item: Any = None
-        given: Any = scores
+        given: Any = scores if item_item is None else item_item
+        rows, columns = labels_of(given)
+        if is_labelled(given):
+            if item_item is not None and not given.index.equals(given.columns):
+                raise InvalidDataError(
+                    "the index and the columns of the item-item weights differ; expected the "
+                    "same items in the same order, as in frame.loc[frame.columns]"
+                )
+            given, (rows, columns) = unlabelled(given)
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
                     "item-item weights have no users; leave out users=, or give scores"
                 )
-            given = item_item
-            own = labels_of(given)
-            if is_labelled(given):
-                if not given.index.equals(given.columns):
-                    raise InvalidDataError(
-                        "the index and the columns of the item-item weights differ; expected the "
-                        "same items in the same order, as in frame.loc[frame.columns]"
-                    )
-                given, own = unlabelled(given)
-            items = own[1] if items is None else items
             self.item_item = check_weights(given)
             self.n_items = self.item_item.shape[0]
+            rows = None
         elif callable(given) and not isinstance(given, type):
             self.function = given
         else:
-            if is_labelled(given):
-                given, (rows, columns) = unlabelled(given)
-                users = rows if users is None else users
-                items = columns if items is None else items
-            matrix = check_scores(given)
-            self.function = ScoreRows(matrix)
-            self.n_users, self.n_items = matrix.shape
+            self.function = ScoreRows(check_scores(given))
+            self.n_users, self.n_items = self.function.matrix.shape
+        users = rows if users is None else users
+        items = columns if items is None else items
         self.user_ids = None if users is None else Axis.of(users, "users", self.n_users)
         self.item_ids = None if items is None else Axis.of(items, "items", self.n_items)
         if self.user_ids is not None:
@@ -193,6 +233,71 @@ class Scorer:
     def matrix(self) -> AnyArray | None:
         """The scores, None if a function returns them or there are none."""
         return self.function.matrix if isinstance(self.function, ScoreRows) else None
+
+    @property
+    def shape(self) -> tuple[int | None, int]:
+        """The number of users and of items; of users None if only the training data show it."""
+        return self.n_users, 0 if self.n_items is None else self.n_items
+
+    @property
+    def takes_any_user(self) -> bool:
+        """False: what users have seen does not count."""
+        return False
+
+    @property
+    def needs_ids(self) -> bool:
+        """False for a function: by definition it uses the row and column numbers of train."""
+        return self.matrix is not None
+
+    def known(self, n_users: int) -> AnyArray:
+        """Return what the function calls each user."""
+        return np.arange(self.n_users or 0) if self.rows is None else self.rows
+
+    def of(self, known: Any) -> Scorer:
+        """Return the model of other users, without ids, given what the function calls them."""
+        some = copy(self)
+        some.rows, some.n_users = known, None if known is None else len(known)
+        some.user_ids = some.item_ids = None
+        return some
+
+    def bound(self, train: Any) -> Scorer:
+        """Return the model with the users and items of `train`, unless it has its own."""
+        if None not in (self.n_users, self.n_items):
+            return self
+        if train is None:
+            raise InvalidDataError(
+                "nothing says how many users and items the function has; give what users have seen "
+                "as a matrix, or se.Scorer(function, users=…, items=…)"
+            )
+        bound = copy(self)
+        n_users, n_items = train.shape
+        bound.n_users = n_users if self.n_users is None else self.n_users
+        bound.n_items = n_items if self.n_items is None else self.n_items
+        return bound
+
+    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+        """Return what ranks the items of its users; `train` does not count."""
+        scores = FunctionScores(self.function, self.known(0), self.shape[1])
+        return ScoreSearch(scores, seen, **options)
+
+    @property
+    def step(self) -> int:  # type: ignore[override]
+        """The users of a call of the function, at multiples of which blocks begin."""
+        return users_per_call(self.shape[1])
+
+    @property
+    def memory(self) -> int:
+        """The bytes that ranking takes: the function's scores, and as many as it works with."""
+        return PER_SEARCH + 3 * 8 * self.shape[1] * self.step
+
+    @property
+    def unfolded(self) -> str:
+        """Why no factors of new users can be found."""
+        return (
+            "a function has no factors to find for new users: it is called with their row numbers; "
+            "if it scores them, from holdout.fold_in, give train=holdout.seen and "
+            "holdout.validation in place of the holdout"
+        )
 
     def save(self, path: PathLike) -> None:
         """Save a matrix, without ids; `save_model` saves it with them."""

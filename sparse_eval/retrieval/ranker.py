@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from ..core.arrays import read_only
 from ..core.bars import tqdm
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import Booleans, CSRMatrix, Integers, Items, SparseInput
+    from ..core.types import Booleans, CSRMatrix, Integers, SparseInput
     from ..inputs.candidates import Candidates
 
     Kernel = Callable[..., None]
@@ -54,18 +55,6 @@ class Report:
     cold_items: int | None
 
 
-class Hits(NamedTuple):
-    """The held-out items among the first `k`, row by row, with their 1-based ranks.
-
-    `tied` marks those whose score another candidate shares; `counts` is the number of each row.
-    """
-
-    items: Items
-    ranks: Items
-    tied: Booleans
-    counts: Integers
-
-
 def pattern_of(matrix: CSRMatrix) -> Seen:
     """Return where a canonical matrix stores entries, as kernels take it."""
     return Seen(
@@ -81,8 +70,6 @@ class Ranker(ABC):
     ----------
     shape : tuple of int
         The numbers of users and items.
-    scorer : str
-        What messages call that which has so many: "factors", say.
     seen, exclude, num_threads, progress
         As in `top_k`.
     candidates : Candidates, optional
@@ -91,7 +78,6 @@ class Ranker(ABC):
     def __init__(
         self,
         shape: tuple[int, int],
-        scorer: str,
         seen: SparseInput | None = None,
         *,
         candidates: Candidates | None = None,
@@ -100,11 +86,20 @@ class Ranker(ABC):
         progress: bool | None = None,
     ) -> None:
         self.shape = shape
-        self.scorer = scorer
         self.threads = thread_count(num_threads)
         self.progress = progress
-        self.seen = self._check_seen(seen)
-        given = None if candidates is None else self._check_candidates(candidates)
+        matrix = sparse.csr_matrix(shape) if seen is None else seen
+        self.seen = pattern_of(canonical_csr(matrix, "seen", sum_duplicates=True))
+        given = None
+        if candidates is not None:
+            too_few = not candidates.for_all and candidates.shape[0] < shape[0]
+            if too_few or candidates.shape[1] > shape[1]:
+                raise InvalidDataError(
+                    f"candidates has shape {candidates.shape}, but there are {shape[0]} users and "
+                    f"{shape[1]} items; give a row for each user, and no other items",
+                    argument="candidates",
+                )
+            given = candidates.within(shape[1])
         #: Which items are candidates of anybody, those of each user aside.
         self.is_candidate: Booleans = np.ones(shape[1], bool)
         if given is not None and given.for_all:
@@ -172,12 +167,6 @@ class Ranker(ABC):
         relevance = (
             validation if isinstance(validation, Relevance) else Relevance.from_csr(validation)
         )
-        if any(n > most for n, most in zip(relevance.shape, self.shape, strict=True)):
-            raise InvalidDataError(
-                f"held_out has shape {relevance.shape}, but there are {self.scorer} of "
-                f"{self.shape[0]} users and {self.shape[1]} items; give those of the same split",
-                argument="held_out",
-            )
         n_relevant = relevance.n_relevant
         rows = np.flatnonzero(n_relevant)
         items = relevance.items
@@ -214,39 +203,6 @@ class Ranker(ABC):
         )
         self.score_held_out(rows, held_out)
         return held_out, rows, n_overlap
-
-    def hits(self, held_out: HeldOut, k: int) -> Hits:
-        """Return the held-out items among the first `k`."""
-        sizes = np.diff(held_out.indptr)
-        place = np.arange(len(held_out.items)) - np.repeat(held_out.indptr[:-1], sizes)
-        is_hit = (held_out.above < k) & (place < np.repeat(held_out.alive, sizes))
-        before = np.concatenate([[0], np.cumsum(is_hit)])
-        return Hits(
-            held_out.items[is_hit],
-            held_out.above[is_hit] + np.int32(1),
-            held_out.tied[is_hit] > 0,
-            np.diff(before[held_out.indptr]),
-        )
-
-    def _check_seen(self, seen: SparseInput | None) -> Seen:
-        if seen is None:
-            starts = np.zeros(self.shape[0] + 1, np.int64)
-            return Seen(read_only(starts), read_only(np.empty(0, np.int32)))
-        matrix = canonical_csr(seen, "seen", sum_duplicates=True)
-        return pattern_of(matrix)
-
-    def _check_candidates(self, candidates: Candidates) -> Candidates:
-        """Return candidates, or raise if they are not of these users and items."""
-        n_users, n_items = self.shape
-        too_few = not candidates.for_all and candidates.shape[0] < n_users
-        if too_few or candidates.shape[1] > n_items:
-            raise InvalidDataError(
-                f"candidates has shape {candidates.shape}, but there are {self.scorer} of "
-                f"{n_users} users and {n_items} items; give a row for each user, and no other "
-                "items",
-                argument="candidates",
-            )
-        return candidates.within(n_items)
 
     def _progress(self, n_users: int) -> tqdm[Any]:
         return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))

@@ -216,7 +216,7 @@ class ScoreSearch(Ranker):
     """
 
     def __init__(self, scores: Scores, seen: SparseInput | None = None, **options: Any) -> None:
-        super().__init__(scores.shape, "scores", seen, **options)
+        super().__init__(scores.shape, seen, **options)
         self.scores = scores
         self.excluded = read_only(np.flatnonzero(~self.is_candidate).astype(np.int32))
         everything = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))

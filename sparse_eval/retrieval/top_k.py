@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_choice, check_whole
-from ..core.warning import warn
 from ..inputs.candidates import mark_seen
 from ..inputs.rankings import Rankings
 from ..kernels.structures import Lists
@@ -65,13 +64,18 @@ def find_ranks(
         ranker.run_fully(rows, prepared)
     else:
         ranker.run(rows, most, prepared, None)
-    hits = ranker.hits(prepared, most)
+    sizes = np.diff(prepared.indptr)
+    place = np.arange(len(prepared.items)) - np.repeat(prepared.indptr[:-1], sizes)
+    is_hit = (prepared.above < most) & (place < np.repeat(prepared.alive, sizes))
+    before = np.concatenate([[0], np.cumsum(is_hit)])
     counts, lengths = np.zeros((2, ranker.shape[0]), np.int64)
-    counts[rows] = hits.counts
+    counts[rows] = np.diff(before[prepared.indptr])
     lengths[rows] = np.minimum(ranker.n_candidates(rows), most)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    ranking = Rankings(ranker.shape, indptr, hits.items, hits.ranks, lengths)
-    return ranking, n_overlap, int(hits.tied.sum()), ranker.report(len(rows))
+    ranks = prepared.above[is_hit] + np.int32(1)
+    ranking = Rankings(ranker.shape, indptr, prepared.items[is_hit], ranks, lengths)
+    n_tied = np.count_nonzero(prepared.tied[is_hit] > 0)
+    return ranking, n_overlap, int(n_tied), ranker.report(len(rows))
 
 
 def count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
@@ -85,9 +89,3 @@ def empty_results(n: int, k: int) -> Lists:
     return Lists(
         np.full((n, k), -1, np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64), np.zeros(n)
     )
-
-
-def warn_of_overlap(n_overlap: int) -> None:
-    """Warn if held-out items were seen by their users."""
-    if n_overlap:
-        warn(f"{n_overlap} held-out items were seen by their users; they have no rank")

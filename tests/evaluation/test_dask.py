@@ -23,8 +23,8 @@ from ways_cases import same as same_by_every_way
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
-from sparse_eval.evaluation.clients import open_runner
-from sparse_eval.evaluation.run import Shared, evaluate_task
+from sparse_eval.evaluation.execution import Execution
+from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import ModelSource
 from sparse_eval.results.totals import merge_parts
@@ -103,7 +103,7 @@ def test_models_have_the_bits_of_one_process(workers: Any, data: Any, tmp_path: 
 
 def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> None:
     request = Request.parse(se.Protocol("ndcg@10"), {"train"})
-    source = ModelSource(request, *data, {}, num_threads=1, for_workers=True)
+    source = ModelSource(request, Execution(client=workers), *data, {})
     source.n_rows = 50
 
     def tasks() -> Iterator[tuple[Any, int]]:

@@ -23,11 +23,12 @@ from sparse_eval.errors import (
     InvalidFileError,
     WorkerError,
 )
-from sparse_eval.evaluation.clients import open_runner
-from sparse_eval.evaluation.run import Shared, evaluate_task
+from sparse_eval.evaluation.execution import Execution
+from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.source import FileReference, ModelSource
+from sparse_eval.models.references import FileReference
+from sparse_eval.models.source import ModelSource
 
 METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]
 
@@ -219,13 +220,13 @@ def test_files_that_are_others_elsewhere_are_refused(data: Any, tmp_path: Path) 
     model, train, held = data
     folder = saved_csr(tmp_path / "train", train)
     request = Request.parse(se.Protocol("ndcg@5"), {"train"})
-    source = ModelSource(request, model, folder, held, {}, num_threads=1, for_workers=True)
+    source = ModelSource(request, Execution(client="workers"), model, folder, held, {})
     task, _ = next(source.tasks())
-    assert isinstance(task.train, FileReference)
+    assert isinstance(task.sides["train"], FileReference)
     shared = Shared(request, source.load, False, False, 1)
     np.save(folder / "indices.npy", train.indices[::-1].copy())
     with raises(InvalidFileError):
         evaluate_task(shared, task)
-    gone = task.__class__(**task.__dict__ | {"train": FileReference(tmp_path / "nowhere", "0")})
+    gone = task._replace(sides=task.sides | {"train": FileReference(tmp_path / "nowhere", "0")})
     with raises(InvalidFileError):
         evaluate_task(shared, gone)

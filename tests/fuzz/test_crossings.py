@@ -267,7 +267,7 @@ def check_chosen(problem: Problem, said: str) -> None:
 
 @pytest.fixture(autouse=True)
 def blocks() -> Iterator[None]:
-    with small_blocks(), mock.patch("sparse_eval.models.source.users_within", return_value=2):
+    with small_blocks(), mock.patch("sparse_eval.models.source.users_per_block", return_value=2):
         yield
 
 

@@ -55,7 +55,7 @@ def same(found: se.Evaluation, whole: se.Evaluation) -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a budget mean blocks of 70 users, whatever it is."""
-    monkeypatch.setattr(source, "users_within", lambda *given, **options: 70)
+    monkeypatch.setattr(source, "users_per_block", lambda *given, **options: 70)
 
 
 def saved(folder: Path, matrix: csr_matrix) -> Path:

@@ -31,7 +31,7 @@ from sparse_eval.errors import (
 )
 from sparse_eval.models.accepted import as_model
 from sparse_eval.models.checkpoints import read_checkpoint
-from sparse_eval.models.recommend import recommend_lists
+from sparse_eval.models.recommender import recommend_lists
 
 FAMILIES = {
     "als": lambda: AlternatingLeastSquares(factors=8, random_state=0),
@@ -200,7 +200,7 @@ def test_models_that_are_none(holdout: Any) -> None:
         raises(InvalidDataError, user=17),
         np.errstate(all="ignore"),
     ):
-        recommend_lists(as_model(model), holdout.train, np.arange(20), 5, progress=False)
+        recommend_lists(as_model(model).trained, holdout.train, np.arange(20), 5, progress=False)
 
 
 GOOD = {
@@ -284,13 +284,15 @@ class Stub:
 )
 def test_answers_that_are_none(holdout: Any, answer: Any) -> None:
     with raises(UnsupportedModelError):
-        recommend_lists(as_model(Stub(answer)), holdout.train, np.arange(9), 5, progress=False)
+        recommend_lists(
+            as_model(Stub(answer)).trained, holdout.train, np.arange(9), 5, progress=False
+        )
 
 
 def test_scores_below_what_single_precision_holds(holdout: Any) -> None:
     stub = Stub(lambda n: (np.tile(np.arange(5, dtype=np.int32), (n, 1)), np.full((n, 5), -1e300)))
     nothing_seen = sparse.csr_matrix(holdout.train.shape)
-    lists = recommend_lists(as_model(stub), nothing_seen, np.arange(3), 5, progress=False)
+    lists = recommend_lists(as_model(stub).trained, nothing_seen, np.arange(3), 5, progress=False)
     assert lists.tolist() == [[0, 1, 2, 3, 4]] * 3
 
 

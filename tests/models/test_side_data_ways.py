@@ -64,7 +64,7 @@ def test_metrics_must_declare_that_they_need_the_training_data() -> None:
     arguments = (FACTORS, TRAIN, HELD)
     whole = se.evaluate_model(*arguments, ["asks@3", "asks_not@3", "popularity@3"])
     assert len(set(whole.mean().values())) == 1
-    with mock.patch.object(source, "users_within", return_value=7):
+    with mock.patch.object(source, "users_per_block", return_value=7):
         cut = se.evaluate_model(*arguments, ["asks@3", "popularity@3"], memory=1 << 28)
         assert cut.mean() == {name: whole[name] for name in cut.names}
         with raises(InvalidMetricError):
