@@ -10,7 +10,7 @@ from ..core.arguments import check_choice
 from ..core.progress import display
 from ..errors import InvalidDataError
 from ..results import Evaluation
-from ..results.totals import Part, merge_parts
+from ..results.parts import Part, merge_parts
 from .budget import check_values_fit
 from .clients import open_runner
 from .sources import evaluate_block, one_user
@@ -56,8 +56,7 @@ def evaluate_task(shared: Shared, task: Any) -> Part:
     part = result.part(per_user=shared.per_user)
     if not shared.random:
         return part
-    random = result.random_totals(all_users=False)
-    return Part(replace(part.totals, random=random))
+    return replace(part, random=result.random_totals(all_users=False))
 
 
 def evaluate_whole(
@@ -163,6 +162,6 @@ def evaluate_source(
             return merge_parts(each)
 
     def random_totals() -> RandomTotals | None:
-        return merged(random=True).totals.random if source.repeatable else None
+        return merged(random=True).random if source.repeatable else None
 
     return Evaluation(request, parts=[merged()], random_totals=random_totals)

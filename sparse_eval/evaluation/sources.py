@@ -18,8 +18,8 @@ from ..inputs.npy import release, slice_rows
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..metrics.aligned import Aligned
-from ..results.block import BlockResult
 from ..results.explain import row_of_user
+from ..results.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..inputs.side_data import SideData
     from ..metrics.request import Request
-    from ..results.totals import Retrieval
+    from ..results.parts import Retrieval
 
 #: Users in a block, where no budget says how many.
 USERS_PER_BLOCK = 1 << 18
@@ -95,7 +95,7 @@ class Source(Protocol):
         """
 
 
-def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> BlockResult:
+def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> Measured:
     """Evaluate the users of a block: the one function for every source and every engine.
 
     Raises
@@ -132,7 +132,7 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                 "se.Relevance.from_csr)"
             )
     aligned = _aligned(request, rankings, relevance, block.side_data)
-    result = BlockResult.compute(request, aligned, num_threads)
+    result = Measured.compute(request, aligned, num_threads)
     return replace(
         result,
         first_row=block.first_row,

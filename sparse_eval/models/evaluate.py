@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..metrics.protocol import MetricsLike
     from ..results import Evaluation
-    from ..results.totals import Retrieval
+    from ..results.parts import Retrieval
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
 

@@ -13,7 +13,7 @@ from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
 from ..inputs.training import excluded_items, take_rows
 from ..metrics.eligible import eligible_items
-from ..results.totals import Retrieval
+from ..results.parts import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .accepted import catalogue
 from .exact import is_exact, open_ranker

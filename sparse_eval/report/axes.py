@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.formatting import escaped
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
-from ..results import Evaluation
+from ..results.scores import Scores
 from .names import escape_mathematics, legend_columns, short_names, shorten
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    Evaluations = Mapping[str, Evaluation]
+    Evaluations = Mapping[str, Any]
 
 #: Colours that can be told apart on white and on black and with most colour blindness; markers and
 #: line styles differ too.
@@ -29,12 +29,12 @@ LINES = ("-", "--", "-.", ":")
 _MAX_TICKS = 56
 
 
-def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
+def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Any]]:
     """Return evaluations with their names as text, or raise if there are none."""
     if not isinstance(evaluations, Mapping) or not evaluations:
         raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
     for name, ev in evaluations.items():
-        if not isinstance(ev, Evaluation):
+        if not isinstance(ev, Scores):
             raise InvalidDataError(f"{name!r} is {describe(ev)}; expected an Evaluation")
     return [(escaped(name), ev) for name, ev in evaluations.items()]
 
@@ -66,7 +66,7 @@ def styles() -> Iterator[dict[str, Any]]:
         }
 
 
-def styled(evaluations: Evaluations) -> Iterator[tuple[str, Evaluation, dict[str, Any]]]:
+def styled(evaluations: Evaluations) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield the evaluations with a style each, the same in every chart."""
     named = named_evaluations(evaluations)
     labels = short_names(name for name, _ in named)
@@ -93,7 +93,7 @@ def label_rows_inside(ax: Axes, names: list[str]) -> None:
         )  # fmt: skip
 
 
-def with_direction(ev: Evaluation, metric: str) -> str:
+def with_direction(ev: Scores, metric: str) -> str:
     """Return the name of a metric for an axis, and that lower is better if so."""
     return ev.shown(metric) + ("" if ev.higher_is_better(metric) else " (lower is better)")
 

@@ -33,7 +33,7 @@ from .axes import (
 )
 from .names import escape_mathematics, short_names, shorten
 from .style import save, style
-from .subgroups import MIN_USERS, GroupMean, segment_means, users_of
+from .subgroups import MIN_USERS, GroupMean, segment_means
 from .trend import trend
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axe
     """
     ax = axes_of(ax)
     for title, ev, look in styled(evaluations):
-        curve = ev.record.content["precision_recall"]
+        curve = ev.record["precision_recall"]
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
         ax.plot(curve["recall"], curve["precision"], markevery=0.2, **look)
@@ -331,9 +331,7 @@ def _known_groups(
     tables = [group_means(ev, groups, metric) for _, ev, _ in drawn]
     for (title, ev, _), table in zip(drawn, tables, strict=True):
         if not table:
-            metrics = dict.fromkeys(
-                row["metric"] for row in ev.record.content["by"].get(groups, [])
-            )
+            metrics = dict.fromkeys(row["metric"] for row in ev.record["by"].get(groups, []))
             why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
             raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
     return tables
@@ -345,7 +343,7 @@ def _own_groups(
     """Return the means by segment of each evaluation, and the label of their axis."""
     tables, without = [], {}
     for title, ev, _ in drawn:
-        columns = segmentations(groups, users_of(ev))
+        columns = segmentations(groups, ev.evaluated_users)
         if len(columns) > 1:
             raise InvalidDataError(
                 f"groups have the columns {', '.join(column.title for column in columns)}; give "
@@ -378,7 +376,7 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     """
     ax = axes_of(ax)
     for title, ev, look in styled(evaluations):
-        curve = ev.record.content["concentration"]
+        curve = ev.record["concentration"]
         if curve is None:
             raise InvalidDataError(
                 f'{title} was evaluated by ranks only; evaluate it with keep="lists"'
@@ -501,7 +499,7 @@ def cutoffs_of(metrics: list[str], name: str) -> list[int]:
 def group_means(ev: Evaluation, groups: str, metric: str) -> list[GroupMean]:
     """Return a metric by activity or popularity, with Student's 95 % intervals."""
     rows = []
-    for row in ev.record.content["by"].get(groups, []):
+    for row in ev.record["by"].get(groups, []):
         if row["metric"] != metric or row["mean"] is None:
             continue
         half = math.nan

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..inputs.axes import Axis
 from ..results.comparison import compare
 from ..results.intervals import NO_INTERVAL, Interval, interval_of_difference, interval_of_moments
 from ..results.paired_tests import correct
@@ -68,13 +67,18 @@ def subgroup_differences(
         a less b, with a 95 % interval if there are 10 users or more; a wins where it is better.
         Empty if the number of training items is unknown.
     """
-    tables = [ev.record.table for ev in (a, b) if ev.record.table is not None]
-    if len(tables) < 2 or by not in tables[0]:
+    if not (a.has_values and b.has_values):
         return []
-    users = tables[0].index[a.counted].intersection(tables[1].index[b.counted], sort=False)
-    values_a, values_b = (table.loc[users, metric].to_numpy() for table in tables)
+    counts = a.n_seen if by == "seen" else a.n_relevant
+    if counts is None:
+        return []
+    rows_of_b = b.all_users.locate(a.evaluated_users)
+    is_shared = rows_of_b >= 0
+    is_shared[is_shared] = b.counted[rows_of_b[is_shared]]
+    rows_of_a, rows_of_b = np.flatnonzero(a.counted)[is_shared], rows_of_b[is_shared]
+    values_a, values_b = a.values(metric)[rows_of_a], b.values(metric)[rows_of_b]
     defined = ~(np.isnan(values_a) | np.isnan(values_b))
-    counts = tables[0].loc[users, by].to_numpy()[defined]
+    counts = counts[rows_of_a][defined]
     differences = (values_a - values_b)[defined]
     segments = by_activity(counts, np.ones(len(counts), bool), _BANDS)
     rows = []
@@ -95,11 +99,6 @@ def subgroup_differences(
                 )
             )
     return rows
-
-
-def users_of(ev: Evaluation) -> Axis:
-    """Return the labels of the evaluated users, or their row numbers where there are none."""
-    return (Axis.numbers(len(ev.counted)) if ev.users is None else ev.users)[ev.counted]
 
 
 def segment_means(ev: Evaluation, column: Segmentation, metric: str) -> list[GroupMean]:

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..inputs.training import Training
-    from .block import BlockResult
+    from .measured import Measured
 
 
-def break_down(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
+def break_down(block: Measured, groups: Any, bands: int = 4) -> pd.DataFrame:
     """Return the table that `Evaluation.by` describes."""
     check_whole("bands", bands, 1, 1000)
     if isinstance(groups, str) and groups == "popularity":
         return _by_popularity(block, bands)
-    n_users, counted = len(block.n_relevant), block.counted()
+    n_users, counted = len(block.n_relevant), block.counted
     if isinstance(groups, str) and groups == "activity":
         segments = by_activity(_training(block, groups).user_counts[:n_users], counted, bands)
     elif isinstance(groups, str):
@@ -42,12 +42,12 @@ def break_down(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
             if len(users):
                 std = math.nan
                 if plan.per_user:
-                    std = block.columns.moments(row, users, squares=True).std
+                    std = block.numbers.moments(row, users, squares=True).std
                 rows[group, str(plan.metric)] = (block.value_over(row, users), std, len(users))
     return _table(rows, ["mean", "std", "n_users"])
 
 
-def deviation_between(block: BlockResult, groups: Any, bands: int = 4) -> pd.DataFrame:
+def deviation_between(block: Measured, groups: Any, bands: int = 4) -> pd.DataFrame:
     """Return the table that `Evaluation.deviation` describes."""
     import pandas as pd
 
@@ -72,7 +72,7 @@ def deviation_between(block: BlockResult, groups: Any, bands: int = 4) -> pd.Dat
     return pd.DataFrame(rows, index, ["deviation", "chance", "n_groups", "n_users"])
 
 
-def _by_popularity(block: BlockResult, bands: int) -> pd.DataFrame:
+def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
     plans = [plan for plan in block.request.plans if plan.definition.by_item]
     if not plans:
         raise InvalidMetricError(
@@ -88,7 +88,7 @@ def _by_popularity(block: BlockResult, bands: int) -> pd.DataFrame:
         n_items = int(np.count_nonzero(segments.codes == code))
         for row, plan in enumerate(plans):
             n_relevant = part.of_items(plan.items).relevance.n_relevant
-            users = np.flatnonzero(block.counted(plan) & (n_relevant > 0))
+            users = np.flatnonzero(block.counts(plan) & (n_relevant > 0))
             if len(users):
                 std = columns.moments(row, users, squares=True).std if plan.per_user else math.nan
                 counts = (len(users), n_items, int(n_relevant[users].sum()))
@@ -96,7 +96,7 @@ def _by_popularity(block: BlockResult, bands: int) -> pd.DataFrame:
     return _table(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])
 
 
-def _training(block: BlockResult, groups: str) -> Training:
+def _training(block: Measured, groups: str) -> Training:
     training = block.aligned.side_data.training
     if training is None:
         raise InvalidMetricError(f"by({groups!r}) needs train: give train= to the evaluation")

@@ -86,6 +86,10 @@ class CandidateCounts(NamedTuple):
         """16 hexadecimal digits that identify the candidates of these users."""
         return f"{self.checksum:016x}"
 
+    def to_dict(self) -> dict[str, int | str]:
+        """Return the counts and the digest by name."""
+        return {**dict(zip(self._fields[:-1], self, strict=False)), "digest": self.digest}
+
 
 def candidate_counts(
     aligned: Aligned, counted: Booleans, users: Hashes, hashes: Hashes

@@ -8,21 +8,33 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
+from ..core.parquet import write_parquet
 from ..core.warning import warn
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from .breakdown import break_down, deviation_between
 from .comparison import compare
 from .curves import precision_recall
 from .explain import explain, row_of_user
+from .intervals import (
+    N_GROUPS,
+    Interval,
+    interval_of_mean,
+    interval_of_moments,
+    interval_of_replicates,
+    jackknife,
+    rests_on_few,
+)
 from .label_table import with_names
-from .record import Record, make_record, to_dict
-from .saving import Savable, load, save
+from .parts import Part, SavedNumber, distinct_parts, merge_parts
+from .record import make_record, to_dict
+from .saving import Savable, facts_of, load, save, table_of
 from .scores import Scores
-from .summary import COLUMNS, LEVEL, expectation, few_users, show, summarize
-from .totals import distinct_parts
+from .summary import COLUMNS, expectation, few_users, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
@@ -30,20 +42,21 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import PathLike
+    from ..core.types import Booleans, Floats, Hashes, Integers, PathLike
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
-    from .block import BlockResult
+    from .candidates import CandidateCounts
     from .comparison import Comparison
+    from .counts import FirstRanks, SeenCounts
     from .curves import PrecisionRecall
     from .label_table import ItemNames
-    from .numbers import SavedNumber
+    from .measured import Measured
+    from .parts import Retrieval, UserValues
     from .segments import UserSegments
-    from .totals import Part
 
 
 class Evaluation(Scores):
@@ -76,19 +89,43 @@ class Evaluation(Scores):
     def __init__(
         self,
         request: Request,
-        block: BlockResult | None = None,
-        parts: Iterable[Part] | None = None,
+        measured: Measured | None = None,
+        parts: Iterable[Part] = (),
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
         relist: Callable[[Hashable], Aligned] | None = None,
         baselines: Mapping[str, Evaluation] | None = None,
-        saved: dict[int, SavedNumber] | None = None,
+        record: dict[str, Any] | None = None,
     ) -> None:
-        distinct = None if parts is None else tuple(distinct_parts(parts))
-        super().__init__(request, block, distinct, saved)
+        super().__init__(request)
+        self._measured = measured
+        self._given = tuple(distinct_parts(parts))
+        self._part: Measured | Part
+        if measured is not None:
+            self._part = measured
+        else:
+            self._part = self._given[0] if len(self._given) == 1 else merge_parts(self._given)
         self._relist = relist
         self.baselines = baselines or {}
         self._compute_random = random_totals
+        self._drawn: RandomTotals | None = None
+        self._saved_record = record
+        self._known_replicates: dict[int, Floats] = {}
+        if self.n_users:
+            return
+        if request.without_list != "exclude" or (measured and not measured.n_relevant.any()):
+            raise InvalidDataError(
+                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
+            )
+        raise InvalidDataError(
+            f"no user counts with convention={self.convention!r} and without_list="
+            f"{request.without_list!r}: none of them has both a relevant item and a list"
+        )
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        """What is merged with others, each part about other users, in their order."""
+        return self._given if self._measured is None else (self._measured.part(per_user=True),)
 
     @property
     def baselines(self) -> MutableMapping[str, Evaluation]:
@@ -104,8 +141,308 @@ class Evaluation(Scores):
 
         The random baseline, which takes a second pass over it, is therefore computed before.
         """
-        state = self.__dict__ | {"_compute_random": None, "_relist": None}
-        return state if self._compute_random is None else state | {"_random": self._random}
+        if self._compute_random is not None:
+            self._random  # noqa: B018 - it is kept
+        return self.__dict__ | {"_compute_random": None, "_relist": None}
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, in the order in which they were requested."""
+        return self.request.metrics
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """How the rankings were made, None where they were given."""
+        return self._part.retrieval
+
+    @property
+    def n_users(self) -> int:
+        """Number of users that count in the means."""
+        return self._part.n_counted
+
+    @property
+    def n_skipped(self) -> int:
+        """Number of users left out: without a relevant item, or as the convention says."""
+        measured = self._measured
+        n_users = self._part.span.n if measured is None else len(measured.n_relevant)
+        return n_users - self.n_users
+
+    @property
+    def n_without_list(self) -> int:
+        """Number of users with relevant items and no list.
+
+        Each counts 0 in every mean, unless the convention leaves them out.
+        """
+        return self._part.n_without_list
+
+    @property
+    def n_cold(self) -> int | None:
+        """Number of evaluated users without training data; None where train is not known."""
+        return None if self.seen is None else self.seen.n_cold
+
+    @property
+    def n_relevant_seen(self) -> int | None:
+        """Number of relevant items that their user has in train; None where it is not known."""
+        return None if self.seen is None else self.seen.n_relevant
+
+    @property
+    def n_listed_seen(self) -> int | None:
+        """Number of listed items that their user has in train; None where it is not known."""
+        return None if self.seen is None else self.seen.n_listed
+
+    @property
+    def seen(self) -> SeenCounts | None:
+        """These three, and the number of relevant items; None where train is not known."""
+        return self._part.seen
+
+    @property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates were, None where they were all items that users had not seen."""
+        return self._part.candidates
+
+    @property
+    def propensities(self) -> dict[str, str]:
+        """A digest of each input by which hits are weighted, "train" or "propensity"."""
+        return self._part.key.propensities
+
+    @property
+    def first_ranks(self) -> FirstRanks | None:
+        """The first ranks of the lists; None if there are no lists or a model made them."""
+        return self._part.first_ranks
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether the lists, and the values of each user, are kept in memory."""
+        return self._measured is not None
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the values of each user are kept."""
+        return self._part.values is not None
+
+    @property
+    def _values(self) -> Measured | UserValues:
+        if self._part.values is None:
+            raise InvalidDataError(
+                "the values of the users were not kept; evaluate with keep='values'"
+            )
+        return self._part.values
+
+    @property
+    def users(self) -> Axis | None:
+        """The users' labels, None where they are the row numbers from 0 on."""
+        return self._values.labels
+
+    @property
+    def counted(self) -> Booleans:
+        """Whether each user counts in the means, shape (n_users,)."""
+        return self._values.counted
+
+    @property
+    def n_relevant(self) -> Integers:
+        """Number of relevant items of each user."""
+        return self._values.n_relevant
+
+    @property
+    def n_seen(self) -> Integers | None:
+        """Number of training items of each user; None where it is not known."""
+        return self._values.n_seen
+
+    @property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains."""
+        return self._values.fingerprints
+
+    @property
+    def columns(self) -> Floats:
+        """The metrics that have a value for each user, shape (n_metrics, n_users)."""
+        return self._values.columns
+
+    @property
+    def all_users(self) -> Axis:
+        """The users' labels, or their row numbers where there are none."""
+        return Axis.numbers(len(self.counted)) if self.users is None else self.users
+
+    @property
+    def evaluated_users(self) -> Axis:
+        """The labels of the users that count in the means, or their row numbers."""
+        return self.all_users[self.counted]
+
+    @property
+    def per_user(self) -> pd.DataFrame:
+        """One row for each user (index ``user``: label or row number).
+
+        One column for each metric that has a value for each user; NaN for a user that is left
+        out.
+        """
+        import pandas as pd  # not needed to evaluate, and slower to import than evaluating is
+
+        names = [name for name in self.names if self.is_per_user(name)]
+        index = self.all_users.index.rename("user")
+        # A copy, which pandas takes by itself from version 3 on.
+        return pd.DataFrame(self.columns.T, index=index, columns=names, copy=True)
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write `per_user` as CSV, every value in full.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        with replacing(path) as temporary:
+            self.per_user.to_csv(temporary)
+
+    def to_parquet(self, path: PathLike) -> None:
+        """Write `per_user` as Parquet.
+
+        Raises
+        ------
+        InvalidDataError
+            If the users' labels are of types that Parquet has no common one for.
+        OutputError
+            If the file cannot be written.
+        """
+        with replacing(path) as temporary:
+            write_parquet(self.per_user, temporary, index=True)
+
+    @property
+    def n_users_of(self) -> dict[str, int]:
+        """Number of users in the mean of each metric: fewer where it is undefined for some."""
+        return {name: self._count(row) for row, name in enumerate(self.names)}
+
+    def values(self, name: str | Metric) -> Floats:
+        """Return one metric of every user.
+
+        Parameters
+        ----------
+        name : str or Metric
+            In any spelling that means a metric which was evaluated.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_users,)
+            NaN for a user that is left out. Read-only.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is unknown, was not evaluated, or has no values for single users.
+        InvalidDataError
+            If the values of the users were not kept.
+        """
+        row = self._row_of(name)
+        plans = self.request.plans
+        if not plans[row].per_user:
+            raise InvalidMetricError(
+                f"{plans[row].metric} is one number for all users together; read it as "
+                f"ev[{str(plans[row].metric)!r}]",
+                metric=plans[row].metric,
+            )
+        column: Floats = self.columns[sum(plan.per_user for plan in plans[:row])]
+        column.flags.writeable = False
+        return column
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean of every metric over the evaluated users, or its one number.
+
+        Returns
+        -------
+        dict of str to float
+            By canonical name, in the order in which they were requested. Each sum is rounded once,
+            so that it does not depend on the order of the users. NaN for a metric that is defined
+            for none of them.
+        """
+        return {name: self._value(row) for row, name in enumerate(self.names)}
+
+    def replicates(self, name: str | Metric) -> Floats:
+        """Return jackknife replicates of a number about all users together.
+
+        Parameters
+        ----------
+        name : str or Metric
+            One without values for single users, such as coverage or a micro average.
+
+        Returns
+        -------
+        ndarray of float64
+            One for each group of users, with the standard error as their standard deviation. Groups
+            are made of a hash of the users' labels, so that what two evaluations of the same users
+            return is paired. Empty if there are too few users for as many groups.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric is unknown, was not evaluated, or has values for single users.
+        """
+        row = self._row_of(name)
+        if self.request.plans[row].per_user:
+            raise InvalidMetricError(
+                f"{self.request.plans[row].metric} has a value for each user; see ev.values",
+                metric=self.request.plans[row].metric,
+            )
+        return self._replicates(row)
+
+    def _value(self, row: int) -> float:
+        if self.request.plans[row].per_user:
+            return self._part.moments[row].mean
+        if row in self._part.saved:
+            return self._part.saved[row].value
+        return self._part.number(self.request, row)
+
+    def _count(self, row: int) -> int:
+        if self.request.plans[row].per_user:
+            return self._part.moments[row].n
+        return int(self._part.group_sizes(self.request, row).sum())
+
+    def _std(self, row: int) -> float:
+        return self._part.moments[row].std
+
+    def _interval(self, row: int, mean: float, level: float) -> Interval:
+        if not self.request.plans[row].per_user:
+            return interval_of_replicates(mean, self._replicates(row), level)
+        sample = self._part.samples[row]
+        if sample is not None:
+            return interval_of_mean(sample, level)
+        return interval_of_moments(self._part.moments[row], level)
+
+    def _rests_on_few(self, row: int) -> bool:
+        plan = self.request.plans[row]
+        return plan.per_user and rests_on_few(self._part.moments[row], plan.definition.lower < 0)
+
+    def _replicates(self, row: int) -> Floats:
+        saved = self._part.saved.get(row)
+        if saved is not None and saved.replicates is not None:
+            return saved.replicates
+        if row not in self._known_replicates:
+            part, request = self._part, self.request
+            try:
+                without = [part.number(request, row, group) for group in range(N_GROUPS)]
+            except InvalidMetricError:
+                if saved is None:
+                    raise
+                return np.empty(0)  # of a baseline, whose replicates are not saved
+            sizes = part.group_sizes(request, row)
+            self._known_replicates[row] = jackknife(self._value(row), np.array(without), sizes)
+        return self._known_replicates[row]
+
+    @property
+    def leaves_candidates_out(self) -> bool:
+        """Whether full rankings of different lengths are counted against the whole catalogue.
+
+        As those of unseen items, where no training data say which items were seen.
+        """
+        block = self._measured
+        if block is None or block.aligned.side_data.training is not None:
+            return False
+        if block.aligned.side_data.candidates is not None:
+            return False
+        if not any("candidates" in plan.definition.uses for plan in self.request.plans):
+            return False
+        lengths = block.aligned.rankings.lengths[block.counted]
+        n_items = block.aligned.side_data.n_items
+        least, most = lengths.min(), lengths.max()
+        return bool(least < most and least < n_items and 2 * lengths.mean() > n_items)
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return every number in full; ``print(ev)`` shows fewer.
@@ -168,10 +505,6 @@ class Evaluation(Scores):
             warn(few)
         return self._summarize(level)
 
-    def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
-        """Return the summary without a warning of few users, if nobody reads its intervals."""
-        return summarize(self, self.baselines, self._random, level)
-
     def random(self, name: str | Metric) -> Expectation:
         """Return the value of a metric under random rankings of each user's candidates.
 
@@ -203,25 +536,27 @@ class Evaluation(Scores):
             )
         return expected
 
-    @cached_property
+    @property
     def _random(self) -> RandomTotals | None:
         """The random baseline, computed when it is first needed; None where it cannot be."""
-        if self._block is not None:
-            return self._block.random_totals(all_users=True)
-        if self._totals.random is None and self._compute_random is not None:
-            return self._compute_random()
-        return self._totals.random
+        if self._drawn is None and self._measured is not None:
+            self._drawn = self._measured.random_totals(all_users=True)
+        elif self._drawn is None:
+            self._drawn = self._part.random
+            if self._drawn is None and self._compute_random is not None:
+                self._drawn = self._compute_random()
+        return self._drawn
 
     @property
     def _random_at_hand(self) -> RandomTotals | None:
         """The random baseline as far as nothing has to be drawn, or read again, to know it."""
-        if "_random" in self.__dict__ or self._block is None:
-            return self.__dict__.get("_random", self._totals.random)
-        return self._block.random_totals(all_users=True, drawn=False)
+        if self._drawn is None and self._measured is not None:
+            return self._measured.random_totals(all_users=True, drawn=False)
+        return self._drawn or self._part.random
 
     def compare(
         self,
-        other: Scores,
+        other: Evaluation,
         metrics: str | Iterable[str] | None = None,
         *,
         names: tuple[str, str] = ("this", "other"),
@@ -321,9 +656,9 @@ class Evaluation(Scores):
         return Evaluation(self.request, parts=parts)
 
     @cached_property
-    def record(self) -> Record:
-        """What is saved and reported: everything but the lists."""
-        return make_record(self, self._summarize())
+    def record(self) -> dict[str, Any]:
+        """What the page shows with the numbers, see `sparse_eval.results.record`."""
+        return make_record(self._measured) if self._saved_record is None else self._saved_record
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
@@ -380,13 +715,18 @@ class Evaluation(Scores):
         return save(as_path(folder), self._savable(), table, about)
 
     def _savable(self) -> Savable:
-        """Return what is written by `save`."""
-        labels = None
-        if self._merged.values is not None and self.users is not None:
-            labels = "text" if self._merged.values.users.dtype == object else "integer"
-        evaluations = {"": self, **self.baselines}
-        totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
-        return Savable(self.record, totals, labels)
+        """Return what is written by `save`, which can be sent between processes."""
+        parts: dict[str, Part] = {}
+        for name, ev in {"": self, **self.baselines}.items():
+            part = ev._part if isinstance(ev._part, Part) else ev._part.part(per_user=False)
+            saved = {
+                row: SavedNumber(ev._value(row), None if name else ev._replicates(row))
+                for row, plan in enumerate(self.request.plans)
+                if not (plan.per_user or plan.is_micro)
+            }
+            parts[name] = replace(part, random=ev._random, values=None, saved=saved)
+        content = to_dict(self, self._summarize()) | facts_of(self) | self.record
+        return Savable(content, parts, table_of(self) if self.has_values else None)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
@@ -424,21 +764,17 @@ class Evaluation(Scores):
         """
         saved = load(as_input(path))
         evaluations = {
-            name: cls(saved.request, parts=[part], saved=saved.numbers[name])
+            name: cls(saved.request, parts=[part], record=None if name else saved.record)
             for name, part in saved.parts.items()
         }
         evaluation = evaluations.pop("")
-        evaluation._baselines.data = evaluations  # earlier versions accepted any name
-        evaluation.__dict__["record"] = saved.record
-        table = saved.record.table
-        if table is not None:
-            evaluation.__dict__["users"] = Axis.unchecked(table.index) if saved.labelled else None
+        evaluation.baselines = evaluations
         return evaluation
 
     @property
     def about(self) -> dict[str, Any]:
         """What was to be remembered when it was saved; empty before."""
-        return dict(self.record.content["about"]) if "record" in self.__dict__ else {}
+        return {} if self._saved_record is None else dict(self._saved_record["about"])
 
     @property
     def rankings(self) -> Rankings:
@@ -450,15 +786,15 @@ class Evaluation(Scores):
         """The relevance, aligned with the lists."""
         return self._lists("relevance").aligned.relevance
 
-    def _lists(self, what: str) -> BlockResult:
+    def _lists(self, what: str) -> Measured:
         """Return the block of all users, or raise if its lists were not kept."""
-        if self._block is None:
+        if self._measured is None:
             raise InvalidDataError(
                 f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
                 "frames, without memory=, client= and keep='totals'; of a saved evaluation, "
                 "compare(by=) and plots.by_group know groups of users"
             )
-        return self._block
+        return self._measured
 
     def by(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
         """Break every metric down by groups of users, or by how popular the items are.
@@ -633,7 +969,7 @@ class Evaluation(Scores):
         1     2     2   Alien   3.0      1.892789
         2  <NA>     3  Brazil   1.0      0.000000
         """
-        if self._block is None and self._relist is not None:
+        if self._measured is None and self._relist is not None:
             explained = explain(self._relist(user), 0)
         else:
             block = self._lists("explain()")
@@ -674,7 +1010,7 @@ class Evaluation(Scores):
         return self._show("html")
 
     def _show(self, style: str) -> str:
-        return show(self, self.baselines, self._random_at_hand, style)
+        return show(self, self._random_at_hand, style)
 
 
 class Baselines(UserDict[str, "Evaluation"]):

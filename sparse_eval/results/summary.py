@@ -12,15 +12,11 @@ from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .intervals import FEWEST_EFFECTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import Expectation, RandomTotals
     from .scores import Scores
-
-    Baselines = Mapping[str, Scores]
 
 #: Level of the intervals in the table that people read; its heading says so too.
 LEVEL = 0.95
@@ -31,29 +27,26 @@ _BEHIND = ("n_users", "n_skipped", "candidates")
 COLUMNS = frozenset(_BEFORE + _BEHIND)
 
 
-def summarize(
-    scores: Scores, baselines: Baselines, random: RandomTotals | None, level: float
-) -> pd.DataFrame:
+def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.DataFrame:
     """Return the table that `Evaluation.summary` describes."""
     import pandas as pd
 
     rows = []
-    values = scores._numbers
     everybody = scores.n_users + scores.n_skipped
     for row, name in enumerate(scores.names):
-        mean, n_users = values.value(row), values.count(row)
-        interval = values.interval(row, mean, level)
+        mean, n_users = scores._value(row), scores._count(row)
+        interval = scores._interval(row, mean, level)
         expected = expectation(scores, random, row) or UNKNOWN
         lift = _lift(mean, expected.mean, scores.request.plans[row])
-        beside = [baseline[name] for baseline in baselines.values()]
+        beside = [baseline[name] for baseline in scores.baselines.values()]
         counts = (n_users, everybody - n_users)
         among = () if scores.candidates is None else (scores.candidates.kind,)
-        rows.append((mean, values.std(row), *interval, *expected, lift, *beside, *counts, *among))
+        rows.append((mean, scores._std(row), *interval, *expected, lift, *beside, *counts, *among))
     behind = _BEHIND if scores.candidates is not None else _BEHIND[:-1]
     return pd.DataFrame(
         rows,
         index=pd.Index(scores.names, name="metric"),
-        columns=[*_BEFORE, *baselines, *behind],
+        columns=[*_BEFORE, *scores.baselines, *behind],
     )
 
 
@@ -73,12 +66,12 @@ def _lift(mean: float, random: float, plan: Plan) -> float:
     return random / mean if mean else math.nan
 
 
-def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, style: str) -> str:
+def show(scores: Scores, random: RandomTotals | None, style: str) -> str:
     """Return the table that people read, and a line about who was evaluated below it.
 
     `style` is "simple" for plain text, "pipe" for Markdown or "html".
     """
-    columns = [column for column in _columns(scores, baselines, random) if any(column[2])]
+    columns = [column for column in _columns(scores, random) if any(column[2])]
     headings, aligned, cells = zip(*columns, strict=True)
     table = text_table(list(zip(*cells, strict=True)), headings, aligned, style)
     lines = [_who(scores)]
@@ -92,7 +85,7 @@ def show(scores: Scores, baselines: Baselines, random: RandomTotals | None, styl
 def few_users(scores: Scores) -> str | None:
     """Return a note about means that too few users make up, None if there are none."""
     rows = range(len(scores.names))
-    names = [scores.shown(scores.names[row]) for row in rows if scores._numbers.rests_on_few(row)]
+    names = [scores.shown(scores.names[row]) for row in rows if scores._rests_on_few(row)]
     if not names:
         return None
     return (
@@ -102,14 +95,14 @@ def few_users(scores: Scores) -> str | None:
     )
 
 
-def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) -> list[Any]:
+def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
     """Return heading, alignment and cells of each column, those without any cell included."""
-    values, names = scores._numbers, scores.names
+    names = scores.names
     rows = range(len(names))
-    means = list(map(values.value, rows))
-    intervals = [values.interval(row, mean, LEVEL).text() for row, mean in enumerate(means)]
+    means = list(map(scores._value, rows))
+    intervals = [scores._interval(row, mean, LEVEL).text() for row, mean in enumerate(means)]
     expected = [expectation(scores, random, row) for row in rows]
-    counts = list(map(values.count, rows))
+    counts = list(map(scores._count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [
         ("metric", "left", [scores.shown(name) for name in names]),
@@ -118,7 +111,7 @@ def _columns(scores: Scores, baselines: Baselines, random: RandomTotals | None) 
         ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
         *(
             (name, "decimal", [number(baseline[metric]) for metric in names])
-            for name, baseline in baselines.items()
+            for name, baseline in scores.baselines.items()
         ),
         ("users", "right", [f"{count:,}" if differ else "" for count in counts]),
     ]

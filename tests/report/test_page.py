@@ -142,7 +142,7 @@ def test_page_has_every_section_and_number(
         for ev in models.values():
             assert f"{format_number(ev[name])}" in reader.text
     # A user in depth, down to the cut-off of the main metric.
-    example = models["good"].record.content["examples"][0]
+    example = models["good"].record["examples"][0]
     for row in example["listed"]:
         if row["gain"] and row["rank"] <= 5:
             assert f"{row['item']} relevant {format_number(row['contribution'])}" in reader.text
@@ -150,7 +150,7 @@ def test_page_has_every_section_and_number(
     for name in ("recall", "coverage"):
         assert reader.text.count(REGISTRY[name].plain) == 1
     # How to reproduce it.
-    content = models["good"].record.content
+    content = models["good"].record
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
         assert expected in reader.text
 
@@ -194,8 +194,9 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
 def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     good, fair = (models[name] for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
-    tables = good.record.table, fair.record.table
-    both = tables[0].assign(difference=tables[0]["ndcg@5"] - tables[1]["ndcg@5"]).dropna()
+    difference = good.per_user["ndcg@5"] - fair.per_user["ndcg@5"]
+    counts = {"seen": good.n_seen, "relevant": good.n_relevant}
+    both = pd.DataFrame({"difference": difference, **counts}).dropna()
     bands = {by: subgroup_differences(good, fair, "ndcg@5", by) for by in ("seen", "relevant")}  # type: ignore[arg-type]
     for by, row in ((by, row) for by, rows in bands.items() for row in rows):
         low, _, high = row.group.replace("cold", "0").removesuffix(" items").partition("–")
@@ -245,7 +246,7 @@ def test_evaluations_of_ranks_have_fewer_charts(tmp_path: Path) -> None:
     ranks = reporting.evaluate(1, 0.5, whole=False)
     text = read(se.write_report({"ranks": ranks}, tmp_path / "r.html")).text
     assert "Concentration" not in text
-    shown = [e for e in ranks.record.content["examples"] if not e["whole"]]
+    shown = [e for e in ranks.record["examples"] if not e["whole"]]
     assert text.count("Only the ranks of relevant items were computed") == len(shown) > 0
 
 
@@ -323,7 +324,7 @@ def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
     title = dict(zip(NAMES["item"], NAMES["title"], strict=True))
     listed, missed = set(), set()
     for ev in models.values():
-        for example in ev.record.content["examples"]:
+        for example in ev.record["examples"]:
             listed |= {row["item"] for row in example["listed"]}
             missed |= {row["item"] for row in example["missed"]}
     for item in listed | missed:
@@ -369,7 +370,7 @@ def test_many_models_are_rows_and_few_are_drawn(
     assert "Lists of the other 6 models" in text
     assert "By ndcg@5, the other 28 pairs" in text
     # What all have in common is said once.
-    assert text.count(models["good"].record.content["inputs"]["relevance"]["sha256"]) == 1
+    assert text.count(models["good"].record["inputs"]["relevance"]["sha256"]) == 1
     assert text.count("231 users are included in the means") == 1
 
 

@@ -1,27 +1,34 @@
-"""Mergeable partial results of a block of users.
+"""`Part`: what is kept of a block of users, which merges with that of other users.
 
-Everything in them is a whole number, or is sorted by user in the end, so that blocks can be merged
-in any order to the same bits, however the users were cut. Their size does not depend on the number
+Everything in it is a whole number, or is sorted by user in the end, so that blocks can be merged
+in any order to the same bits, however the users were cut. Its size does not depend on the number
 of users, unless the values of users are kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.axes import Axis
+from ..metrics.columns import ratio_of
+from ..metrics.measure import value_of_lists
 from ..metrics.random_baseline import RandomSums, RandomTotals
-from .intervals import FEWEST_FOR_T
+from .intervals import FEWEST_FOR_T, N_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from ..metrics.plan import Plan
+    from ..metrics.request import Request
     from .candidates import CandidateCounts
     from .counts import FirstRanks, SeenCounts
 
@@ -72,7 +79,7 @@ class MergeKey(NamedTuple):
 
     `n_items`, `items` (a digest of their labels), `largest_gain` and `side_data` (a digest of what
     is known about the items) are None where no metric depends on them. `propensities` has a digest
-    of each input by which hits are weighted; None where an older version did not write them.
+    of each input by which hits are weighted.
     """
 
     metrics: tuple[str, ...]
@@ -83,10 +90,10 @@ class MergeKey(NamedTuple):
     largest_gain: float | None
     side_data: str | None
     version: str
-    corrected: str | None = None
-    seen: str = "exclude"
-    propensities: dict[str, str] | None = None
-    without_list: str = "zero"
+    corrected: str | None
+    seen: str
+    propensities: dict[str, str]
+    without_list: str
 
     def check(self, other: MergeKey) -> None:
         """Raise unless both are the same."""
@@ -141,7 +148,7 @@ class UserValues:
 
     Attributes
     ----------
-    users : ndarray
+    user_ids : ndarray
         Labels or row numbers.
     counted : ndarray of bool
         Whether the user is evaluated.
@@ -151,21 +158,38 @@ class UserValues:
         A hash of the relevant items and their gains.
     columns : ndarray of float64, shape (n_metrics, n_users)
         The metrics that have a value for each user.
+    n_seen : ndarray of int64 or None
+        Number of training items, of saved evaluations where it is known.
+    labelled : bool or None
+        Whether the users have labels; None if they do unless they are numbers from 0 on.
     """
 
-    users: AnyArray
+    user_ids: AnyArray
     counted: Booleans
     n_relevant: Integers
     fingerprints: Hashes
     columns: Floats
+    n_seen: Integers | None = None
+    labelled: bool | None = None
+
+    @property
+    def arrays(self) -> list[Any]:
+        """What is merged."""
+        return [self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns]
+
+    @cached_property
+    def labels(self) -> Axis | None:
+        """The users' labels, None where they are the row numbers from 0 on."""
+        users = self.user_ids
+        is_plain = users.dtype.kind in "iu" and np.array_equal(users, np.arange(len(users)))
+        labelled = not is_plain if self.labelled is None else self.labelled
+        return Axis.unchecked(users) if labelled else None
 
     @classmethod
     def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
         """Return the values of all blocks, in the order of the users."""
-        arrays = [
-            np.concatenate([getattr(block, each.name) for block in blocks], axis=-1)
-            for each in fields(cls)
-        ]
+        each = zip(*(block.arrays for block in blocks), strict=True)
+        arrays: list[Any] = [np.concatenate(parts, axis=-1) for parts in each]
         users = arrays[0]
         if not (users[1:] > users[:-1]).all():
             order = np.argsort(users, kind="stable")
@@ -173,55 +197,43 @@ class UserValues:
         return cls(*arrays)
 
 
-def _same_arrays(one: object, other: object) -> bool:
-    """Return whether all arrays of two instances of a dataclass are equal, NaN included."""
-    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
-    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
-
-
-@dataclass(frozen=True, eq=False)
-class ListCounts:
-    """The counts from which numbers about all lists are computed, for each group of users.
+class ListSums(NamedTuple):
+    """What numbers about all lists are computed from, for each group of users.
 
     Attributes
     ----------
     n_users, n_listed : ndarray of int64, shape (n_groups,)
         Number of users, and of those who have a list.
-    item_counts : ndarray of int64, shape (n_groups, n_items)
-        How often each item is in a list.
+    sums : ndarray of int64, shape (n_groups, ...)
+        How often each item is in a list; for a metric with `Definition.combine`, its formula's
+        result added up over the users.
     """
 
     n_users: Integers
     n_listed: Integers
-    item_counts: Integers
-
-    def merge(self, other: ListCounts) -> ListCounts:
-        """Return the counts of the lists of both."""
-        return ListCounts(
-            self.n_users + other.n_users,
-            self.n_listed + other.n_listed,
-            self.item_counts + other.item_counts,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ListSums:
-    """What `Definition.combine` makes a number about all lists of, for each group of users.
-
-    Attributes
-    ----------
-    n_users : ndarray of int64, shape (n_groups,)
-        Number of users.
-    sums : ndarray of int64, shape (n_groups, ...)
-        What the formula of the metric returns, added up over the users.
-    """
-
-    n_users: Integers
     sums: Integers
 
     def merge(self, other: ListSums) -> ListSums:
         """Return the sums over the users of both."""
-        return ListSums(self.n_users + other.n_users, self.sums + other.sums)
+        return ListSums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+#: What sums of lists are kept by: the exceptions that the convention makes
+#: (`Plan.counts_apart`), the cut-off, and the position of a metric with its own sums, or -1.
+ListKey: TypeAlias = "tuple[bool, bool, int, int]"
+
+
+def list_key(request: Request, row: int) -> ListKey:
+    """Return by what the sums of a number about all lists are kept."""
+    plan = request.plans[row]
+    own = -1 if plan.definition.combine is None else row
+    return (*plan.counts_apart(request.convention), plan.metric.k, own)
+
+
+def _same_arrays(one: Iterable[AnyArray], other: Iterable[AnyArray]) -> bool:
+    """Return whether arrays are equal, NaN included."""
+    pairs = zip(one, other, strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
 def _merged(one: Any, other: Any) -> Any:
@@ -233,9 +245,16 @@ def _merged(one: Any, other: Any) -> Any:
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
 
+class SavedNumber(NamedTuple):
+    """A number about all users as it was saved, and its replicates, None where they were not."""
+
+    value: float
+    replicates: Floats | None
+
+
 @dataclass(frozen=True, eq=False)
-class Totals:
-    """Exact sums over the users of a block.
+class Part:
+    """What is kept of a block of users: exact sums, and the values of users.
 
     Attributes
     ----------
@@ -249,19 +268,22 @@ class Totals:
         The values themselves while they are too few for an interval from their sums.
     ratios : dict of int to tuple
         Of micro averages, by the position of the metric.
-    lists : dict of tuple to ListCounts
-        By the exceptions that the convention makes (`Plan.counts_apart`), and the cut-off.
+    lists : dict of tuple to ListSums
+        By `list_key`.
     retrieval : Retrieval or None
-    random : tuple or None
-        The random baseline of each metric, once it was computed.
     seen : SeenCounts or None
         What the users have in train, where it is known.
     candidates : CandidateCounts or None
         What the candidates were, where they were given.
-    list_sums : dict of int to ListSums
-        By the position of the metric.
     first_ranks : FirstRanks or None
         The first ranks of the lists; None if there are no lists or a model made them.
+    random : tuple or None
+        The random baseline of each metric, once it was computed.
+    values : UserValues or None
+        The values of the users, where they are kept.
+    saved : dict of int to SavedNumber
+        Numbers about all users, by the position of the metric, that were saved. They are not
+        computed again, because that may take the lists, or a metric that is registered elsewhere.
     """
 
     key: MergeKey
@@ -271,16 +293,38 @@ class Totals:
     moments: tuple[Moments, ...]
     samples: tuple[Floats | None, ...]
     ratios: dict[int, Ratios]
-    lists: dict[tuple[bool, bool, int], ListCounts]
-    retrieval: Retrieval | None = None
+    lists: dict[ListKey, ListSums]
+    retrieval: Retrieval | None
+    seen: SeenCounts | None
+    candidates: CandidateCounts | None
+    first_ranks: FirstRanks | None
     random: RandomTotals | None = None
-    seen: SeenCounts | None = None
-    candidates: CandidateCounts | None = None
-    list_sums: dict[int, ListSums] = field(default_factory=dict)
-    first_ranks: FirstRanks | None = None
+    values: UserValues | None = None
+    saved: dict[int, SavedNumber] = field(default_factory=dict)
 
-    def merge(self, other: Totals) -> Totals:
-        """Return the totals of the users of both, which must be different users."""
+    def number(self, request: Request, row: int, left_out: int | None = None) -> float:
+        """Return a number about all users, or about all but those of a group."""
+        plan = request.plans[row]
+        if plan.is_micro:
+            return micro_average(plan, self.ratios[row], left_out)
+        kept = [group for group in range(N_GROUPS) if group != left_out]
+        n_users, n_listed, sums = (
+            of[kept].sum(axis=0) for of in self.lists[list_key(request, row)]
+        )
+        if not n_users and (left_out is not None or plan.definition.combine):
+            return math.nan
+        if plan.definition.combine is not None:
+            return plan.definition.combine(sums, **plan.arguments)
+        return value_of_lists(plan, _CountedLists(plan.metric.k, int(n_users), int(n_listed), sums))
+
+    def group_sizes(self, request: Request, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+        if request.plans[row].is_micro:
+            return np.array([above.n for above, _ in self.ratios[row]])
+        return self.lists[list_key(request, row)].n_users
+
+    def merge(self, other: Part) -> Part:
+        """Return the sums over the users of both, which must be different users."""
         self.key.check(other.key)
         ways = [
             (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
@@ -291,7 +335,7 @@ class Totals:
                 "the lists were made in different ways, or of different candidates: "
                 f"{ways[0]} and {ways[1]}; evaluate all blocks alike"
             )
-        return Totals(
+        return Part(
             self.key,
             self.span.merge(other.span),
             self.n_counted + other.n_counted,
@@ -309,8 +353,11 @@ class Totals:
                 )
                 for row, ratios in self.ratios.items()
             },
-            {key: counts.merge(other.lists[key]) for key, counts in self.lists.items()},
+            {key: sums.merge(other.lists[key]) for key, sums in self.lists.items()},
             _merged(self.retrieval, other.retrieval),
+            _merged(self.seen, other.seen),
+            _merged(self.candidates, other.candidates),
+            _merged(self.first_ranks, other.first_ranks) or self.first_ranks or other.first_ranks,
             # As far as it is made of sums over users.
             tuple(
                 a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
@@ -318,52 +365,50 @@ class Totals:
             )
             if self.random and other.random
             else None,
-            _merged(self.seen, other.seen),
-            _merged(self.candidates, other.candidates),
-            {row: sums.merge(other.list_sums[row]) for row, sums in self.list_sums.items()},
-            _merged(self.first_ranks, other.first_ranks) or self.first_ranks or other.first_ranks,
         )
 
-    def equals(self, other: Totals) -> bool:
-        """Return whether both are about the same users, with the same sums."""
+    def equals(self, other: Part) -> bool:
+        """Return whether both have the same sums, and the same values where both have them."""
+        alike = ("span", "key", "n_counted", "n_without_list", "retrieval", "seen", "candidates")
+        if self.values is not None and other.values is not None:
+            values = (UserValues.concatenate([one]).arrays for one in (self.values, other.values))
+            if not _same_arrays(*values):
+                return False
         return (
-            self.span == other.span
-            and self.key == other.key
-            and self.n_counted == other.n_counted
-            and self.n_without_list == other.n_without_list
-            and self.retrieval == other.retrieval
-            and self.seen == other.seen
-            and self.candidates == other.candidates
+            all(getattr(self, name) == getattr(other, name) for name in alike)
             and all(map(Moments.equals, self.moments, other.moments))
             and all(
                 a.equals(c) and b.equals(d)
                 for row, ratios in self.ratios.items()
                 for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
             )
-            and all(_same_arrays(counts, other.lists[key]) for key, counts in self.lists.items())
-            and all(
-                _same_arrays(sums, other.list_sums[row]) for row, sums in self.list_sums.items()
-            )
+            and all(_same_arrays(sums, other.lists[key]) for key, sums in self.lists.items())
         )
 
 
-class Part(NamedTuple):
-    """The totals of a block, and the values of its users where they are kept."""
+def micro_average(plan: Plan, ratios: Ratios, left_out: int | None) -> float:
+    """Return a micro average of all users, or of all but those of a group."""
+    above, below = Moments(), Moments()
+    for group, (numerators, denominators) in enumerate(ratios):
+        if group != left_out:
+            above += numerators
+            below += denominators
+    return plan.number_of(ratio_of(above, below)) if above.n else math.nan
 
-    totals: Totals
-    values: UserValues | None = None
 
-    @property
-    def span(self) -> Span:
-        """Which users it holds."""
-        return self.totals.span
+class _CountedLists:
+    """The attributes of `Lists` for which counts of users and items are enough."""
 
-    def equals(self, other: Part) -> bool:
-        """Return whether both have the same totals, and the same values where both have them."""
-        if self.values is None or other.values is None:
-            return self.totals.equals(other.totals)
-        values = (UserValues.concatenate([each]) for each in (self.values, other.values))
-        return self.totals.equals(other.totals) and _same_arrays(*values)
+    def __init__(self, k: int, n_users: int, n_listed: int, item_counts: Integers) -> None:
+        self.k, self.n_users, self.n_listed = k, n_users, n_listed
+        self.item_counts, self.n_items = item_counts, len(item_counts)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InvalidMetricError(
+            f"a number about all lists reads their {name}, and can only be computed of lists that "
+            "are in memory together: of blocks it may read k, n_users, n_listed, n_items and "
+            "item_counts"
+        )
 
 
 def merge_parts(parts: Iterable[Part]) -> Part:
@@ -372,15 +417,17 @@ def merge_parts(parts: Iterable[Part]) -> Part:
     That users are different is checked by `distinct_parts`. Their values are kept if each part has
     them.
     """
-    totals: Totals | None = None
+    merged: Part | None = None
     values: list[UserValues | None] = []
     for part in parts:
         values.append(part.values)
-        totals = part.totals if totals is None else totals.merge(part.totals)
-    if totals is None:
+        merged = part if merged is None else merged.merge(part)
+    if merged is None:
         raise InvalidDataError("there is no block of users; there is nothing to evaluate")
     kept = [each for each in values if each is not None]
-    return Part(totals, UserValues.concatenate(kept) if len(kept) == len(values) else None)
+    return replace(
+        merged, values=UserValues.concatenate(kept) if len(kept) == len(values) else None
+    )
 
 
 def distinct_parts(parts: Iterable[Part]) -> list[Part]:
@@ -412,7 +459,7 @@ def distinct_parts(parts: Iterable[Part]) -> list[Part]:
 
 def _check_users_distinct(parts: list[Part]) -> None:
     """Raise if parts whose spans overlap share users, or may share some."""
-    known = [part.values.users for part in parts if part.values is not None]
+    known = [part.values.user_ids for part in parts if part.values is not None]
     if len(known) == len(parts):
         users = np.sort(np.concatenate(known))
         repeated = np.flatnonzero(users[1:] == users[:-1])
