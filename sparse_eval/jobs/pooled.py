@@ -13,8 +13,8 @@ from ..results.scores import Scores
 if TYPE_CHECKING:
     from ..core.types import Floats
     from ..metrics import Metric
-    from ..results.candidates import CandidateCounts
     from ..results.intervals import Interval
+    from ..results.parts import CandidateCounts
     from .cross_validation import CrossValidation
 
 

@@ -49,13 +49,11 @@ if TYPE_CHECKING:
     from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
-    from .candidates import CandidateCounts
     from .comparison import Comparison
-    from .counts import FirstRanks, SeenCounts
     from .curves import PrecisionRecall
     from .label_table import ItemNames
     from .measured import Measured
-    from .parts import Retrieval, UserValues
+    from .parts import CandidateCounts, FirstRanks, Retrieval, SeenCounts, UserValues
     from .segments import UserSegments
 
 

@@ -11,14 +11,26 @@ import numpy as np
 
 from ..core.exact_sums import Moments
 from ..core.hashing import digest_labels, fingerprints, hash_labels, splitmix64
+from ..core.threads import for_blocks
 from ..core.versions import installed_version
 from ..errors import InvalidDataError
+from ..inputs.candidates import mark_seen
+from ..kernels.catalogue import count_seen
 from ..metrics.measure import measure, values_of_lists
 from ..metrics.random_baseline import random_totals
-from .candidates import candidate_counts, candidate_hashes
-from .counts import find_first_ranks, seen_counts
 from .intervals import FEWEST_FOR_T, N_GROUPS
-from .parts import ListSums, MergeKey, Part, Span, UserValues, list_key, micro_average
+from .parts import (
+    CandidateCounts,
+    FirstRanks,
+    ListSums,
+    MergeKey,
+    Part,
+    SeenCounts,
+    Span,
+    UserValues,
+    list_key,
+    micro_average,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +42,6 @@ if TYPE_CHECKING:
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .candidates import CandidateCounts
-    from .counts import FirstRanks, SeenCounts
     from .parts import ListKey, Ratios, Retrieval, SavedNumber
 
 Value = TypeVar("Value")
@@ -190,20 +200,33 @@ class Measured:
     @cached_property
     def seen(self) -> SeenCounts | None:
         """What the users have in train, None where it is not known."""
-        return seen_counts(self.aligned, self.counted)
+        return _count_seen(self.aligned, self.counted)
 
     @cached_property
     def first_ranks(self) -> FirstRanks | None:
         """The first ranks of the lists; None if there are no lists or a model made them."""
-        return None if self.retrieval else find_first_ranks(self.aligned)
+        return None if self.retrieval else _find_first_ranks(self.aligned)
 
     @cached_property
     def candidates(self) -> CandidateCounts | None:
         """What the candidates were, None where they were the whole catalogue."""
-        hashes = self._candidate_hashes
-        if hashes is None:
+        aligned, hashes = self.aligned, self._candidate_hashes
+        candidates = aligned.side_data.candidates
+        if hashes is None or candidates is None or aligned.eligible is None:
             return None
-        return candidate_counts(self.aligned, self.counted, self.user_hashes, hashes)
+        relevance, rankings = aligned.relevance, aligned.rankings
+        is_relevant = relevance.gains > 0
+        outside = ~candidates.hold(relevance.indptr, relevance.items)
+        listed = ~candidates.hold(rankings.indptr, rankings.items)
+        return CandidateCounts(
+            candidates.kind,
+            self.n_counted,
+            int(aligned.eligible.counts[self.counted].sum()),
+            int(np.count_nonzero(outside & is_relevant)),
+            int(np.count_nonzero(listed)),
+            int(np.count_nonzero(is_relevant)),
+            int(splitmix64(self.user_hashes ^ hashes).sum(dtype=np.uint64)),
+        )
 
     @property
     def span(self) -> Span:
@@ -312,13 +335,10 @@ class Measured:
         if labels is None:
             return np.arange(self.first_row, self.first_row + len(self.n_relevant))
         array = labels.to_numpy()
-        if array.dtype.kind in "iu" and not (array.dtype.kind == "u" and (array >= 2**63).any()):
+        if labels.is_integer and not (array.dtype.kind == "u" and (array >= 2**63).any()):
             return array.astype(np.int64)
-        listed = labels.tolist()
-        if listed and all(type(label) is int and -(2**63) <= label < 2**63 for label in listed):
-            return np.array(listed, np.int64)
-        if all(isinstance(label, str) for label in listed):
-            return np.array(list(map(str, listed)), object)
+        if all(isinstance(label, str) for label in array.tolist()):
+            return array
         raise InvalidDataError(
             "users whose evaluations are merged or saved need labels that are all text, or all "
             "whole numbers of 64 bits; make them so, as with map(str, labels)"
@@ -350,7 +370,12 @@ class Measured:
     def _candidate_hashes(self) -> Hashes | None:
         if self.request.judged_only:  # whose numbers may be other ones in every block
             return self._relevance_hashes
-        return candidate_hashes(self.aligned, self.aligned.relevance.items_index)
+        candidates, labels = self.aligned.side_data.candidates, self.aligned.relevance.items_index
+        if candidates is None:
+            return None
+        if labels is not None and len(labels) < candidates.shape[1]:
+            labels = candidates.items_index
+        return candidates.fingerprints(self.aligned.n_users, labels)
 
     @cached_property
     def _relevance_hashes(self) -> Hashes:
@@ -398,3 +423,45 @@ class Measured:
                 else lists.item_counts
             )
         return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
+
+
+def _count_seen(aligned: Aligned, counted: Booleans) -> SeenCounts | None:
+    """Count over all users, `counted` being those that are evaluated; None without train."""
+    training = aligned.side_data.training
+    if training is None:
+        return None
+    rankings, relevance = aligned.rankings, aligned.relevance
+    n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
+    relevant, listed = np.empty((2, aligned.n_users), np.int64)
+
+    def count(first: int, last: int) -> None:
+        bounds = slice(first, last + 1)
+        count_seen(
+            training.indptr[bounds], training.items, relevance.indptr[bounds], relevance.items,
+            relevance.gains, rankings.indptr[bounds], rankings.items, n_items,
+            relevant[first:last], listed[first:last],
+        )  # fmt: skip
+
+    for_blocks(count, aligned.n_users)
+    is_cold = training.user_counts[: aligned.n_users] == 0
+    return SeenCounts(
+        int(np.count_nonzero(counted & is_cold)),
+        int(relevant.sum()),
+        int(listed.sum()),
+        int(np.count_nonzero(relevance.gains > 0)),
+    )
+
+
+def _find_first_ranks(aligned: Aligned) -> FirstRanks | None:
+    """Return the first ranks of the lists, None if there are no lists."""
+    rankings, relevance = aligned.rankings, aligned.relevance
+    starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
+    if not len(starts):
+        return None
+    if rankings.gapped_positions is None:
+        return FirstRanks(1, True)
+    smallest = int(rankings.gapped_positions[starts].min())
+    if smallest == 1:
+        return FirstRanks(1, True)
+    stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
+    return FirstRanks(smallest, not stored.all())

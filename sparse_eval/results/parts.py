@@ -21,6 +21,7 @@ from ..inputs.axes import Axis
 from ..metrics.columns import ratio_of
 from ..metrics.measure import value_of_lists
 from ..metrics.random_baseline import RandomSums, RandomTotals
+from .candidates import is_sampled
 from .intervals import FEWEST_FOR_T, N_GROUPS
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..metrics.plan import Plan
     from ..metrics.request import Request
-    from .candidates import CandidateCounts
-    from .counts import FirstRanks, SeenCounts
 
 
 class Retrieval(NamedTuple):
@@ -59,19 +58,106 @@ class Retrieval(NamedTuple):
     n_unknown_users: int = 0
     n_unknown_items: int = 0
 
-    def merge(self, other: Retrieval) -> Retrieval:
-        """Return the counts over the users of both, of the same model."""
 
-        def add(a: int | None, b: int | None) -> int | None:
-            return None if a is None else a + (b or 0)
+class SeenCounts(NamedTuple):
+    """Counts over users, of which there are training data.
 
-        return self._replace(
-            n_seen=self.n_seen + other.n_seen,
-            n_tied=add(self.n_tied, other.n_tied),
-            n_cold_users=add(self.n_cold_users, other.n_cold_users),
-            n_unknown_users=self.n_unknown_users + other.n_unknown_users,
-            n_unknown_items=self.n_unknown_items + other.n_unknown_items,
-        )
+    Attributes
+    ----------
+    n_cold : int
+        Evaluated users without training data; explicit zeros are none.
+    n_relevant : int
+        Relevant items that their user has in train, explicit zeros included.
+    n_listed : int
+        Listed items that their user has in train, likewise.
+    n_held_out : int
+        Relevant items in all.
+    """
+
+    n_cold: int
+    n_relevant: int
+    n_listed: int
+    n_held_out: int
+
+
+class CandidateCounts(NamedTuple):
+    """Counts over users whose candidates were given.
+
+    Attributes
+    ----------
+    kind : str
+        What the candidates are: "1+99" or "n+99" where `sample_negatives` or `read_negatives`
+        returned them, beside the one relevant item of each user, or several; otherwise
+        "candidates".
+    n_users : int
+        Evaluated users.
+    n_candidates : int
+        Their candidates that they have not seen.
+    n_relevant : int
+        Relevant items that are no candidates of their user.
+    n_listed : int
+        Listed items that are none.
+    n_held_out : int
+        Relevant items in all.
+    checksum : int
+        Of all users' candidates.
+    """
+
+    kind: str
+    n_users: int
+    n_candidates: int
+    n_relevant: int
+    n_listed: int
+    n_held_out: int
+    checksum: int
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether they are known to be a sample of the catalogue."""
+        return is_sampled(self.kind)
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that identify the candidates of these users."""
+        return f"{self.checksum % 2**64:016x}"
+
+    def to_dict(self) -> dict[str, int | str]:
+        """Return the counts and the digest by name."""
+        return {**dict(zip(self._fields[:-1], self, strict=False)), "digest": self.digest}
+
+
+def added(one: Any, other: Any) -> Any:
+    """Return the counts of one kind over the users of both, None unless both are known."""
+    if one is None or other is None:
+        return None
+    kept = ("via", "kind", "n_cold_items")  # of the model, and of all candidates
+    pairs = zip(one._fields, one, other, strict=True)
+    return type(one)._make(a if a is None or name in kept else a + (b or 0) for name, a, b in pairs)
+
+
+class FirstRanks(NamedTuple):
+    """The first ranks of the lists of some users.
+
+    Attributes
+    ----------
+    smallest : int
+        The smallest rank of any item.
+    has_others : bool
+        Whether the lists hold items that the validation data do not store. Lists of hits only have
+        exact ranks and need not have a rank 1.
+    """
+
+    smallest: int
+    has_others: bool
+
+    def merge(self, other: FirstRanks) -> FirstRanks:
+        """Return the first ranks of the users of both."""
+        return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
+
+    @property
+    def are_late(self) -> bool:
+        """Whether no list has a rank 1, though the lists hold more than hits."""
+        return self.smallest > 1 and self.has_others
 
 
 class MergeKey(NamedTuple):
@@ -236,11 +322,6 @@ def _same_arrays(one: Iterable[AnyArray], other: Iterable[AnyArray]) -> bool:
     return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
 
-def _merged(one: Any, other: Any) -> Any:
-    """Return the counts of both blocks, or None unless both have some."""
-    return one.merge(other) if one and other else None
-
-
 #: The sums of numerators and of denominators of a micro average, for each group of users.
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
@@ -354,10 +435,12 @@ class Part:
                 for row, ratios in self.ratios.items()
             },
             {key: sums.merge(other.lists[key]) for key, sums in self.lists.items()},
-            _merged(self.retrieval, other.retrieval),
-            _merged(self.seen, other.seen),
-            _merged(self.candidates, other.candidates),
-            _merged(self.first_ranks, other.first_ranks) or self.first_ranks or other.first_ranks,
+            added(self.retrieval, other.retrieval),
+            added(self.seen, other.seen),
+            added(self.candidates, other.candidates),
+            self.first_ranks.merge(other.first_ranks)
+            if self.first_ranks and other.first_ranks
+            else self.first_ranks or other.first_ranks,
             # As far as it is made of sums over users.
             tuple(
                 a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None

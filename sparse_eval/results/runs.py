@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.candidates import GIVEN
-from .candidates import CandidateCounts
+from .parts import CandidateCounts, added
 from .scores import Requested
 from .variance import Cells, Error, error_of_numbers
 
@@ -138,7 +138,7 @@ class Runs(Requested):
             return None
         kinds = {one.kind for one in counts}
         kind = kinds.pop() if len(kinds) == 1 else GIVEN
-        return reduce(CandidateCounts.merge, (one._replace(kind=kind) for one in counts))
+        return reduce(added, (one._replace(kind=kind) for one in counts))
 
     @property
     def table(self) -> pd.DataFrame:

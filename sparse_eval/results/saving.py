@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.arguments import check_choice
-from ..core.files import make_folder, replacing_together
+from ..core.files import make_folder, remove, replacing_together
 from ..core.formatting import plain
 from ..core.json_files import read_json
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
@@ -140,7 +140,7 @@ def save(
     _write(folder, content, files)
     for name in _TABLES:  # of the evaluation that was there
         if name not in files:
-            (folder / name).unlink(missing_ok=True)
+            remove(folder / name)
     return folder
 
 
@@ -191,7 +191,7 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
             stem, _, suffix = name.partition(".")
             for pattern in ([] if unfinished else [name]) + [f".{stem}.*.{suffix}"]:
                 for file in folder.glob(pattern):
-                    file.unlink(missing_ok=True)
+                    remove(file)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .candidates import CandidateCounts
     from .intervals import Interval
+    from .parts import CandidateCounts
 
 
 class Requested(ABC):

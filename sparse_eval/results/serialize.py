@@ -18,9 +18,18 @@ from ..core.exact_sums import Moments
 from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError
 from ..metrics.random_baseline import Expectation, RandomSums
-from .candidates import CandidateCounts
-from .counts import FirstRanks, SeenCounts
-from .parts import ListSums, MergeKey, Part, Retrieval, SavedNumber, Span, UserValues
+from .parts import (
+    CandidateCounts,
+    FirstRanks,
+    ListSums,
+    MergeKey,
+    Part,
+    Retrieval,
+    SavedNumber,
+    SeenCounts,
+    Span,
+    UserValues,
+)
 
 #: What parts are made of, by name.
 _CLASSES: dict[str, Any] = {

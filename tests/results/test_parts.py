@@ -9,9 +9,7 @@ from evaluations import some, without_lists
 from raising import raises
 
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.candidates import CandidateCounts
-from sparse_eval.results.counts import SeenCounts
-from sparse_eval.results.parts import Part, Retrieval, merge_parts
+from sparse_eval.results.parts import CandidateCounts, Part, Retrieval, SeenCounts, merge_parts
 
 
 def part_of(first: int = 0, *, per_user: bool = True, **options: object) -> Part:
@@ -49,7 +47,7 @@ def test_counts_about_users_are_added_up() -> None:
     )
     both = one.merge(other)
     assert both.seen == (3, 2, 4, 6)
-    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**64 - 3)
+    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
     with raises(InvalidDataError):
         one.merge(replace(other, candidates=None))
     assert one.merge(replace(other, seen=None)).seen is None

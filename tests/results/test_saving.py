@@ -204,11 +204,22 @@ def test_an_evaluation_is_removed_with_its_json_first(
     folder = make(None).save(tmp_path / "als")
     unlink = Path.unlink
 
-    def interrupted(path: Path, **options: Any) -> None:
-        unlink(path, **options)
+    def interrupted(path: Path, *given: Any) -> None:
+        unlink(path, *given)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "unlink", interrupted)
     with pytest.raises(KeyboardInterrupt):
         remove_saved(folder)
     assert sorted(file.name for file in folder.iterdir()) == ["per_user.csv", "totals.npz"]
+
+
+def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path: Path) -> None:
+    lists, held = se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1.0, 0], [1, 0]])
+    kept, not_kept = (se.evaluate(lists, held, "mrr@2", keep=keep) for keep in ("values", "totals"))
+    kept.save(tmp_path)
+    (tmp_path / "per_user.csv").chmod(0o600)
+    not_kept.save(tmp_path)
+    assert not (tmp_path / "per_user.csv").exists()
+    kept.save(tmp_path)
+    assert (tmp_path / "per_user.csv").stat().st_mode & 0o777 == 0o600
