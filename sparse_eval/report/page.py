@@ -157,9 +157,9 @@ def write_report(
         named: Any = [(model, PooledModel(cv, model)) for model in cv.models]
     else:
         named = named_evaluations(evaluations)
+        if len(dict(named)) < len(named):
+            raise InvalidDataError(f"two evaluations have the same name: {list(evaluations)}")
     shown = dict(named)
-    if len(shown) < len(named):
-        raise InvalidDataError(f"two evaluations have the same name: {[name for name, _ in named]}")
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
