@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from ..results.segments import segmentations
 from .names import format_number, format_numbers, format_share, legend_columns, shorten
-from .subgroups import segment_means
+from .subgroups import groups_of
 from .svg import HEIGHT, draw_svg
 
 if TYPE_CHECKING:
@@ -136,15 +135,14 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
 def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
     for groups, caption in _GROUP_CAPTIONS.items():
         for metric in metrics:
-            if all(plots.group_means(ev, groups, metric) for ev in shown.values()):
+            means = {name: groups_of(ev, groups, metric).means for name, ev in shown.items()}
+            if all(means.values()):
                 of = "user activity" if groups == "activity" else "item popularity"
                 yield Chart(
                     f"{metric} by {of}",
                     caption,
                     partial(plots.by_group, shown, groups, metric),
-                    numbers=_numbers_of(
-                        {name: plots.group_means(ev, groups, metric) for name, ev in shown.items()}
-                    ),
+                    numbers=_numbers_of(means),
                 )
                 break
     if all(ev.record["concentration"] for ev in shown.values()):
@@ -161,10 +159,7 @@ def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Ite
     if by is None or not next(iter(shown.values())).is_per_user(metric):
         return
     for title, column in by.items():
-        means = {
-            name: segment_means(ev, segmentations(column, ev.evaluated_users)[0], metric)
-            for name, ev in shown.items()
-        }
+        means = {name: groups_of(ev, column, metric).means for name, ev in shown.items()}
         yield Chart(
             f"{metric} by {shorten(str(title), 60)}",
             "Lines are 95 % intervals, for 10 users or more.",

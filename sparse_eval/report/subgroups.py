@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..core.exact_sums import Moments
+from ..errors import InvalidDataError
 from ..results.comparison import compare
-from ..results.intervals import NO_INTERVAL, Interval, interval_of_difference, interval_of_moments
+from ..results.intervals import (
+    NO_INTERVAL,
+    Interval,
+    interval_of_difference,
+    interval_of_moments,
+    student,
+)
 from ..results.paired_tests import correct
-from ..results.segments import by_activity
+from ..results.segments import by_activity, segmentations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,9 +26,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results import Evaluation
-    from ..results.segments import Segmentation, UserSegments
+    from ..results.segments import UserSegments
 
 _BANDS = 4
+
+#: What the axis of known groups counts.
+UNITS = {"activity": "training items of the user", "popularity": "training users of the item"}
 
 #: An interval over fewer users would be too wide to be of use.
 MIN_USERS = 10
@@ -101,22 +112,45 @@ def subgroup_differences(
     return rows
 
 
-def segment_means(ev: Evaluation, column: Segmentation, metric: str) -> list[GroupMean]:
-    """Return the means of a metric by segment of the evaluated users, with 95 % intervals.
+class Groups(NamedTuple):
+    """The means of a metric by group, what divides them, and how many users are in no group."""
 
-    Segments of fewer than 10 users have no interval, and those without a value are left out.
+    label: str
+    means: list[GroupMean]
+    n_without: int = 0
+
+
+def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
+    """Return the means of a metric by group, with 95 % intervals for 10 users or more.
+
+    `groups` is as in `sparse_eval.plots.by_group`. Groups without a value are left out.
     """
+    if isinstance(groups, str) and groups in UNITS:
+        rows = ev.record["by"].get(groups, [])
+        own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
+        return Groups(UNITS[groups], list(map(_group_mean, own)))
+    column, *more = segmentations(groups, ev.evaluated_users)
+    if more:
+        titles = ", ".join(each.title for each in (column, *more))
+        raise InvalidDataError(f"groups have the columns {titles}; give one of them")
     values = ev.values(metric)[ev.counted]
-    rows = []
+    means = []
     for code, name in enumerate(column.names):
         inside = values[column.codes == code]
-        inside = inside[~np.isnan(inside)]
-        if len(inside):
-            moments = Moments.of(inside)
-            enough = len(inside) >= MIN_USERS
+        moments = Moments.of(inside[~np.isnan(inside)])
+        if moments.n:
+            enough = moments.n >= MIN_USERS
             interval = interval_of_moments(moments, 0.95) if enough else NO_INTERVAL
-            rows.append(GroupMean(name, moments.mean, interval.low, interval.high))
-    return rows
+            means.append(GroupMean(name, moments.mean, interval.low, interval.high))
+    return Groups(column.title, means, int((column.codes < 0).sum()))
+
+
+def _group_mean(row: dict[str, Any]) -> GroupMean:
+    half = math.nan
+    if row["std"] is not None and row["n_users"] >= MIN_USERS:
+        error = row["std"] / math.sqrt(row["n_users"])
+        half = float(student(0.95, row["n_users"] - 1)[1]) * error
+    return GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half)
 
 
 def segment_differences(

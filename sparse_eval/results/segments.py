@@ -37,24 +37,18 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
     """Group users by a label for each, given in order, keyed by user, or in a table by user."""
     import pandas as pd
 
-    if isinstance(groups, Mapping):
-        groups = pd.Series(list(groups.values()), index=pd.Index(list(groups)), dtype=object)
     named = Axis.numbers(n_users) if users is None else users
-    if exports_rows(groups) or isinstance(groups, pd.DataFrame | Path):
-        table = label_table(groups, "user", argument="groups", column="group")
+    is_table = exports_rows(groups) or isinstance(groups, pd.DataFrame | Path)
+    if is_table or isinstance(groups, Mapping | pd.Series):
+        # As in comparisons, users of a table match if they are the same as text.
+        table = label_table(groups, "user", argument="groups", column="group", as_text=is_table)
         if len(table.columns) > 1:
             raise InvalidDataError(
                 f"groups have the columns {', '.join(map(repr, table.columns))}; give one of them",
                 argument="groups",
             )
-        # As in comparisons, users match if they are the same as text.
-        groups = table.iloc[:, 0].set_axis(table.index.map(str))
-        named = Axis.unchecked(list(map(str, named)))
-    if isinstance(groups, pd.Series):
-        if groups.index.has_duplicates:
-            user = groups.index[groups.index.duplicated()].tolist()[0]
-            raise InvalidDataError(f"groups name user {user!r} twice; give each user one group")
-        values = groups.reindex(named.index)
+        known = pd.Index(list(map(str, named))) if is_table else named.index
+        values = table.iloc[:, 0].reindex(known)
     else:
         entries = list(groups) if hasattr(groups, "__len__") else []
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
@@ -151,10 +145,7 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
         As from `read_label_table`.
     """
     table = segments_table(by)
-    labels = table.index.map(str)
-    if labels.has_duplicates:
-        twice = labels[labels.duplicated()].tolist()[0]
-        raise InvalidDataError(f"by names user {twice!r} twice; give each user one row")
+    labels = table.index
     rows = Axis.unchecked(labels).locate(list(map(str, users)))
     if (rows < 0).all():
         known = f"{labels.tolist()[0]!r}, …" if len(labels) else "nothing"
@@ -167,7 +158,7 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
 
 def segments_table(by: UserSegments) -> pd.DataFrame:
     """Return segments by user as a table that is indexed by user, or raise as `segmentations`."""
-    return label_table(by, "user", argument="by", column="segment")
+    return label_table(by, "user", argument="by", column="segment", as_text=True)
 
 
 def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segmentation:
