@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
@@ -22,7 +22,7 @@ from ..results.shared import shared_metrics
 from ..results.summary import COLUMNS, few_users
 from .axes import named_evaluations
 from .names import format_number, format_numbers, format_p, format_share, pieces
-from .subgroups import SubgroupDifference, segment_differences, subgroup_differences
+from .subgroups import segment_differences, subgroup_differences
 from .trend import describe_trend
 
 if TYPE_CHECKING:
@@ -270,25 +270,18 @@ def _ranked(shown: Evaluations, metric: str) -> list[str]:
     return sorted(defined, key=lambda name: shown[name][metric] * (-1 if higher else 1))
 
 
-class _MetricRow(NamedTuple):
-    """The values of a metric; `best` has the names of the starred evaluations."""
-
-    metric: str
-    higher: bool
-    cells: dict[str, _Row]
-    best: set[str]
-
-
 def _metric_rows(
     shown: Evaluations, numbers: _Numbers, metrics: list[str], pairs: list[_Row]
-) -> list[_MetricRow]:
+) -> list[_Row]:
+    """Return the numbers of each metric; ``best`` has the names of the starred evaluations."""
+    higher = next(iter(shown.values())).higher_is_better
     return [
-        _MetricRow(
-            metric,
-            next(iter(shown.values())).higher_is_better(metric),
-            {name: numbers[name][metric] for name in shown},
-            _best(shown, metric, pairs),
-        )
+        {
+            "metric": metric,
+            "higher": higher(metric),
+            "cells": {name: numbers[name][metric] for name in shown},
+            "best": _best(shown, metric, pairs),
+        }
         for metric in metrics
     ]
 
@@ -351,15 +344,7 @@ def _baselines(numbers: _Numbers) -> tuple[dict[str, dict[str, Any]], dict[str, 
     return {name: values for name, values in means.items() if name not in same_as}, same_as
 
 
-class _Subgroups(NamedTuple):
-    """The best model against another one, in subgroups of the users."""
-
-    best: str
-    other: str
-    tables: list[tuple[str, list[SubgroupDifference]]]
-
-
-def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgroups]:
+def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[Any]:
     """Compare the best model with each other one, the next best first."""
     if len(ranked) < 2 or not shown[ranked[0]].is_per_user(main):
         return []
@@ -371,7 +356,7 @@ def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgro
             for by, title in _SUBGROUPS.items()
             if (rows := subgroup_differences(shown[best], shown[other], main, by))
         ]
-        results.append(_Subgroups(best, other, tables))
+        results.append((best, other, tables))
     return results
 
 

@@ -12,7 +12,6 @@ from ..errors import InvalidDataError
 from ..results.comparison import compare
 from ..results.intervals import (
     NO_INTERVAL,
-    Interval,
     interval_of_difference,
     interval_of_moments,
     student,
@@ -46,21 +45,9 @@ class GroupMean(NamedTuple):
     high: float
 
 
-class SubgroupDifference(NamedTuple):
-    """The mean difference of a metric in one subgroup, and how many users each side wins."""
-
-    group: str
-    n_users: int
-    difference: float
-    interval: Interval
-    wins: int
-    ties: int
-    losses: int
-
-
 def subgroup_differences(
     a: Evaluation, b: Evaluation, metric: str, by: Literal["seen", "relevant"]
-) -> list[SubgroupDifference]:
+) -> list[dict[str, Any]]:
     """Compare a metric in bands of about equally many users.
 
     Parameters
@@ -74,8 +61,10 @@ def subgroup_differences(
 
     Returns
     -------
-    list of SubgroupDifference
-        a less b, with a 95 % interval if there are 10 users or more; a wins where it is better.
+    list of dict
+        ``group``, ``n_users``, ``difference``, a less b, its 95 % interval (``low``, ``high``,
+        ``method``) if there are 10 users or more, ``wins``, ``ties``, ``losses``: where a is
+        better, equal or worse.
         Empty if the number of training items is unknown.
     """
     if not (a.has_values and b.has_values):
@@ -83,31 +72,27 @@ def subgroup_differences(
     counts = a.n_seen if by == "seen" else a.n_relevant
     if counts is None:
         return []
-    rows_of_b = b.all_users.locate(a.evaluated_users)
-    is_shared = rows_of_b >= 0
-    is_shared[is_shared] = b.counted[rows_of_b[is_shared]]
-    rows_of_a, rows_of_b = np.flatnonzero(a.counted)[is_shared], rows_of_b[is_shared]
-    values_a, values_b = a.values(metric)[rows_of_a], b.values(metric)[rows_of_b]
-    defined = ~(np.isnan(values_a) | np.isnan(values_b))
-    counts = counts[rows_of_a][defined]
-    differences = (values_a - values_b)[defined]
+    own, other = (ev.per_user[metric] for ev in (a, b))
+    differences = (own - other.reindex(own.index)).dropna()
+    counts = counts[own.index.get_indexer(differences.index)]
     segments = by_activity(counts, np.ones(len(counts), bool), _BANDS)
     rows = []
     for code, name in enumerate(segments.names):
-        inside = differences[segments.codes == code]
+        inside = differences.to_numpy()[segments.codes == code]
         if len(inside):
             better = inside if a.higher_is_better(metric) else -inside
             enough = len(inside) >= MIN_USERS
+            interval = interval_of_difference(inside, 0.95) if enough else NO_INTERVAL
             rows.append(
-                SubgroupDifference(
-                    name,
-                    len(inside),
-                    float(inside.mean()),
-                    interval_of_difference(inside, 0.95) if enough else NO_INTERVAL,
-                    int((better > 0).sum()),
-                    int((better == 0).sum()),
-                    int((better < 0).sum()),
-                )
+                {
+                    "group": name,
+                    "n_users": len(inside),
+                    "difference": float(inside.mean()),
+                    **interval._asdict(),
+                    "wins": int((better > 0).sum()),
+                    "ties": int((better == 0).sum()),
+                    "losses": int((better < 0).sum()),
+                }
             )
     return rows
 

@@ -199,17 +199,19 @@ def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_pa
     both = pd.DataFrame({"difference": difference, **counts}).dropna()
     bands = {by: subgroup_differences(good, fair, "ndcg@5", by) for by in ("seen", "relevant")}  # type: ignore[arg-type]
     for by, row in ((by, row) for by, rows in bands.items() for row in rows):
-        low, _, high = row.group.replace("cold", "0").removesuffix(" items").partition("–")
+        low, _, high = row["group"].replace("cold", "0").removesuffix(" items").partition("–")
         inside = both[both[by].between(int(low), int(high or low))]["difference"]
-        assert row.difference == pytest.approx(inside.mean())
-        assert row.n_users == len(inside)
-        assert (row.wins, row.losses) == ((inside > 0).sum(), (inside < 0).sum())
+        assert row["difference"] == pytest.approx(inside.mean())
+        assert row["n_users"] == len(inside)
+        assert (row["wins"], row["losses"]) == ((inside > 0).sum(), (inside < 0).sum())
         interval = "no interval"
-        if row.n_users >= 10:
+        if row["n_users"] >= 10:
             test = stats.ttest_1samp(inside, 0)
-            assert row.interval[:2] == pytest.approx(tuple(test.confidence_interval(0.95)))
-            interval = " to ".join(format_numbers(row.interval.low, row.interval.high))
-        assert f"{row.group} {row.n_users} {format_number(row.difference)}{interval} " in text
+            assert (row["low"], row["high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
+            interval = " to ".join(format_numbers(row["low"], row["high"]))
+        assert (
+            f"{row['group']} {row['n_users']} {format_number(row['difference'])}{interval} " in text
+        )
 
 
 def test_page_is_self_contained_and_reproducible(
