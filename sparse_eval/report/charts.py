@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from .names import format_number, format_numbers, format_share, legend_columns, shorten
+from .axes import format_number, format_numbers, format_share, legend_columns, shorten
+from .style import HEIGHT, draw_svg
 from .subgroups import groups_of
-from .svg import HEIGHT, draw_svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

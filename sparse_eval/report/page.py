@@ -17,11 +17,10 @@ from ..results.comparison import compare
 from ..results.evaluation import Evaluation
 from ..results.label_table import check_known, item_table
 from ..results.record import plain_rows
+from ..results.scores import COLUMNS, few_users
 from ..results.segments import segmentations, segments_table
 from ..results.shared import shared_metrics
-from ..results.summary import COLUMNS, few_users
-from .axes import named_evaluations
-from .names import format_number, format_numbers, format_p, format_share, pieces
+from .axes import format_number, format_numbers, format_p, format_share, named_evaluations, pieces
 from .subgroups import segment_differences, subgroup_differences
 from .trend import describe_trend
 

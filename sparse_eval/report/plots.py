@@ -20,15 +20,17 @@ from .axes import (
     COLOURS,
     axes_of,
     error_bar,
+    escape_mathematics,
     ink,
     label_axes,
     label_groups,
     label_rows_inside,
+    short_names,
+    shorten,
     styled,
     styles,
     with_direction,
 )
-from .names import escape_mathematics, short_names, shorten
 from .style import save, style
 from .subgroups import groups_of
 from .trend import trend
@@ -430,9 +432,6 @@ def learning_curve(
             f"table is {describe(table)}; expected a pandas.DataFrame, such as callback.history"
         )
     names = [metrics] if isinstance(metrics, str) else metrics
-    of_text = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    if not (of_text and metrics):
-        raise InvalidDataError(f"metrics is {metrics!r}; expected names of columns of the table")
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 

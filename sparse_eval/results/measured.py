@@ -23,7 +23,6 @@ from .parts import (
     CandidateCounts,
     FirstRanks,
     ListSums,
-    MergeKey,
     Part,
     SeenCounts,
     Span,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from ..metrics.plan import Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .parts import ListKey, Ratios, Retrieval, SavedNumber
+    from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber
 
 Value = TypeVar("Value")
 
@@ -247,20 +246,23 @@ class Measured:
             sides = (aligned.relevance.items_index, aligned.rankings.items_index)
             labels = max((index for index in sides if index is not None), key=len, default=None)
             items = None if labels is None else digest_labels(labels.to_numpy())
-        return MergeKey(
-            request.names,
-            request.convention.name,
-            request.no_relevant,
-            side_data.n_items if catalogue else None,
-            items if catalogue else None,
-            aligned.largest_gain if request.needs_largest_gain else None,
-            side_data.digest_of(request.side_inputs) if request.side_inputs else None,
-            installed_version(),
-            request.corrected,
-            request.seen,
-            {name: side_data.digest_of_propensities(name) for name in sorted(request.weighted_by)},
-            request.without_list,
-        )
+        weighted = sorted(request.weighted_by)
+        inputs = request.side_inputs
+        return {
+            "metrics": request.names,
+            "convention": request.convention.name,
+            "no_relevant": request.no_relevant,
+            # None where no metric depends on them.
+            "n_items": side_data.n_items if catalogue else None,
+            "items": items if catalogue else None,
+            "largest_gain": aligned.largest_gain if request.needs_largest_gain else None,
+            "side_data": side_data.digest_of(inputs) if inputs else None,
+            "version": installed_version(),
+            "corrected": request.corrected,
+            "seen": request.seen,
+            "propensities": {name: side_data.digest_of_propensities(name) for name in weighted},
+            "without_list": request.without_list,
+        }
 
     def part(self, *, per_user: bool) -> Part:
         """Return what is sent and merged with others, with values of users if `per_user`."""

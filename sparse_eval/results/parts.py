@@ -160,36 +160,19 @@ class FirstRanks(NamedTuple):
         return self.smallest > 1 and self.has_others
 
 
-class MergeKey(NamedTuple):
-    """What evaluations must agree in to be merged.
+#: What evaluations must agree in to be merged, by name.
+MergeKey: TypeAlias = "dict[str, Any]"
 
-    `n_items`, `items` (a digest of their labels), `largest_gain` and `side_data` (a digest of what
-    is known about the items) are None where no metric depends on them. `propensities` has a digest
-    of each input by which hits are weighted.
-    """
 
-    metrics: tuple[str, ...]
-    convention: str
-    no_relevant: str
-    n_items: int | None
-    items: str | None
-    largest_gain: float | None
-    side_data: str | None
-    version: str
-    corrected: str | None
-    seen: str
-    propensities: dict[str, str]
-    without_list: str
-
-    def check(self, other: MergeKey) -> None:
-        """Raise unless both are the same."""
-        for name, ours, theirs in zip(self._fields, self, other, strict=True):
-            if ours != theirs:
-                a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (ours, theirs))
-                raise InvalidDataError(
-                    f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
-                    "all blocks alike"
-                )
+def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
+    for name, one in ours.items():
+        other = theirs[name]
+        if one != other:
+            a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
+            raise InvalidDataError(
+                f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
+                "all blocks alike"
+            )
 
 
 class Span(NamedTuple):
@@ -406,7 +389,7 @@ class Part:
 
     def merge(self, other: Part) -> Part:
         """Return the sums over the users of both, which must be different users."""
-        self.key.check(other.key)
+        _check_alike(self.key, other.key)
         ways = [
             (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
             for one in (self, other)

@@ -11,9 +11,9 @@ from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
-from .breakdown import break_down
 from .curves import MAX_RANKS, precision_recall
 from .explain import explain
+from .segments import break_down
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Hashes, Integers, JSONValue
     from ..inputs.rankings import Rankings
     from .curves import PrecisionRecall
-    from .evaluation import Evaluation
+    from .evaluated import Evaluated
     from .measured import Measured
 
 #: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
@@ -40,7 +40,7 @@ _LISTED, _MISSED = 20, 10
 _POINTS = 60
 
 
-def to_dict(evaluation: Evaluation, summary: pd.DataFrame) -> dict[str, Any]:
+def to_dict(evaluation: Evaluated, summary: pd.DataFrame) -> dict[str, Any]:
     """Return what `Evaluation.to_dict` describes."""
     retrieval, candidates = evaluation.retrieval, evaluation.candidates
     return {

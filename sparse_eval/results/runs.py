@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers
     from ..inputs.axes import Axis
     from ..metrics.request import Request
-    from .evaluation import Evaluation
+    from .evaluated import Evaluated
 
 
 class Fold(NamedTuple):
@@ -84,7 +84,7 @@ class RunValues(NamedTuple):
     candidates: CandidateCounts | None = None
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> RunValues:
+    def of(cls, evaluation: Evaluated) -> RunValues:
         """Return what is kept of an evaluation."""
         overall = [name for name in evaluation.names if not evaluation.is_per_user(name)]
         return cls(

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..metrics import Convention
-    from .evaluation import Evaluation
+    from .evaluated import Evaluated
     from .parts import Part
 
 #: The files of a saved evaluation, the last with a suffix.
@@ -77,15 +77,7 @@ class Savable(NamedTuple):
     table: pa.Table | None
 
 
-class Saved(NamedTuple):
-    """What a saved evaluation is made of, see `Savable`."""
-
-    request: Request
-    parts: dict[str, Part]
-    record: dict[str, Any]
-
-
-def facts_of(evaluation: Evaluation) -> dict[str, Any]:
+def facts_of(evaluation: Evaluated) -> dict[str, Any]:
     """Return what is saved for reading metrics that are not registered here, and the users."""
     plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
     labels = None
@@ -102,7 +94,7 @@ def facts_of(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def table_of(evaluation: Evaluation) -> pa.Table:
+def table_of(evaluation: Evaluated) -> pa.Table:
     """Return what is saved of each user."""
     import pyarrow as pa
 
@@ -196,8 +188,8 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
 
 
-def load(path: Path) -> Saved:
-    """Read what `save` wrote; see `Evaluation.load`."""
+def load(path: Path) -> tuple[Request, dict[str, Part], dict[str, Any]]:
+    """Return the request, the parts by name of the baseline, and the record."""
     path = path / SUMMARY if path.is_dir() else path
     content = _read_json(path)
     try:
@@ -209,7 +201,7 @@ def load(path: Path) -> Saved:
         return _load(path, again)
 
 
-def _load(path: Path, content: dict[str, Any]) -> Saved:
+def _load(path: Path, content: dict[str, Any]) -> tuple[Request, dict[str, Part], dict[str, Any]]:
     files = _read_files(path.parent, content)
     try:
         parts: dict[str, Part] = unpack(files[TOTALS])
@@ -218,7 +210,7 @@ def _load(path: Path, content: dict[str, Any]) -> Saved:
     for name in _TABLES:
         if name in files:
             parts[""] = replace(parts[""], values=_read_values(files[name], name, content))
-    return Saved(_request_of(content), parts, {key: content[key] for key in make_record(None)})
+    return _request_of(content), parts, {key: content[key] for key in make_record(None)}
 
 
 def _read_values(data: bytes, name: str, content: dict[str, Any]) -> UserValues:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import html
+import math
+import textwrap
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..core.formatting import number, text_table
 from ..errors import InvalidMetricError
 from ..metrics import parse
+from ..metrics.random_baseline import UNKNOWN, RandomSums
 from .candidates import name_among
-from .summary import LEVEL, summarize
+from .intervals import FEWEST_EFFECTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     import pandas as pd
 
     from ..core.types import Floats
     from ..metrics import Metric
     from ..metrics.plan import Plan
-    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
     from .intervals import Interval
     from .parts import CandidateCounts
+
+#: Level of the intervals in the table that people read; its heading says so too.
+LEVEL = 0.95
+
+#: The columns of the table of numbers, before and after the columns of the baselines.
+_BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")
+_BEHIND = ("n_users", "n_skipped", "candidates")
+COLUMNS = frozenset(_BEFORE + _BEHIND)
 
 
 class Requested(ABC):
@@ -156,3 +168,106 @@ class Scores(Requested):
     def _rests_on_few(self, _: int) -> bool:
         """Return whether too few users make up a mean for its interval to reach its level."""
         return False
+
+
+def summarize(scores: Scores, random: RandomTotals | None, level: float) -> pd.DataFrame:
+    """Return the table that `Evaluation.summary` describes."""
+    import pandas as pd
+
+    rows = []
+    everybody = scores.n_users + scores.n_skipped
+    for row, name in enumerate(scores.names):
+        mean, n_users = scores._value(row), scores._count(row)
+        interval = scores._interval(row, mean, level)
+        expected = expectation(scores, random, row) or UNKNOWN
+        lift = _lift(mean, expected.mean, scores.request.plans[row])
+        beside = [baseline[name] for baseline in scores.baselines.values()]
+        counts = (n_users, everybody - n_users)
+        among = () if scores.candidates is None else (scores.candidates.kind,)
+        rows.append((mean, scores._std(row), *interval, *expected, lift, *beside, *counts, *among))
+    behind = _BEHIND if scores.candidates is not None else _BEHIND[:-1]
+    return pd.DataFrame(
+        rows,
+        index=pd.Index(scores.names, name="metric"),
+        columns=[*_BEFORE, *scores.baselines, *behind],
+    )
+
+
+def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expectation | None:
+    """Return the random baseline of the metric at a position, None where it is not known."""
+    total = None if totals is None else totals[row]
+    plan = scores.request.plans[row]
+    return total.expectation(plan) if isinstance(total, RandomSums) else total
+
+
+def _lift(mean: float, random: float, plan: Plan) -> float:
+    """Return how many times as good as random lists it is; NaN where that means nothing."""
+    if plan.definition.lower < 0 or random == 0:
+        return math.nan
+    if plan.definition.higher_is_better:
+        return mean / random
+    return random / mean if mean else math.nan
+
+
+def show(scores: Scores, random: RandomTotals | None, style: str) -> str:
+    """Return the table that people read, and a line about who was evaluated below it.
+
+    `style` is "simple" for plain text, "pipe" for Markdown or "html".
+    """
+    columns = [column for column in _columns(scores, random) if any(column[2])]
+    headings, aligned, cells = zip(*columns, strict=True)
+    table = text_table(list(zip(*cells, strict=True)), headings, aligned, style)
+    lines = [_who(scores)]
+    if few := few_users(scores):
+        lines += textwrap.wrap(f"note: {few}", 80)
+    if style == "html":
+        return table + "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    return "\n".join((table, "", *lines))
+
+
+def few_users(scores: Scores) -> str | None:
+    """Return a note about means that too few users make up, None if there are none."""
+    rows = range(len(scores.names))
+    names = [scores.shown(scores.names[row]) for row in rows if scores._rests_on_few(row)]
+    if not names:
+        return None
+    return (
+        f"too few users for the intervals of {', '.join(names)}: fewer than {FEWEST_EFFECTIVE} "
+        "users make up most of the mean, and such intervals cover it less often than their level; "
+        "evaluate more users"
+    )
+
+
+def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
+    """Return heading, alignment and cells of each column, those without any cell included."""
+    names = scores.names
+    rows = range(len(names))
+    means = list(map(scores._value, rows))
+    intervals = [scores._interval(row, mean, LEVEL).text() for row, mean in enumerate(means)]
+    expected = [expectation(scores, random, row) for row in rows]
+    counts = list(map(scores._count, rows))
+    differ = any(count != scores.n_users for count in counts)
+    return [
+        ("metric", "left", [scores.shown(name) for name in names]),
+        ("mean", "decimal", [number(mean) or "none" for mean in means]),
+        ("95 % interval", "left", intervals),
+        ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
+        *(
+            (name, "decimal", [number(baseline[metric]) for metric in names])
+            for name, baseline in scores.baselines.items()
+        ),
+        ("users", "right", [f"{count:,}" if differ else "" for count in counts]),
+    ]
+
+
+def _who(scores: Scores) -> str:
+    """Return how many users were evaluated, left out and cold."""
+    n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores.n_cold
+    why = "nothing relevant" if scores.convention == "standard" else f"as {scores.convention} does"
+    parts = [f"means over {n_users:,} user{'' if n_users == 1 else 's'}"]
+    parts.append(f"{n_skipped:,} left out" + (f" ({why})" if n_skipped else ""))
+    if n_cold is not None:
+        parts.append(f"{n_cold:,} cold" + (" (not in train)" if n_cold else ""))
+    if scores.request.seen == "allow":
+        parts.append("seen items may be recommended again")
+    return ", ".join(parts)

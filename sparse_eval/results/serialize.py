@@ -22,7 +22,6 @@ from .parts import (
     CandidateCounts,
     FirstRanks,
     ListSums,
-    MergeKey,
     Part,
     Retrieval,
     SavedNumber,
@@ -35,7 +34,7 @@ from .parts import (
 _CLASSES: dict[str, Any] = {
     each.__name__: each
     for each in (
-        CandidateCounts, Expectation, FirstRanks, ListSums, MergeKey, Moments, Part, RandomSums,
+        CandidateCounts, Expectation, FirstRanks, ListSums, Moments, Part, RandomSums,
         Retrieval, SavedNumber, SeenCounts, Span, UserValues,
     )
 }  # fmt: skip

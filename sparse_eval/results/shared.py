@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..core.types import Integers
     from ..inputs.axes import Axis
     from ..metrics import Metric
-    from .evaluation import Evaluation
+    from .evaluated import Evaluated
     from .scores import Requested
 
 
@@ -115,7 +115,7 @@ def _spelt_as_evaluated(
             yield from parse_metrics(metric, defaults)
 
 
-def check_conventions(evaluations: Mapping[str, Evaluation]) -> None:
+def check_conventions(evaluations: Mapping[str, Evaluated]) -> None:
     """Raise `InvalidDataError` if evaluations follow different conventions."""
     (first_name, first), *others = evaluations.items()
     for name, ev in others:
@@ -134,7 +134,7 @@ def check_conventions(evaluations: Mapping[str, Evaluation]) -> None:
                 )
 
 
-def check_propensities(evaluations: Mapping[str, Evaluation], metrics: Iterable[str]) -> None:
+def check_propensities(evaluations: Mapping[str, Evaluated], metrics: Iterable[str]) -> None:
     """Raise `InvalidDataError` if a metric weights hits by other propensities."""
     (first_name, first), *others = evaluations.items()
     plans = [first.request.plans[first.names.index(metric)] for metric in metrics]
@@ -151,7 +151,7 @@ def check_propensities(evaluations: Mapping[str, Evaluation], metrics: Iterable[
             )
 
 
-def shared_users(evaluations: Mapping[str, Evaluation], how: str) -> SharedUsers:
+def shared_users(evaluations: Mapping[str, Evaluated], how: str) -> SharedUsers:
     """Return the users that all evaluations have, matched by label, or by row without labels.
 
     Raises

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.report.names import format_number, format_numbers
+from sparse_eval.report.axes import format_number, format_numbers
 from sparse_eval.report.subgroups import subgroup_differences
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
