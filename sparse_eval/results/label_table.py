@@ -86,7 +86,7 @@ def label_table(
         table = table.set_axis(table.index.map(str))
     if table.index.has_duplicates:
         twice = table.index[table.index.duplicated()].tolist()[0]
-        raise InvalidDataError(f"{argument} names {key} {twice!r} twice; give each {key} one row")
+        raise InvalidDataError(f"{key} {twice!r} is in {argument} twice; give each {key} one row")
     return table
 
 
