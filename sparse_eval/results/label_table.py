@@ -52,7 +52,7 @@ def label_table(
     Raises
     ------
     InvalidDataError
-        If it is something else, has no column, or two of the same name, or names a label twice.
+        If it is something else, has no column, two of the same name, or a label twice.
     InvalidFileError
         As from `read_label_table`.
     """

@@ -33,9 +33,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.arguments import check_choice
-from ..core.files import make_folder, remove, replacing_together
+from ..core.files import make_folder, read_json, remove, replacing_together
 from ..core.formatting import plain
-from ..core.json_files import read_json
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
