@@ -1,4 +1,4 @@
-"""Paths, JSON files, and atomic writing, so that an interrupted run leaves no partial or temporary file.
+"""Paths, JSON files, and atomic writing: an interruption leaves no partial or temporary file.
 
 A file that replaces another one keeps its permissions. A new file gets the system's default
 permissions.
