@@ -1,4 +1,4 @@
-"""Write files atomically, so that an interrupted run leaves no partial or temporary file.
+"""Paths, JSON files, and atomic writing: an interruption leaves no partial or temporary file.
 
 A file that replaces another one keeps its permissions. A new file gets the system's default
 permissions.
@@ -7,6 +7,7 @@ permissions.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import stat
@@ -19,9 +20,9 @@ from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from .mistaken import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from .types import PathLike
+    from .types import JSONValue, PathLike
 
 
 #: What is said of a path with nothing at it.
@@ -245,3 +246,27 @@ def make_folder_of(path: PathLike) -> Path:
     make_folder(file.parent)
     _target_of(file)
     return file
+
+
+def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONValue]:
+    """Return the object in a JSON file.
+
+    Raises `InvalidFileError`, with the message `foreign` if the file holds anything else or the
+    object lacks one of `keys`.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    except (ValueError, RecursionError):  # not JSON, or not UTF-8
+        content = None
+    if not isinstance(content, dict) or not content.keys() >= {*keys}:
+        raise InvalidFileError(foreign, path)
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, JSONValue]) -> None:
+    """Write a JSON file, complete when it appears, or raise `OutputError`."""
+    with replacing(path) as temporary:
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        temporary.write_text(text, encoding="utf-8")

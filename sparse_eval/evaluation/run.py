@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from ..core.progress import display
 from ..results import Evaluation
-from ..results.totals import Part, merge_parts
+from ..results.parts import Part, merge_parts
 from .execution import check_values_fit
 from .runners import ExecutorRunner, LocalRunner
 from .sources import evaluate_block, one_user
@@ -43,8 +43,7 @@ def evaluate_task(shared: Shared, task: Any) -> Part:
     part = result.part(per_user=shared.per_user)
     if not shared.random:
         return part
-    random = result.random_totals(all_users=False)
-    return Part(replace(part.totals, random=random))
+    return replace(part, random=result.random_totals(all_users=False))
 
 
 def evaluate_source(
@@ -113,7 +112,7 @@ def evaluate_source(
                 return merge_parts(parts(done))
 
     def random_totals() -> RandomTotals | None:
-        return merged(random=True).totals.random if source.repeatable else None
+        return merged(random=True).random if source.repeatable else None
 
     return Evaluation(request, parts=[merged()], random_totals=random_totals)
 

@@ -21,8 +21,8 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..metrics.aligned import Aligned
-from ..results.block import BlockResult
 from ..results.explain import row_of_user
+from ..results.measured import Measured
 from .execution import USERS_PER_BLOCK, users_per_block
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..core.types import CSRMatrix
     from ..metrics.request import Request
-    from ..results.totals import Retrieval
+    from ..results.parts import Retrieval
     from .execution import Execution
 
 
@@ -105,7 +105,7 @@ class Source:
         """Remove what the tasks needed, once all are done."""
 
 
-def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> BlockResult:
+def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> Measured:
     """Evaluate the users of a block: the one function for every source and every engine.
 
     Raises
@@ -142,7 +142,7 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                 "se.Relevance.from_csr)"
             )
     aligned = _aligned(request, rankings, relevance, block.side_data)
-    result = BlockResult.compute(request, aligned, num_threads)
+    result = Measured.compute(request, aligned, num_threads)
     return replace(
         result,
         first_row=block.first_row,

@@ -14,7 +14,7 @@ from ..errors import InvalidDataError
 from ..results.comparison import compare
 from ..results.evaluation import Evaluation
 from ..results.runs import Runs, RunValues
-from ..results.summary import LEVEL
+from ..results.scores import LEVEL
 from ..results.variance import Cells
 from .run_folder import RunFolder
 

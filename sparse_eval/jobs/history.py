@@ -366,14 +366,13 @@ def _describe(ev: Evaluation) -> dict[str, Any]:
 
 def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
     """Return the mean of a metric, and how sure it is."""
-    numbers, name = ev._numbers, ev.names[row]
-    mean, n_users = numbers.value(row), numbers.count(row)
-    interval = numbers.interval(row, mean, LEVEL)
+    name, mean, n_users = ev.names[row], ev._value(row), ev._count(row)
+    interval = ev._interval(row, mean, LEVEL)
     if ev.is_per_user(name):
-        error = numbers.std(row) / math.sqrt(n_users) if n_users else math.nan
+        error = ev._std(row) / math.sqrt(n_users) if n_users else math.nan
         freedom = n_users - 1
     else:
-        replicates = numbers.replicates(row)
+        replicates = ev.replicates(name)
         error = float(replicates.std(ddof=1)) if len(replicates) > 1 else math.nan
         freedom = len(replicates) - 1
     better = ev.higher_is_better(name)
@@ -382,7 +381,7 @@ def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
 
 def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
     """Return 16 hexadecimal digits of the evaluated users, and of their relevant items."""
-    if not ev.has_lists and ev._merged.values is None:
+    if not ev.has_values:
         return None, None
     counted, users = ev.counted, ev.users
     labels = np.arange(len(counted)) if users is None else users.to_numpy()

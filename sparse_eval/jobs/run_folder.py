@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from ..core.json_files import read_json, write_json
+from ..core.files import read_json, write_json
 from ..errors import InvalidDataError, InvalidFileError
 from ..results.runs import Fold, Run
 from ..results.saving import SUMMARY

@@ -17,7 +17,7 @@ from ..inputs.relevance import Relevance
 from ..inputs.side_data import as_training
 from ..inputs.training import excluded_items, take_rows
 from ..metrics.eligible import eligible_items
-from ..results.totals import Retrieval
+from ..results.parts import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
 from .inputs import training_matrix
 from .matching import within

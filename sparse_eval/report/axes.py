@@ -1,23 +1,24 @@
-"""Axes, styles and labels that the charts share."""
+"""Axes and styles that the charts share, and names, which have little room in them."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ..core.formatting import escaped
+from ..core.formatting import escaped, numbers
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
-from ..results import Evaluation
-from .names import escape_mathematics, legend_columns, short_names, shorten
+from ..results.scores import Scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from matplotlib.axes import Axes
 
-    Evaluations = Mapping[str, Evaluation]
+    Evaluations = Mapping[str, Any]
 
 #: Colours that can be told apart on white and on black and with most colour blindness; markers and
 #: line styles differ too.
@@ -28,13 +29,19 @@ LINES = ("-", "--", "-.", ":")
 #: Labels of groups fit side by side below a chart if they have so many characters together.
 _MAX_TICKS = 56
 
+#: Longest names in a legend, in characters.
+MAX_NAME = 32
 
-def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Evaluation]]:
+#: Where a line may end: after a separator, and in runs without one.
+_PIECES = re.compile(r"[^_/,;:|=\-\s]{1,16}[_/,;:|=\-\s]*|[_/,;:|=\-\s]+")
+
+
+def named_evaluations(evaluations: Evaluations) -> list[tuple[str, Any]]:
     """Return evaluations with their names as text, or raise if there are none."""
     if not isinstance(evaluations, Mapping) or not evaluations:
         raise InvalidDataError('give one or more evaluations by name: {"als": ev}')
     for name, ev in evaluations.items():
-        if not isinstance(ev, Evaluation):
+        if not isinstance(ev, Scores):
             raise InvalidDataError(f"{name!r} is {describe(ev)}; expected an Evaluation")
     return [(escaped(name), ev) for name, ev in evaluations.items()]
 
@@ -66,7 +73,7 @@ def styles() -> Iterator[dict[str, Any]]:
         }
 
 
-def styled(evaluations: Evaluations) -> Iterator[tuple[str, Evaluation, dict[str, Any]]]:
+def styled(evaluations: Evaluations) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield the evaluations with a style each, the same in every chart."""
     named = named_evaluations(evaluations)
     labels = short_names(name for name, _ in named)
@@ -93,7 +100,7 @@ def label_rows_inside(ax: Axes, names: list[str]) -> None:
         )  # fmt: skip
 
 
-def with_direction(ev: Evaluation, metric: str) -> str:
+def with_direction(ev: Scores, metric: str) -> str:
     """Return the name of a metric for an axis, and that lower is better if so."""
     return ev.shown(metric) + ("" if ev.higher_is_better(metric) else " (lower is better)")
 
@@ -134,3 +141,78 @@ def label_groups(ax: Axes, names: list[str]) -> None:
         ax.set_xticks(range(len(names)), [name.replace(" ", "\n", 1) for name in short])
     else:
         ax.set_xticks(range(len(names)), short, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def one_line(name: str) -> str:
+    """Return a name in one line of characters that can be printed."""
+    line = " ".join(str(name).split()) or "(no name)"
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
+    )
+
+
+def shorten(name: str, longest: int = MAX_NAME, head: int | None = None) -> str:
+    """Return a name in one line, without its middle if it is too long for a chart.
+
+    Names of models mostly differ at their end, so that has more room unless `head` says how much
+    is kept of the start.
+    """
+    line = one_line(name)
+    if len(line) <= longest:
+        return line
+    head = longest // 3 if head is None else head
+    return f"{line[:head]}…{line[len(line) - (longest - head - 1) :]}"
+
+
+def short_names(names: Iterable[str], longest: int = MAX_NAME) -> list[str]:
+    """Shorten names so that those that differ are still told apart."""
+    lines = [one_line(name) for name in names]
+    for share in (1 / 3, 1 / 2, 2 / 3, 5 / 6, 1 / 6):
+        short = [shorten(line, longest, int(longest * share)) for line in lines]
+        if len(set(short)) == len(set(lines)):
+            return short
+    return [f"{number}: {shorten(line, longest - 4)}" for number, line in enumerate(lines, start=1)]
+
+
+def legend_columns(names: Sequence[str], points: float = 317) -> int:
+    """Return how many names fit beside each other in a legend of a chart of so many points."""
+    longest = max(map(len, short_names(names)))
+    # In points: what is left of the axis, the width of a character, and the gap between two names.
+    return min(len(names), max(int((points - 57) // (5.2 * longest + 48)), 1))
+
+
+def escape_mathematics(text: str) -> str:
+    r"""Escape "$", which starts mathematics in matplotlib, and "_", which hides a label."""
+    text = text.replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a name where a line may end: behind separators, and in runs of many letters."""
+    return _PIECES.findall(text)
+
+
+def format_number(value: float | None) -> str:
+    """Return a number with five significant digits."""
+    return format_numbers(value)[0]
+
+
+def format_numbers(*values: float | None) -> list[str]:
+    """Return numbers that belong together, such as the ends of an interval, with equal decimals."""
+    texts = numbers(*(math.nan if value is None else value for value in values))
+    return [text.replace("-", "\N{MINUS SIGN}") or "–" for text in texts]
+
+
+def format_p(p: float | None) -> str:
+    """Return what follows "p" in a sentence: "= 0.012" or "< 0.001"."""
+    if p is None:
+        return "unknown"
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def format_share(part: float, whole: float) -> str:
+    """Return a share in per cent."""
+    if not whole:
+        return "–"
+    percent = 100 * part / whole
+    return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"

@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..metrics import REGISTRY
 from ..report import plots
-from ..results.segments import segmentations
-from .names import format_number, format_numbers, format_share, legend_columns, shorten
-from .subgroups import segment_means, users_of
-from .svg import HEIGHT, draw_svg
+from .axes import format_number, format_numbers, format_share, legend_columns, shorten
+from .style import HEIGHT, draw_svg
+from .subgroups import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
-    from ..results import Evaluation
     from ..results.comparison import Comparison
     from .subgroups import GroupMean
 
-    Evaluations = Mapping[str, Evaluation]
+    Evaluations = Mapping[str, Any]  # Scores, of which some charts need an Evaluation
 
 #: A chart with a row for each metric shows the first so many.
 _MAX_ROWS = 14
@@ -118,7 +116,7 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
                 "Bands are 95 % intervals.",
                 partial(plots.by_cutoff, shown, base),
             )
-    if first.is_per_user(main) and all(ev.record.table is not None for ev in shown.values()):
+    if first.is_per_user(main) and all(ev.has_values for ev in shown.values()):
         direction = "higher" if first.higher_is_better(main) else "lower"
         yield Chart(
             f"{main} of individual users",
@@ -126,7 +124,7 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
             "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
         )
-    if all(ev.record.content["precision_recall"] for ev in shown.values()):
+    if all(ev.record["precision_recall"] for ev in shown.values()):
         yield Chart(
             "Precision and recall",
             "Means over users at every rank, starting with rank 1 on the left.",
@@ -137,18 +135,17 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
 def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
     for groups, caption in _GROUP_CAPTIONS.items():
         for metric in metrics:
-            if all(plots.group_means(ev, groups, metric) for ev in shown.values()):
+            means = {name: groups_of(ev, groups, metric).means for name, ev in shown.items()}
+            if all(means.values()):
                 of = "user activity" if groups == "activity" else "item popularity"
                 yield Chart(
                     f"{metric} by {of}",
                     caption,
                     partial(plots.by_group, shown, groups, metric),
-                    numbers=_numbers_of(
-                        {name: plots.group_means(ev, groups, metric) for name, ev in shown.items()}
-                    ),
+                    numbers=_numbers_of(means),
                 )
                 break
-    if all(ev.record.content["concentration"] for ev in shown.values()):
+    if all(ev.record["concentration"] for ev in shown.values()):
         yield Chart(
             "Concentration of the recommendations",
             "The share of all recommendations that goes to the most recommended items. Dotted: "
@@ -162,10 +159,7 @@ def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Ite
     if by is None or not next(iter(shown.values())).is_per_user(metric):
         return
     for title, column in by.items():
-        means = {
-            name: segment_means(ev, segmentations(column, users_of(ev))[0], metric)
-            for name, ev in shown.items()
-        }
+        means = {name: groups_of(ev, column, metric).means for name, ev in shown.items()}
         yield Chart(
             f"{metric} by {shorten(str(title), 60)}",
             "Lines are 95 % intervals, for 10 users or more.",
@@ -220,7 +214,7 @@ def _concentration_numbers(shown: Evaluations) -> list[list[str]]:
     """Return the numbers of the chart of concentration, with a heading row."""
     rows = [["model", "items recommended", "of the catalogue", "share of the top 1 % of items"]]
     for name, ev in shown.items():
-        curve = ev.record.content["concentration"]
+        curve = ev.record["concentration"]
         of_all = format_share(curve["n_recommended"], curve["n_items"])
         top = format_share(curve["top_percent"], 1)
         rows.append([name, f"{curve['n_recommended']:,}", of_all, top])

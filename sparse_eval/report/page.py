@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..jobs.cross_validation import CrossValidation
-from ..jobs.pooled import pooled_evaluation
+from ..jobs.pooled import PooledModel
 from ..metrics import REGISTRY, convention_named
 from ..results.candidates import WARNING
 from ..results.comparison import compare
+from ..results.evaluation import Evaluation
 from ..results.label_table import check_known, item_table
+from ..results.record import plain_rows
+from ..results.scores import COLUMNS, few_users
 from ..results.segments import segmentations, segments_table
 from ..results.shared import shared_metrics
-from ..results.summary import COLUMNS, few_users
-from .axes import named_evaluations
-from .names import format_number, format_numbers, format_p, format_share, pieces
-from .subgroups import SubgroupDifference, segment_differences, subgroup_differences, users_of
+from .axes import format_number, format_numbers, format_p, format_share, named_evaluations, pieces
+from .subgroups import segment_differences, subgroup_differences
 from .trend import describe_trend
 
 if TYPE_CHECKING:
@@ -32,15 +33,18 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..jobs.history import History
     from ..metrics import Definition
-    from ..results import Evaluation
     from ..results.comparison import Comparison
     from ..results.label_table import ItemNames
+    from ..results.scores import Scores
     from ..results.segments import UserSegments
 
-    Evaluations = Mapping[str, Evaluation]
+    Evaluations = Mapping[str, Any]  # Scores, of which some charts need an Evaluation
 
 #: A row of a table, as JSON has it.
 _Row: TypeAlias = dict[str, Any]
+
+#: The rows of the summary of each evaluation, by name and metric.
+_Numbers: TypeAlias = "dict[str, dict[str, dict[str, Any]]]"
 
 #: Headings of the subgroups of users, by the column that divides them.
 _SUBGROUPS: dict[Literal["seen", "relevant"], str] = {
@@ -145,15 +149,16 @@ def write_report(
         raise MissingExtraError(
             'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
         ) from None
-    cv = None
     file = make_folder_of(path)
+    cv: CrossValidation | None = None
     if isinstance(evaluations, CrossValidation):
         cv = evaluations
-        evaluations = {model: pooled_evaluation(cv, model) for model in cv.models}
-    named = named_evaluations(evaluations)
+        named: Any = [(model, PooledModel(cv, model)) for model in cv.models]
+    else:
+        named = named_evaluations(evaluations)
+        if len(dict(named)) < len(named):
+            raise InvalidDataError(f"two evaluations have the same name: {list(evaluations)}")
     shown = dict(named)
-    if len(shown) < len(named):
-        raise InvalidDataError(f"two evaluations have the same name: {list(evaluations)}")
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
@@ -179,9 +184,10 @@ def write_report(
         segments, more = _segments(shown, main, divided, test=test, correction=correction, how=how)
         notes += more
     examples = _examples(shown, main)
-    rows = _metric_rows(shown, chosen, [*pairs, *secondary])
+    numbers = {name: plain_rows(ev._summarize()) for name, ev in shown.items()}
+    rows = _metric_rows(shown, numbers, chosen, [*pairs, *secondary])
     width = _MOST_COLUMNS if len(shown) > _MOST_COLUMNS else len(rows)  # metrics in a table
-    baselines, same_as = _baselines(shown)
+    baselines, same_as = _baselines(numbers)
     page = template.render(
         title=title,
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
@@ -263,23 +269,18 @@ def _ranked(shown: Evaluations, metric: str) -> list[str]:
     return sorted(defined, key=lambda name: shown[name][metric] * (-1 if higher else 1))
 
 
-class _MetricRow(NamedTuple):
-    """The values of a metric; `best` has the names of the starred evaluations."""
-
-    metric: str
-    higher: bool
-    cells: dict[str, _Row]
-    best: set[str]
-
-
-def _metric_rows(shown: Evaluations, metrics: list[str], pairs: list[_Row]) -> list[_MetricRow]:
+def _metric_rows(
+    shown: Evaluations, numbers: _Numbers, metrics: list[str], pairs: list[_Row]
+) -> list[_Row]:
+    """Return the numbers of each metric; ``best`` has the names of the starred evaluations."""
+    higher = next(iter(shown.values())).higher_is_better
     return [
-        _MetricRow(
-            metric,
-            next(iter(shown.values())).higher_is_better(metric),
-            {name: ev.record.content["metrics"][metric] for name, ev in shown.items()},
-            _best(shown, metric, pairs),
-        )
+        {
+            "metric": metric,
+            "higher": higher(metric),
+            "cells": {name: numbers[name][metric] for name in shown},
+            "best": _best(shown, metric, pairs),
+        }
         for metric in metrics
     ]
 
@@ -317,21 +318,21 @@ def _better_by_others(ranked: list[str], secondary: list[_Row]) -> dict[str, lis
     return models
 
 
-def _baselines(shown: Evaluations) -> tuple[dict[str, dict[str, float | None]], dict[str, str]]:
+def _baselines(numbers: _Numbers) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Return the means of the baselines that were evaluated with the models.
 
     Apart from those that are one of the models, under another name: they are returned with the
     model's name instead.
     """
-    means: dict[str, dict[str, float | None]] = {}
-    for ev in shown.values():
-        for metric, row in ev.record.content["metrics"].items():
+    means: dict[str, dict[str, Any]] = {}
+    for every in numbers.values():
+        for metric, row in every.items():
             for name in row:
-                if name not in COLUMNS:  # of a saved summary; any other one is a baseline
+                if name not in COLUMNS:  # any other one is a baseline
                     means.setdefault(name, {}).setdefault(metric, row[name])
     of_models = {
-        model: {metric: row["mean"] for metric, row in ev.record.content["metrics"].items()}
-        for model, ev in shown.items()
+        model: {metric: row["mean"] for metric, row in every.items()}
+        for model, every in numbers.items()
     }
     same_as = {
         name: model
@@ -342,15 +343,7 @@ def _baselines(shown: Evaluations) -> tuple[dict[str, dict[str, float | None]], 
     return {name: values for name, values in means.items() if name not in same_as}, same_as
 
 
-class _Subgroups(NamedTuple):
-    """The best model against another one, in subgroups of the users."""
-
-    best: str
-    other: str
-    tables: list[tuple[str, list[SubgroupDifference]]]
-
-
-def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgroups]:
+def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[Any]:
     """Compare the best model with each other one, the next best first."""
     if len(ranked) < 2 or not shown[ranked[0]].is_per_user(main):
         return []
@@ -362,7 +355,7 @@ def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[_Subgro
             for by, title in _SUBGROUPS.items()
             if (rows := subgroup_differences(shown[best], shown[other], main, by))
         ]
-        results.append(_Subgroups(best, other, tables))
+        results.append((best, other, tables))
     return results
 
 
@@ -371,13 +364,13 @@ def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -
     if cv is not None:
         raise InvalidDataError("by divides the users of evaluations, not of a cross-validation")
     for name, ev in shown.items():
-        if ev.record.table is None:
+        if not ev.has_values:
             raise InvalidDataError(
                 f"by needs the values of users; evaluate {name} with keep='values'"
             )
     table = segments_table(by)
     for ev in shown.values():
-        segmentations(table, users_of(ev))
+        segmentations(table, ev.evaluated_users)
     return table
 
 
@@ -389,7 +382,7 @@ def _segments(
     if not first.is_per_user(main):
         return [], [f"{main} is about all users together, and not shown by segment"]
     if len(shown) < 2:
-        columns = segmentations(divided, users_of(first))
+        columns = segmentations(divided, first.evaluated_users)
         return [], [note for column in columns if (note := column.note())]
     table, notes = segment_differences(shown, main, divided, **options)
     return records(table), notes
@@ -403,19 +396,18 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
     cutoff = main.partition("@")[2]
     users: dict[Any, _Row] = {}
     for name, ev in shown.items():
-        for example in ev.record.content["examples"]:
+        for example in ev.record["examples"]:
             user = example["user"]
             entry = users.setdefault(
                 user, {"user": user, "why": "", "n_relevant": None, "lists": {}}
             )
-            table = ev.record.table
-            values: dict[Any, Any] = {}
-            if table is not None and user in table.index:  # values may not be kept
-                values = table.loc[user].to_dict()
+            row = int(ev.all_users.locate([user])[0]) if ev.has_values else -1
+            is_known = row >= 0 and ev.is_per_user(main)
+            value = float(ev.values(main)[row]) if is_known else None
             listed = [r for r in example["listed"] if not cutoff or r["rank"] <= int(cutoff)]
-            entry["lists"][name] = example | {"value": values.get(main), "listed": listed}
+            entry["lists"][name] = example | {"value": value, "listed": listed}
             entry["why"] = entry["why"] or example["why"]
-            entry["n_relevant"] = values.get("relevant")
+            entry["n_relevant"] = int(ev.n_relevant[row]) if row >= 0 else None
     return sorted(users.values(), key=lambda entry: (bool(entry["why"]), -_spread(entry["lists"])))
 
 
@@ -472,19 +464,25 @@ def _provenance(shown: Evaluations) -> dict[str, dict[str, str]]:
     return {"": common} | own
 
 
-def _facts(ev: Evaluation) -> dict[str, str]:
-    content = ev.record.content
+def _facts(ev: Scores) -> dict[str, str]:
+    record = ev.record
     facts = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for key, value in content["about"].items()
+        for key, value in record["about"].items()
     }
-    facts["versions"] = ", ".join(f"{k} {v}" for k, v in content["versions"].items())
-    for name, matrix in content["inputs"].items():
+    facts["versions"] = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
+    for name, matrix in record["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
-    for name in ("candidates", "retrieval"):
-        if content.get(name):
-            facts[name] = ", ".join(f"{key} {value}" for key, value in content[name].items())
-    for name, digest in content.get("propensities", {}).items():
-        facts[f"propensities by {name}"] = f"digest {digest}"
+    if ev.candidates is not None:
+        facts["candidates"] = _pairs(ev.candidates.to_dict())
+    if isinstance(ev, Evaluation):
+        if ev.retrieval is not None:
+            facts["retrieval"] = _pairs(ev.retrieval._asdict())
+        for name, digest in ev.propensities.items():
+            facts[f"propensities by {name}"] = f"digest {digest}"
     return facts
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in values.items())

@@ -9,31 +9,30 @@ evaluations are not given so, and `MissingExtraError` if matplotlib is not insta
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from ..results.intervals import student
-from ..results.segments import segmentations
 from .axes import (
     COLOURS,
     axes_of,
     error_bar,
+    escape_mathematics,
     ink,
     label_axes,
     label_groups,
     label_rows_inside,
+    short_names,
+    shorten,
     styled,
     styles,
     with_direction,
 )
-from .names import escape_mathematics, short_names, shorten
 from .style import save, style
-from .subgroups import MIN_USERS, GroupMean, segment_means, users_of
+from .subgroups import groups_of
 from .trend import trend
 
 if TYPE_CHECKING:
@@ -71,9 +70,6 @@ _MAX_ROW_NAME, _MAX_SIDE_NAME, _MAX_PART_NAME = 48, 24, 16
 _MAX_NAMED_CHECKPOINTS = 12
 
 _DISTRIBUTION_POINTS = 300
-
-#: What the axis of groups counts.
-_UNITS = {"activity": "training items of the user", "popularity": "training users of the item"}
 
 
 def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
@@ -265,7 +261,7 @@ def precision_recall(evaluations: Evaluations, *, ax: Axes | None = None) -> Axe
     """
     ax = axes_of(ax)
     for title, ev, look in styled(evaluations):
-        curve = ev.record.content["precision_recall"]
+        curve = ev.record["precision_recall"]
         if curve is None:
             raise InvalidDataError(f"the lists of {title} have no certain positions")
         ax.plot(curve["recall"], curve["precision"], markevery=0.2, **look)
@@ -306,10 +302,16 @@ def by_group(
     """
     ax = axes_of(ax)
     drawn = list(styled(evaluations))
-    if isinstance(groups, str) and groups in _UNITS:
-        tables, label = _known_groups(drawn, groups, metric), _UNITS[groups]
-    else:
-        tables, label = _own_groups(drawn, groups, metric)
+    found = [groups_of(ev, groups, metric) for _, ev, _ in drawn]
+    for (title, ev, _), one in zip(drawn, found, strict=True):
+        if not one.means and isinstance(groups, str):
+            metrics = dict.fromkeys(row["metric"] for row in ev.record["by"].get(groups, []))
+            why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
+            raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
+    tables, label = [one.means for one in found], found[-1].label
+    if any(one.n_without for one in found):
+        counts = sorted({one.n_without for one in found})
+        label += f" ({' or '.join(f'{n:,}' for n in counts)} users in no segment)"
     names = list(dict.fromkeys(row.group for table in tables for row in table))
     offsets = np.linspace(-0.2, 0.2, len(tables)) if len(tables) > 1 else np.zeros(1)
     for (_, _, look), table, offset in zip(drawn, tables, offsets, strict=True):
@@ -323,41 +325,6 @@ def by_group(
     label_groups(ax, names)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     return label_axes(ax, evaluations, label, with_direction(drawn[0][1], metric))
-
-
-def _known_groups(
-    drawn: list[tuple[str, Evaluation, dict[str, Any]]], groups: str, metric: str
-) -> list[list[GroupMean]]:
-    tables = [group_means(ev, groups, metric) for _, ev, _ in drawn]
-    for (title, ev, _), table in zip(drawn, tables, strict=True):
-        if not table:
-            metrics = dict.fromkeys(
-                row["metric"] for row in ev.record.content["by"].get(groups, [])
-            )
-            why = f"but {', '.join(metrics)}" if metrics else "as it was evaluated without train="
-            raise InvalidDataError(f"{title} has no {metric} by {groups}, {why}")
-    return tables
-
-
-def _own_groups(
-    drawn: list[tuple[str, Evaluation, dict[str, Any]]], groups: UserSegments, metric: str
-) -> tuple[list[list[GroupMean]], str]:
-    """Return the means by segment of each evaluation, and the label of their axis."""
-    tables, without = [], {}
-    for title, ev, _ in drawn:
-        columns = segmentations(groups, users_of(ev))
-        if len(columns) > 1:
-            raise InvalidDataError(
-                f"groups have the columns {', '.join(column.title for column in columns)}; give "
-                "one of them"
-            )
-        tables.append(segment_means(ev, columns[0], metric))
-        without[title] = int((columns[0].codes < 0).sum())
-    label = columns[0].title
-    if any(without.values()):
-        counts = sorted(set(without.values()))
-        label += f" ({' or '.join(f'{n:,}' for n in counts)} users in no segment)"
-    return tables, label
 
 
 def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
@@ -378,7 +345,7 @@ def concentration(evaluations: Evaluations, *, ax: Axes | None = None) -> Axes:
     """
     ax = axes_of(ax)
     for title, ev, look in styled(evaluations):
-        curve = ev.record.content["concentration"]
+        curve = ev.record["concentration"]
         if curve is None:
             raise InvalidDataError(
                 f'{title} was evaluated by ranks only; evaluate it with keep="lists"'
@@ -465,9 +432,6 @@ def learning_curve(
             f"table is {describe(table)}; expected a pandas.DataFrame, such as callback.history"
         )
     names = [metrics] if isinstance(metrics, str) else metrics
-    of_text = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    if not (of_text and metrics):
-        raise InvalidDataError(f"metrics is {metrics!r}; expected names of columns of the table")
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 
@@ -496,20 +460,6 @@ def cutoffs_of(metrics: list[str], name: str) -> list[int]:
     name = str(name)
     parts = (metric.partition("@") for metric in metrics)
     return sorted(int(cutoff) for base, _, cutoff in parts if base == name and cutoff)
-
-
-def group_means(ev: Evaluation, groups: str, metric: str) -> list[GroupMean]:
-    """Return a metric by activity or popularity, with Student's 95 % intervals."""
-    rows = []
-    for row in ev.record.content["by"].get(groups, []):
-        if row["metric"] != metric or row["mean"] is None:
-            continue
-        half = math.nan
-        if row["std"] is not None and row["n_users"] >= MIN_USERS:
-            error = row["std"] / math.sqrt(row["n_users"])
-            half = float(student(0.95, row["n_users"] - 1)[1]) * error
-        rows.append(GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half))
-    return rows
 
 
 def metrics_with_lift(lifts: list[pd.Series[float]]) -> list[str]:

@@ -1,11 +1,17 @@
-"""The style of the page's charts, and charts as files for papers and slides."""
+"""Charts as inline SVG for the page, and as files for papers and slides, and their style.
+
+In inline SVG text stays text, colours follow the page, and ids are unique on it.
+"""
 
 from __future__ import annotations
 
+import re
+import warnings
 from contextlib import contextmanager
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 from ..core.arguments import check_number
 from ..core.files import as_path, make_folder_of, replacing
@@ -14,7 +20,7 @@ from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -59,6 +65,18 @@ def rc_params(ink: str, grid: str, paper: str, size: float) -> dict[Any, Any]:
         "xtick.color": ink,
         "ytick.color": ink,
     }
+
+
+#: Placeholders, replaced by colours of the page, which has others in dark mode.
+_INK, _GRID, _PAPER = "#010203", "#040506", "#070809"
+
+_STYLE = rc_params(_INK, _GRID, _PAPER, size=9) | {
+    "figure.facecolor": "none",
+    "svg.fonttype": "none",
+}
+
+#: In inches; at this width, text is as large as the page's own on a phone.
+_WIDTH, HEIGHT = 4.4, 2.9
 
 
 @contextmanager
@@ -173,3 +191,77 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     with replacing(path) as temporary:
         temporary.write_bytes(drawn.getvalue())
     return file
+
+
+def draw_svg(plot: Callable[..., object], name: str, title: str, height: float = HEIGHT) -> str:
+    """Draw a chart as SVG.
+
+    Parameters
+    ----------
+    plot : callable
+        Draws into the Axes that it is given as `ax`.
+    name : str
+        Prefix of all ids, unique on the page, of letters and digits.
+    title : str
+        The accessible name of the chart, for screen readers.
+    height : float
+        In inches; the width is 4.4.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # Start from matplotlib's defaults, so that the user's matplotlibrc has no effect; one chart at
+    # a time, since rcParams are shared by all threads.
+    with RC_LOCK.current(), mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
+        # The browser's fonts show characters that matplotlib's lack.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        plot(ax=figure.subplots())
+        file = StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return _adapt(file.getvalue(), name, title)
+
+
+def _adapt(text: str, name: str, title: str) -> str:
+    """Make matplotlib's SVG fit for embedding in the page."""
+    root = ET.fromstring(text)  # noqa: S314 - written by matplotlib a moment ago
+    for parent in list(root.iter()):
+        for child in list(parent):
+            # A style element would apply to the whole page.
+            if child.tag.endswith(("}metadata", "}style")):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.partition("}")[2]
+        for key, value in list(element.attrib.items()):
+            del element.attrib[key]
+            element.set(key.rpartition("}")[2], _adapt_attribute(key, value, name))
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    root.set("class", "chart")
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{name}-title")
+    heading = ET.Element("title", {"id": f"{name}-title"})
+    heading.text = title
+    root.insert(0, heading)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _adapt_attribute(key: str, value: str, name: str) -> str:
+    """Prefix ids and references to them, and use the colours and font of the page."""
+    if key == "id":
+        return f"{name}-{value}"
+    if key.endswith("href"):
+        return value.replace("#", f"#{name}-", 1)
+    value = re.sub(r"url\(#", f"url(#{name}-", value)
+    if key == "style":
+        value = value.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
+        value = value.replace(_PAPER, "var(--paper)")
+        value = re.sub(r"font: [^;]*?(\d+(\.\d+)?)px[^;]*", r"font-size: \1px", value)
+    return value

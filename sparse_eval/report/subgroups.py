@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..core.exact_sums import Moments
-from ..inputs.axes import Axis
+from ..errors import InvalidDataError
 from ..results.comparison import compare
-from ..results.intervals import NO_INTERVAL, Interval, interval_of_difference, interval_of_moments
+from ..results.intervals import (
+    NO_INTERVAL,
+    interval_of_difference,
+    interval_of_moments,
+    student,
+)
 from ..results.paired_tests import correct
-from ..results.segments import by_activity
+from ..results.segments import by_activity, segmentations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +25,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..results import Evaluation
-    from ..results.segments import Segmentation, UserSegments
+    from ..results.segments import UserSegments
 
 _BANDS = 4
+
+#: What the axis of known groups counts.
+UNITS = {"activity": "training items of the user", "popularity": "training users of the item"}
 
 #: An interval over fewer users would be too wide to be of use.
 MIN_USERS = 10
@@ -36,21 +45,9 @@ class GroupMean(NamedTuple):
     high: float
 
 
-class SubgroupDifference(NamedTuple):
-    """The mean difference of a metric in one subgroup, and how many users each side wins."""
-
-    group: str
-    n_users: int
-    difference: float
-    interval: Interval
-    wins: int
-    ties: int
-    losses: int
-
-
 def subgroup_differences(
     a: Evaluation, b: Evaluation, metric: str, by: Literal["seen", "relevant"]
-) -> list[SubgroupDifference]:
+) -> list[dict[str, Any]]:
     """Compare a metric in bands of about equally many users.
 
     Parameters
@@ -64,60 +61,81 @@ def subgroup_differences(
 
     Returns
     -------
-    list of SubgroupDifference
-        a less b, with a 95 % interval if there are 10 users or more; a wins where it is better.
+    list of dict
+        ``group``, ``n_users``, ``difference``, a less b, its 95 % interval (``low``, ``high``,
+        ``method``) if there are 10 users or more, ``wins``, ``ties``, ``losses``: where a is
+        better, equal or worse.
         Empty if the number of training items is unknown.
     """
-    tables = [ev.record.table for ev in (a, b) if ev.record.table is not None]
-    if len(tables) < 2 or by not in tables[0]:
+    if not (a.has_values and b.has_values):
         return []
-    users = tables[0].index[a.counted].intersection(tables[1].index[b.counted], sort=False)
-    values_a, values_b = (table.loc[users, metric].to_numpy() for table in tables)
-    defined = ~(np.isnan(values_a) | np.isnan(values_b))
-    counts = tables[0].loc[users, by].to_numpy()[defined]
-    differences = (values_a - values_b)[defined]
+    counts = a.n_seen if by == "seen" else a.n_relevant
+    if counts is None:
+        return []
+    own, other = (ev.per_user[metric] for ev in (a, b))
+    differences = (own - other.reindex(own.index)).dropna()
+    counts = counts[own.index.get_indexer(differences.index)]
     segments = by_activity(counts, np.ones(len(counts), bool), _BANDS)
     rows = []
     for code, name in enumerate(segments.names):
-        inside = differences[segments.codes == code]
+        inside = differences.to_numpy()[segments.codes == code]
         if len(inside):
             better = inside if a.higher_is_better(metric) else -inside
             enough = len(inside) >= MIN_USERS
+            interval = interval_of_difference(inside, 0.95) if enough else NO_INTERVAL
             rows.append(
-                SubgroupDifference(
-                    name,
-                    len(inside),
-                    float(inside.mean()),
-                    interval_of_difference(inside, 0.95) if enough else NO_INTERVAL,
-                    int((better > 0).sum()),
-                    int((better == 0).sum()),
-                    int((better < 0).sum()),
-                )
+                {
+                    "group": name,
+                    "n_users": len(inside),
+                    "difference": float(inside.mean()),
+                    **interval._asdict(),
+                    "wins": int((better > 0).sum()),
+                    "ties": int((better == 0).sum()),
+                    "losses": int((better < 0).sum()),
+                }
             )
     return rows
 
 
-def users_of(ev: Evaluation) -> Axis:
-    """Return the labels of the evaluated users, or their row numbers where there are none."""
-    return (Axis.numbers(len(ev.counted)) if ev.users is None else ev.users)[ev.counted]
+class Groups(NamedTuple):
+    """The means of a metric by group, what divides them, and how many users are in no group."""
+
+    label: str
+    means: list[GroupMean]
+    n_without: int = 0
 
 
-def segment_means(ev: Evaluation, column: Segmentation, metric: str) -> list[GroupMean]:
-    """Return the means of a metric by segment of the evaluated users, with 95 % intervals.
+def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
+    """Return the means of a metric by group, with 95 % intervals for 10 users or more.
 
-    Segments of fewer than 10 users have no interval, and those without a value are left out.
+    `groups` is as in `sparse_eval.plots.by_group`. Groups without a value are left out.
     """
+    if isinstance(groups, str) and groups in UNITS:
+        rows = ev.record["by"].get(groups, [])
+        own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
+        return Groups(UNITS[groups], list(map(_group_mean, own)))
+    column, *more = segmentations(groups, ev.evaluated_users)
+    if more:
+        titles = ", ".join(each.title for each in (column, *more))
+        raise InvalidDataError(f"groups have the columns {titles}; give one of them")
     values = ev.values(metric)[ev.counted]
-    rows = []
+    means = []
     for code, name in enumerate(column.names):
         inside = values[column.codes == code]
-        inside = inside[~np.isnan(inside)]
-        if len(inside):
-            moments = Moments.of(inside)
-            enough = len(inside) >= MIN_USERS
+        moments = Moments.of(inside[~np.isnan(inside)])
+        if moments.n:
+            enough = moments.n >= MIN_USERS
             interval = interval_of_moments(moments, 0.95) if enough else NO_INTERVAL
-            rows.append(GroupMean(name, moments.mean, interval.low, interval.high))
-    return rows
+            means.append(GroupMean(name, moments.mean, interval.low, interval.high))
+    return Groups(column.title, means, int((column.codes < 0).sum()))
+
+
+def _group_mean(row: dict[str, Any]) -> GroupMean:
+    half = math.nan
+    if row["std"] is not None and row["n_users"] >= MIN_USERS:
+        error = row["std"] / math.sqrt(row["n_users"])
+        half = float(student(0.95, row["n_users"] - 1)[1]) * error
+    return GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half)
 
 
 def segment_differences(

@@ -78,7 +78,7 @@ def describe_trend(
             f"{opened.path} has none of {', '.join(metrics)}, but {', '.join(sorted(known))}; "
             "choose metrics that the history has"
         )
-    from .svg import draw_svg
+    from .style import draw_svg
 
     main, *others = chosen
     nights = opened.nights

@@ -25,7 +25,7 @@ from .shared import check_conventions, check_propensities, shared_metrics, share
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .scores import Scores
+    from .evaluated import Evaluated
     from .segments import UserSegments
 
 
@@ -247,7 +247,7 @@ class Comparison:
 
 
 def compare(
-    evaluations: Mapping[str, Scores] | Runs,
+    evaluations: Mapping[str, Evaluated] | Runs,
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",

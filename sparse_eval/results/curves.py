@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..metrics import Hits
-    from .block import BlockResult
+    from .measured import Measured
 
 #: The last rank of a curve, at most.
 MAX_RANKS = 10_000_000
@@ -104,7 +104,7 @@ class PrecisionRecall:
         return pd.DataFrame({"precision": self.precision, "recall": self.recall}, index=ranks)
 
 
-def precision_recall(block: BlockResult, k: int | None) -> PrecisionRecall:
+def precision_recall(block: Measured, k: int | None) -> PrecisionRecall:
     """Return the curve that `Evaluation.precision_recall` describes."""
     rankings = block.aligned.rankings
     if k is not None:
@@ -118,4 +118,4 @@ def precision_recall(block: BlockResult, k: int | None) -> PrecisionRecall:
         raise InvalidDataError(f"a list reaches position {longest}; give k, of at most {MAX_RANKS}")
     depth = longest if k is None else k
     hits = collect_hits(block.aligned, depth)
-    return PrecisionRecall.of(depth, hits, block.n_relevant, np.flatnonzero(block.counted()))
+    return PrecisionRecall.of(depth, hits, block.n_relevant, np.flatnonzero(block.counted))

@@ -13,9 +13,9 @@ from .paired_tests import p_value, two_sided
 
 if TYPE_CHECKING:
     from ..core.types import Floats
+    from .evaluated import Evaluated
     from .intervals import Interval
     from .runs import Estimate
-    from .scores import Scores
 
 #: Power of the test for which the detectable difference is given.
 POWER = 0.8
@@ -52,7 +52,7 @@ def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, f
 
 
 def compare_replicates(
-    pair: tuple[Scores, Scores], metric: str, level: float, n_users: int, all_users: bool
+    pair: tuple[Evaluated, Evaluated], metric: str, level: float, n_users: int, all_users: bool
 ) -> dict[str, float | str]:
     """Compare a metric of all users together, unless users were left out."""
     a, b = (ev[metric] if all_users else math.nan for ev in pair)

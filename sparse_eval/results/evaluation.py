@@ -12,17 +12,16 @@ from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
 from ..core.warning import warn
 from ..errors import InvalidDataError
-from ..inputs.axes import Axis
-from .breakdown import break_down, deviation_between
 from .comparison import compare
 from .curves import precision_recall
+from .evaluated import Evaluated
 from .explain import explain, row_of_user
 from .label_table import with_names
-from .record import Record, make_record, to_dict
-from .saving import Savable, load, save
-from .scores import Scores
-from .summary import COLUMNS, LEVEL, expectation, few_users, show, summarize
-from .totals import distinct_parts
+from .parts import Part, SavedNumber, distinct_parts
+from .record import make_record, to_dict
+from .saving import Savable, facts_of, load, save, table_of
+from .scores import COLUMNS, expectation, few_users, show
+from .segments import break_down, deviation_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
@@ -37,16 +36,14 @@ if TYPE_CHECKING:
     from ..metrics.aligned import Aligned
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
-    from .block import BlockResult
     from .comparison import Comparison
     from .curves import PrecisionRecall
     from .label_table import ItemNames
-    from .numbers import SavedNumber
+    from .measured import Measured
     from .segments import UserSegments
-    from .totals import Part
 
 
-class Evaluation(Scores):
+class Evaluation(Evaluated):
     """Every metric of some users, each user's values and the lists, as far as these were kept.
 
     Printed, and in a notebook, it is a table of the means with their intervals, beside them the
@@ -76,19 +73,25 @@ class Evaluation(Scores):
     def __init__(
         self,
         request: Request,
-        block: BlockResult | None = None,
-        parts: Iterable[Part] | None = None,
+        measured: Measured | None = None,
+        parts: Iterable[Part] = (),
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
         relist: Callable[[Hashable], Aligned] | None = None,
         baselines: Mapping[str, Evaluation] | None = None,
-        saved: dict[int, SavedNumber] | None = None,
+        record: dict[str, Any] | None = None,
     ) -> None:
-        distinct = None if parts is None else tuple(distinct_parts(parts))
-        super().__init__(request, block, distinct, saved)
+        super().__init__(request, measured, tuple(distinct_parts(parts)))
         self._relist = relist
         self.baselines = baselines or {}
         self._compute_random = random_totals
+        self._drawn: RandomTotals | None = None
+        self._saved_record = record
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        """What is merged with others, each part about other users, in their order."""
+        return self._given if self._measured is None else (self._measured.part(per_user=True),)
 
     @property
     def baselines(self) -> MutableMapping[str, Evaluation]:
@@ -104,8 +107,9 @@ class Evaluation(Scores):
 
         The random baseline, which takes a second pass over it, is therefore computed before.
         """
-        state = self.__dict__ | {"_compute_random": None, "_relist": None}
-        return state if self._compute_random is None else state | {"_random": self._random}
+        if self._compute_random is not None:
+            self._random  # noqa: B018 - it is kept
+        return self.__dict__ | {"_compute_random": None, "_relist": None}
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
         """Return every number in full; ``print(ev)`` shows fewer.
@@ -168,10 +172,6 @@ class Evaluation(Scores):
             warn(few)
         return self._summarize(level)
 
-    def _summarize(self, level: float = LEVEL) -> pd.DataFrame:
-        """Return the summary without a warning of few users, if nobody reads its intervals."""
-        return summarize(self, self.baselines, self._random, level)
-
     def random(self, name: str | Metric) -> Expectation:
         """Return the value of a metric under random rankings of each user's candidates.
 
@@ -203,25 +203,27 @@ class Evaluation(Scores):
             )
         return expected
 
-    @cached_property
+    @property
     def _random(self) -> RandomTotals | None:
         """The random baseline, computed when it is first needed; None where it cannot be."""
-        if self._block is not None:
-            return self._block.random_totals(all_users=True)
-        if self._totals.random is None and self._compute_random is not None:
-            return self._compute_random()
-        return self._totals.random
+        if self._drawn is None and self._measured is not None:
+            self._drawn = self._measured.random_totals(all_users=True)
+        elif self._drawn is None:
+            self._drawn = self._part.random
+            if self._drawn is None and self._compute_random is not None:
+                self._drawn = self._compute_random()
+        return self._drawn
 
     @property
     def _random_at_hand(self) -> RandomTotals | None:
         """The random baseline as far as nothing has to be drawn, or read again, to know it."""
-        if "_random" in self.__dict__ or self._block is None:
-            return self.__dict__.get("_random", self._totals.random)
-        return self._block.random_totals(all_users=True, drawn=False)
+        if self._drawn is None and self._measured is not None:
+            return self._measured.random_totals(all_users=True, drawn=False)
+        return self._drawn or self._part.random
 
     def compare(
         self,
-        other: Scores,
+        other: Evaluation,
         metrics: str | Iterable[str] | None = None,
         *,
         names: tuple[str, str] = ("this", "other"),
@@ -312,18 +314,13 @@ class Evaluation(Scores):
         >>> blocks[1].merge(blocks[0])
         <Evaluation: 3 users, 0 left out; mrr@2 0.6667>
         """
-        for other in others:
-            if not isinstance(other, Evaluation):
-                raise InvalidDataError(
-                    f"a {type(other).__name__} cannot be merged; expected what evaluate returns"
-                )
         parts = [part for evaluation in (self, *others) for part in evaluation._parts]
         return Evaluation(self.request, parts=parts)
 
     @cached_property
-    def record(self) -> Record:
-        """What is saved and reported: everything but the lists."""
-        return make_record(self, self._summarize())
+    def record(self) -> dict[str, Any]:
+        """What the page shows with the numbers, see `sparse_eval.results.record`."""
+        return make_record(self._measured) if self._saved_record is None else self._saved_record
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the values of the users, ready for JSON. The keys are stable."""
@@ -380,13 +377,18 @@ class Evaluation(Scores):
         return save(as_path(folder), self._savable(), table, about)
 
     def _savable(self) -> Savable:
-        """Return what is written by `save`."""
-        labels = None
-        if self._merged.values is not None and self.users is not None:
-            labels = "text" if self._merged.values.users.dtype == object else "integer"
-        evaluations = {"": self, **self.baselines}
-        totals = {name: replace(ev._totals, random=ev._random) for name, ev in evaluations.items()}
-        return Savable(self.record, totals, labels)
+        """Return what is written by `save`, which can be sent between processes."""
+        parts: dict[str, Part] = {}
+        for name, ev in {"": self, **self.baselines}.items():
+            part = ev._part if isinstance(ev._part, Part) else ev._part.part(per_user=False)
+            saved = {
+                row: SavedNumber(ev._value(row), None if name else ev._replicates(row))
+                for row, plan in enumerate(self.request.plans)
+                if not (plan.per_user or plan.is_micro)
+            }
+            parts[name] = replace(part, random=ev._random, values=None, saved=saved)
+        content = to_dict(self, self._summarize()) | facts_of(self) | self.record
+        return Savable(content, parts, table_of(self) if self.has_values else None)
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
@@ -422,23 +424,19 @@ class Evaluation(Scores):
         >>> saved.mean(), saved.about
         ({'mrr@2': 0.75}, {'seed': 1})
         """
-        saved = load(as_input(path))
+        request, parts, record = load(as_input(path))
         evaluations = {
-            name: cls(saved.request, parts=[part], saved=saved.numbers[name])
-            for name, part in saved.parts.items()
+            name: cls(request, parts=[part], record=None if name else record)
+            for name, part in parts.items()
         }
         evaluation = evaluations.pop("")
-        evaluation._baselines.data = evaluations  # earlier versions accepted any name
-        evaluation.__dict__["record"] = saved.record
-        table = saved.record.table
-        if table is not None:
-            evaluation.__dict__["users"] = Axis.unchecked(table.index) if saved.labelled else None
+        evaluation.baselines = evaluations
         return evaluation
 
     @property
     def about(self) -> dict[str, Any]:
         """What was to be remembered when it was saved; empty before."""
-        return dict(self.record.content["about"]) if "record" in self.__dict__ else {}
+        return {} if self._saved_record is None else dict(self._saved_record["about"])
 
     @property
     def rankings(self) -> Rankings:
@@ -450,15 +448,15 @@ class Evaluation(Scores):
         """The relevance, aligned with the lists."""
         return self._lists("relevance").aligned.relevance
 
-    def _lists(self, what: str) -> BlockResult:
+    def _lists(self, what: str) -> Measured:
         """Return the block of all users, or raise if its lists were not kept."""
-        if self._block is None:
+        if self._measured is None:
             raise InvalidDataError(
                 f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
                 "frames, without memory=, client= and keep='totals'; of a saved evaluation, "
                 "compare(by=) and plots.by_group know groups of users"
             )
-        return self._block
+        return self._measured
 
     def by(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
         """Break every metric down by groups of users, or by how popular the items are.
@@ -633,7 +631,7 @@ class Evaluation(Scores):
         1     2     2   Alien   3.0      1.892789
         2  <NA>     3  Brazil   1.0      0.000000
         """
-        if self._block is None and self._relist is not None:
+        if self._measured is None and self._relist is not None:
             explained = explain(self._relist(user), 0)
         else:
             block = self._lists("explain()")
@@ -674,7 +672,7 @@ class Evaluation(Scores):
         return self._show("html")
 
     def _show(self, style: str) -> str:
-        return show(self, self.baselines, self._random_at_hand, style)
+        return show(self, self._random_at_hand, style)
 
 
 class Baselines(UserDict[str, "Evaluation"]):

@@ -26,7 +26,12 @@ ItemNames: TypeAlias = LabelTable
 
 
 def label_table(
-    known: LabelTable, key: Literal["user", "item"], *, argument: str, column: str
+    known: LabelTable,
+    key: Literal["user", "item"],
+    *,
+    argument: str,
+    column: str,
+    as_text: bool = False,
 ) -> pd.DataFrame:
     """Return what is known of users or items as a table that is indexed by their labels.
 
@@ -41,11 +46,13 @@ def label_table(
         What errors call `known`.
     column : str
         The name of the values of a mapping, or of a Series without a name.
+    as_text : bool
+        Return the labels as text.
 
     Raises
     ------
     InvalidDataError
-        If it is something else, has no column, or two of the same name.
+        If it is something else, has no column, two of the same name, or a label twice.
     InvalidFileError
         As from `read_label_table`.
     """
@@ -75,6 +82,11 @@ def label_table(
         )
     if len(set(titles)) < len(titles):
         raise InvalidDataError(f"{argument} has two columns of the same name: {', '.join(titles)}")
+    if as_text:
+        table = table.set_axis(table.index.map(str))
+    if table.index.has_duplicates:
+        twice = table.index[table.index.duplicated()].tolist()[0]
+        raise InvalidDataError(f"{key} {twice!r} is in {argument} twice; give each {key} one row")
     return table
 
 
@@ -134,9 +146,6 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
         As from `read_label_table`.
     """
     table = label_table(item_names, "item", argument="item_names", column="name")
-    if table.index.has_duplicates:
-        twice = table.index[table.index.duplicated()].tolist()[0]
-        raise InvalidDataError(f"item_names names item {twice!r} twice; give each item one row")
     # Whole numbers stay whole beside items without a name.
     return table.rename(columns=str).astype(object)
 

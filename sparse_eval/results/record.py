@@ -1,9 +1,9 @@
-"""`Record`: what is saved and reported of an evaluation, which is all but its lists."""
+"""What the page shows of an evaluation with its numbers: curves, groups, examples and inputs."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,32 +11,24 @@ from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
-from .breakdown import break_down
 from .curves import MAX_RANKS, precision_recall
 from .explain import explain
+from .segments import break_down
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
-    from ..core.types import Booleans, Hashes, Integers
+    from ..core.types import Booleans, Hashes, Integers, JSONValue
     from ..inputs.rankings import Rankings
-    from .block import BlockResult
     from .curves import PrecisionRecall
-    from .scores import Scores
+    from .evaluated import Evaluated
+    from .measured import Measured
 
 #: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
 #: else by the same keys.
-SCHEMA = 2
-
-#: Columns of the table of users that are not metrics, and their types.
-USER_COLUMNS: dict[str, type[np.integer[Any]]] = {
-    "evaluated": np.int64,
-    "relevant": np.int64,
-    "fingerprint": np.uint64,
-    "seen": np.int64,
-}
+SCHEMA = 3
 
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
@@ -48,29 +40,9 @@ _LISTED, _MISSED = 20, 10
 _POINTS = 60
 
 
-class Record(NamedTuple):
-    """What is saved and reported.
-
-    Attributes
-    ----------
-    content : dict
-        What ``summary.json`` holds, see `sparse_eval.results.saving`.
-    table : pandas.DataFrame or None
-        One row for each user, indexed by label or row number: ``evaluated``, ``relevant``,
-        ``fingerprint``, ``seen`` where it is known, and the metrics. None where the values of the
-        users were not kept.
-    """
-
-    content: dict[str, Any]
-    table: pd.DataFrame | None
-
-
-def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
+def to_dict(evaluation: Evaluated, summary: pd.DataFrame) -> dict[str, Any]:
     """Return what `Evaluation.to_dict` describes."""
-    retrieval, candidates = evaluation.retrieval, None
-    if evaluation.candidates is not None:
-        candidates = evaluation.candidates._asdict() | {"digest": evaluation.candidates.digest}
-        del candidates["checksum"]
+    retrieval, candidates = evaluation.retrieval, evaluation.candidates
     return {
         "schema": SCHEMA,
         "sparse_eval": installed_version(),
@@ -86,31 +58,33 @@ def to_dict(evaluation: Scores, summary: pd.DataFrame) -> dict[str, Any]:
         "convention": evaluation.convention,
         "corrected": evaluation.request.corrected,
         "retrieval": None if retrieval is None else retrieval._asdict(),
-        "candidates": candidates,
+        "candidates": None if candidates is None else candidates.to_dict(),
         "propensities": evaluation.propensities,
-        "metrics": {
-            name: {key: plain(value) for key, value in row.items()}
-            for name, row in summary.iterrows()
-        },
+        "metrics": plain_rows(summary),
     }
 
 
-def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:
-    """Describe an evaluation: its numbers, and what a report shows of its lists."""
-    block = evaluation._block
-    names, plans = evaluation.names, evaluation.request.plans
-    content = to_dict(evaluation, summary) | {
-        "inputs_given": sorted(evaluation.request.inputs),
-        "per_user": [name for name in names if evaluation.is_per_user(name)],
-        "replicates": {
-            name: list(map(plain, evaluation.replicates(name)))
-            for name in names
-            if not evaluation.is_per_user(name)
-        },
-        "higher_is_better": {name: evaluation.higher_is_better(name) for name in names},
-        "lower": {
-            name: plain(plan.definition.lower) for name, plan in zip(names, plans, strict=True)
-        },
+def plain_rows(summary: pd.DataFrame) -> dict[str, dict[str, JSONValue]]:
+    """Return the rows of a summary by metric, ready for JSON."""
+    return {
+        str(name): {str(key): plain(value) for key, value in row.items()}
+        for name, row in summary.iterrows()
+    }
+
+
+def make_record(block: Measured | None) -> dict[str, Any]:
+    """Return what is saved and shown with the numbers, ready for JSON.
+
+    Returns
+    -------
+    dict
+        ``versions`` of the libraries; ``about``: what the caller wants to be remembered; ``by``:
+        means by "activity" and "popularity", where training data were given;
+        ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items
+        are recommended, where complete lists are known; ``examples``: users in depth; ``inputs``:
+        shape, entries and SHA-256 of each. Without the lists, most of it is empty.
+    """
+    record: dict[str, Any] = {
         "versions": library_versions(),
         "about": {},
         "by": {},
@@ -119,31 +93,10 @@ def make_record(evaluation: Scores, summary: pd.DataFrame) -> Record:
         "examples": [],
         "inputs": {},
     }
-    if block is not None:
-        content |= _describe_lists(block)
-    return Record(content, _table(evaluation, block))
+    return record if block is None else record | _describe_lists(block)
 
 
-def _table(evaluation: Scores, block: BlockResult | None) -> pd.DataFrame | None:
-    """Return the table of the users, None where their values were not kept."""
-    if block is None and evaluation._merged.values is None:
-        return None
-    columns = {
-        "evaluated": evaluation.counted,
-        "relevant": evaluation.n_relevant,
-        "fingerprint": evaluation.fingerprints,
-    }
-    training = None if block is None else block.aligned.side_data.training
-    if training is not None:
-        columns["seen"] = training.user_counts[: len(evaluation.n_relevant)]
-    table = evaluation.per_user
-    for number, (name, column) in enumerate(columns.items()):
-        table.insert(number, name, column)
-    return table
-
-
-def _describe_lists(block: BlockResult) -> dict[str, Any]:
-    """Return what a report shows of the lists, as JSON has it."""
+def _describe_lists(block: Measured) -> dict[str, Any]:
     aligned = block.aligned
     longest = max(int(aligned.rankings.lengths.max(initial=0)), 1)
     curve = None
@@ -159,7 +112,7 @@ def _describe_lists(block: BlockResult) -> dict[str, Any]:
         "precision_recall": curve,
         "concentration": _describe_concentration(
             aligned.rankings,
-            np.flatnonzero(block.counted()),
+            np.flatnonzero(block.counted),
             max((metric.cutoff or 0 for metric in block.request.metrics), default=0) or MAX_RANKS,
             aligned.side_data.n_items,
         ),
@@ -168,11 +121,11 @@ def _describe_lists(block: BlockResult) -> dict[str, Any]:
     }
 
 
-def _examples(block: BlockResult) -> list[dict[str, Any]]:
+def _examples(block: Measured) -> list[dict[str, Any]]:
     """Describe a few users in depth: some that all models share, and the best of this one."""
-    rows = dict.fromkeys(_pick_examples(block.n_relevant, block.counted(), block.fingerprints), "")
+    rows = dict.fromkeys(_pick_examples(block.n_relevant, block.counted, block.fingerprints), "")
     for row, plan in enumerate(block.request.plans):
-        values = block.columns.values[row]
+        values = block.numbers.values[row]
         if plan.per_user and np.isfinite(values).any():
             sign = 1 if plan.definition.higher_is_better else -1
             rows.setdefault(int(np.nanargmax(sign * values)), f"best by {plan.metric}")
@@ -190,7 +143,7 @@ def _examples(block: BlockResult) -> list[dict[str, Any]]:
     ]
 
 
-def _inputs(block: BlockResult) -> dict[str, Any]:
+def _inputs(block: Measured) -> dict[str, Any]:
     """Return the size of each input and a digest of it, aligned as it was evaluated."""
     lists, truth = block.aligned.rankings, block.aligned.relevance
     training = block.aligned.side_data.training

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.axes import Axis
 from ..inputs.candidates import GIVEN
-from .candidates import CandidateCounts, name_among
+from .parts import CandidateCounts, added
+from .scores import Requested
 from .variance import Cells, Error, error_of_numbers
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Booleans, Floats, Integers
-    from ..metrics.plan import Plan
+    from ..inputs.axes import Axis
     from ..metrics.request import Request
-    from .scores import Scores
+    from .evaluated import Evaluated
 
 
 class Fold(NamedTuple):
@@ -84,21 +84,19 @@ class RunValues(NamedTuple):
     candidates: CandidateCounts | None = None
 
     @classmethod
-    def of(cls, evaluation: Scores) -> RunValues:
+    def of(cls, evaluation: Evaluated) -> RunValues:
         """Return what is kept of an evaluation."""
-        counted = evaluation.counted
-        users = Axis.numbers(len(counted)) if evaluation.users is None else evaluation.users
         overall = [name for name in evaluation.names if not evaluation.is_per_user(name)]
         return cls(
-            users[counted],
-            evaluation.columns[:, counted],
+            evaluation.evaluated_users,
+            evaluation.columns[:, evaluation.counted],
             tuple(evaluation.mean().values()),
             {name: evaluation.replicates(name) for name in overall},
             evaluation.candidates,
         )
 
 
-class Runs:
+class Runs(Requested):
     """What several models reach on several folds with several seeds.
 
     Parameters
@@ -120,16 +118,11 @@ class Runs:
     def __init__(
         self, request: Request, folds: Sequence[Fold], values: Mapping[Run, RunValues]
     ) -> None:
-        self.request = request
+        super().__init__(request)
         self.folds = tuple(folds)
         self._values = dict(values)
         self.models = tuple(dict.fromkeys(run.model for run in values))
         self.n_seeds = len(self._runs_of(self.models[0], 1))
-
-    @property
-    def names(self) -> list[str]:
-        """The canonical names of the metrics."""
-        return list(self.request.names)
 
     @property
     def n_users(self) -> int:
@@ -145,12 +138,7 @@ class Runs:
             return None
         kinds = {one.kind for one in counts}
         kind = kinds.pop() if len(kinds) == 1 else GIVEN
-        return reduce(CandidateCounts.merge, (one._replace(kind=kind) for one in counts))
-
-    def shown(self, name: str) -> str:
-        """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
-        kind = None if self.candidates is None else self.candidates.kind
-        return name_among(name, kind, self.request.corrected)
+        return reduce(added, (one._replace(kind=kind) for one in counts))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -171,14 +159,6 @@ class Runs:
             numbers = dict(zip(map(self.shown, self.names), values.numbers, strict=True))
             rows.append(run._asdict() | cut | sizes | {"n_users": len(values.users)} | numbers)
         return pd.DataFrame(rows)
-
-    def is_per_user(self, name: str) -> bool:
-        """Return whether a metric has a value for each user."""
-        return self._plan(name).per_user
-
-    def higher_is_better(self, name: str) -> bool:
-        """Return whether a larger value of a metric is the better one."""
-        return self._plan(name).definition.higher_is_better
 
     def cells(self, model: str, name: str) -> Floats:
         """Return the values of a metric, shape (n_users, n_folds, n_seeds), NaN where none is."""
@@ -232,9 +212,6 @@ class Runs:
 
     def _runs_of(self, model: str, fold: int) -> list[Run]:
         return [run for run in self._values if run.model == model and run.fold == fold]
-
-    def _plan(self, name: str) -> Plan:
-        return self.request.plans[self.request.names.index(name)]
 
     def estimate(self, model: str, name: str) -> Estimate:
         """Return the pooled mean of a metric, and its variance."""

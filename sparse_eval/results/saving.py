@@ -1,71 +1,61 @@
 """Write and read the folder of a saved evaluation, for people and other programs too.
 
-``summary.json`` holds what `Evaluation.to_dict` returns, and
+``summary.json`` holds what `Evaluation.to_dict` returns, what `make_record` describes, and
 
-- ``users``: the file of the table of users, its SHA-256, its number of rows, its ``columns`` before
-  those of the metrics, and whether ``labels`` are "text", "integer" or null, the users then being
-  row numbers; null where the values of the users were not kept;
-- ``totals``: the files of exact sums, by name of the baseline ("" for the evaluation itself), with
-  their SHA-256; a file may have a different name from the baseline;
-- ``per_user``: the metrics that have a column; ``replicates``: the jackknife replicates of every
-  other metric; ``higher_is_better``: which way each metric is better; ``lower``: the smallest value
-  that it can take, null for minus infinity; ``inputs_given``: which of train, item_groups,
-  item_vectors, propensity and candidates it was computed from;
-- ``by``: means by "activity" and "popularity", where training data were given;
-  ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items are
-  recommended, where complete lists are known; ``examples``: users in depth (null: not known);
-- ``versions`` of the libraries; ``inputs``: shape, entries and SHA-256 of each;
-- ``about``: what the caller wanted to be remembered;
+- ``files``: the SHA-256 of each of the other files;
+- ``labels``: whether the labels of the users are "text", "integer" or null, the users then being
+  row numbers, or not kept;
+- ``per_user``: the metrics that have a column; ``higher_is_better``: which way each metric is
+  better; ``lower``: the smallest value that it can take, null for minus infinity;
+  ``inputs_given``: which of train, item_groups, item_vectors, propensity and candidates it was
+  computed from;
 - ``digest``: SHA-256 of all that, as JSON with sorted keys in one line.
 
-``per_user.csv`` or ``per_user.parquet`` has one row for each user: ``user``; ``evaluated``, 1 or
-0; ``relevant``, the number of relevant items; ``fingerprint``, a hash of them; ``seen``, the number
-of training items, where it is known; and a column for each metric, empty (null) where the user is
-left out. Numbers are written in full.
+``per_user.csv`` or ``per_user.parquet``, where the values of the users were kept, has one row for
+each user: ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of relevant items;
+``fingerprint``, a hash of them; ``seen``, the number of training items, where it is known; and a
+column for each metric, empty (null) where the user is left out. Numbers are written in full.
 
-``totals.npz`` has the exact sums, from which all numbers are computed again, see `serialize`.
+``totals.npz`` has the exact sums, from which all numbers are computed again, of the evaluation and
+of its baselines, see `serialize`.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
+import io
 import json
 import re
-import shutil
-import time
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, NoReturn
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
 from ..core.arguments import check_choice
-from ..core.files import make_folder, remove, replacing_together, temporary_beside
-from ..core.parquet import read_parquet, write_parquet
+from ..core.files import make_folder, read_json, remove, replacing_together
+from ..core.formatting import plain
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
 from ..metrics.request import Request
-from .numbers import SavedNumber
-from .record import SCHEMA, USER_COLUMNS, Record, check_about
+from .parts import UserValues
+from .record import SCHEMA, check_about, make_record
 from .serialize import pack, unpack
-from .totals import Part, Totals, UserValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
-    import pandas as pd
+    import pyarrow as pa
 
     from ..metrics import Convention
+    from .evaluated import Evaluated
+    from .parts import Part
 
-#: The files of a saved evaluation, the second with a suffix.
-SUMMARY, PER_USER = "summary.json", "per_user"
-
-#: Seconds in which the files of a save are moved to their places, one after the other.
-_MOVING = 0.1
+#: The files of a saved evaluation, the last with a suffix.
+SUMMARY, TOTALS, PER_USER = "summary.json", "totals.npz", "per_user"
 
 
 class Savable(NamedTuple):
@@ -73,38 +63,50 @@ class Savable(NamedTuple):
 
     Attributes
     ----------
-    record : Record
-    totals : dict of str to Totals
-        By name of the baseline, "" for the evaluation itself.
-    labels : str or None
-        The kind of the users' labels, None where they are row numbers.
-    """
-
-    record: Record
-    totals: dict[str, Totals]
-    labels: str | None
-
-
-class Saved(NamedTuple):
-    """What a saved evaluation is made of.
-
-    Attributes
-    ----------
-    request : Request
+    content : dict
+        What ``summary.json`` holds, but for the digests.
     parts : dict of str to Part
         By name of the baseline, "" for the evaluation itself.
-    numbers : dict of str to dict
-        Numbers about all users that totals do not give, likewise.
-    record : Record
-    labelled : bool
-        Whether the users have labels.
+    table : pyarrow.Table or None
+        One row for each user, None where their values were not kept.
     """
 
-    request: Request
+    content: dict[str, Any]
     parts: dict[str, Part]
-    numbers: dict[str, dict[int, SavedNumber]]
-    record: Record
-    labelled: bool
+    table: pa.Table | None
+
+
+def facts_of(evaluation: Evaluated) -> dict[str, Any]:
+    """Return what is saved for reading metrics that are not registered here, and the users."""
+    plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
+    labels = None
+    if evaluation.has_values and evaluation.users is not None:
+        labels = "text" if evaluation._values.user_ids.dtype == object else "integer"
+    return {
+        "inputs_given": sorted(evaluation.request.inputs),
+        "per_user": [name for name, plan in plans.items() if plan.per_user],
+        "higher_is_better": {
+            name: plan.definition.higher_is_better for name, plan in plans.items()
+        },
+        "lower": {name: plain(plan.definition.lower) for name, plan in plans.items()},
+        "labels": labels,
+    }
+
+
+def table_of(evaluation: Evaluated) -> pa.Table:
+    """Return what is saved of each user."""
+    import pyarrow as pa
+
+    values = evaluation._values
+    columns = {
+        "user": values.user_ids,
+        "evaluated": values.counted.astype(np.int64),
+        "relevant": values.n_relevant,
+        "fingerprint": values.fingerprints,
+        **({} if values.n_seen is None else {"seen": values.n_seen}),
+        **dict(zip(facts_of(evaluation)["per_user"], values.columns, strict=True)),
+    }
+    return pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
 
 
 def save(
@@ -113,49 +115,44 @@ def save(
     table_kind: Literal["csv", "parquet"],
     about: Mapping[str, Any] | None,
 ) -> Path:
-    """Write the tables and the JSON that names them; see `Evaluation.save`.
+    """Write the sums, the table and the JSON; see `Evaluation.save`.
 
-    All are written before one is moved to its place, and the JSON is moved last: whoever is killed
-    before leaves the evaluation that was there, and a folder without a JSON holds none.
+    All are written before one is moved to its place, and the JSON is moved last: a folder without
+    it holds no evaluation.
     """
     check_choice("table", table_kind, ["csv", "parquet"])
-    content, table = savable.record
+    content = savable.content
     if about is not None:
         content = content | {"about": check_about(about)}
-    json.dumps(content, allow_nan=False)  # before anything that is there is replaced
+    files = {TOTALS: pack(savable.parts)}
+    if savable.table is not None:
+        files[f"{PER_USER}.{table_kind}"] = _table_as_bytes(savable.table, table_kind)
     folder = make_folder(folder)
-    earlier = _files_of(folder)
-    with replacing_together(folder, last=SUMMARY) as temporary_for:
-        files: dict[str, dict[str, str]] = {}
-        for name, totals in savable.totals.items():
-            # The short name of a baseline, or a number: different also without regard to case.
-            is_short = re.fullmatch("[a-z][a-z0-9_-]{0,63}", name)
-            place = f"totals-{name if is_short else len(files)}.npz" if name else "totals.npz"
-            temporary_for(place).write_bytes(pack(Part(totals)))
-            files[name] = {"sha256": _digest(temporary_for(place)), "file": place}
-        beside = None
-        if table is not None:
-            place = f"{PER_USER}.{table_kind}"
-            beside = _save_table(table, temporary_for(place), savable.labels) | {"file": place}
-        content |= {"users": beside, "totals": files}
-        _write_summary(content, temporary_for(SUMMARY))
-    for file in earlier.difference(_files_of(folder)):  # of the evaluation that was there
-        with suppress(OSError):
-            remove(file)
+    _write(folder, content, files)
+    for name in _TABLES:  # of the evaluation that was there
+        if name not in files:
+            remove(folder / name)
     return folder
 
 
-def _files_of(folder: Path) -> set[Path]:
-    """Return the files beside the JSON of the evaluation in a folder, if there is one."""
-    try:
-        return {_place(folder / SUMMARY, facts) for facts in _facts(read_summary(folder))}
-    except InvalidFileError:
-        return set()
+_TABLES = (f"{PER_USER}.csv", f"{PER_USER}.parquet")
 
 
-def _write_summary(content: dict[str, Any], path: Path) -> None:
-    text = json.dumps(_signed(content), indent=2, allow_nan=False) + "\n"
-    path.write_text(text, encoding="utf-8")
+def _write(folder: Path, content: dict[str, Any], files: Mapping[str, bytes]) -> None:
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    text = json.dumps(_signed(content | {"files": digests}), indent=2, allow_nan=False) + "\n"
+    with replacing_together(folder, last=SUMMARY) as temporary_for:
+        for name, data in files.items():
+            temporary_for(name).write_bytes(data)
+        temporary_for(SUMMARY).write_text(text, encoding="utf-8")
+
+
+def _table_as_bytes(table: pa.Table, kind: str) -> bytes:
+    from pyarrow import csv, parquet
+
+    stream = io.BytesIO()
+    (csv.write_csv if kind == "csv" else parquet.write_table)(table, stream)
+    return stream.getvalue()
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -165,26 +162,14 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def check_beside(folder: Path, content: Mapping[str, Any]) -> None:
     """Raise unless the files that belong to the JSON of a saved evaluation are there."""
-    for facts in _facts(content):
-        with _beside(folder / SUMMARY, facts):
-            pass
-
-
-def _facts(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the JSON says of each file beside it."""
-    return [*content["totals"].values(), *filter(None, [content["users"]])]
+    _read_files(folder, content)
 
 
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
     """Copy a saved evaluation to another folder, where something else is remembered with it."""
     content = read_summary(source)
-    folder = make_folder(folder)
-    with replacing_together(folder, last=SUMMARY) as temporary_for:
-        for facts in _facts(content):
-            copied = _place(folder / SUMMARY, facts).name
-            with _beside(source / SUMMARY, facts) as file, temporary_for(copied).open("wb") as copy:
-                shutil.copyfileobj(file, copy)
-        _write_summary(content | {"about": check_about(about)}, temporary_for(SUMMARY))
+    files = _read_files(source, content)
+    _write(make_folder(folder), content | {"about": check_about(about)}, files)
 
 
 def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
@@ -193,111 +178,66 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
     What a save left that was killed is removed too, or, if `unfinished`, alone.
     """
     try:
-        for pattern in (SUMMARY, "totals*.npz", f"{PER_USER}.*"):
-            stem, _, suffix = pattern.partition(".")
-            hidden = f".{stem}.*.{suffix}"
-            for name in [hidden] if unfinished else [pattern, hidden]:
-                for file in folder.glob(name):
+        for name in (SUMMARY, TOTALS, *_TABLES):
+            stem, _, suffix = name.partition(".")
+            for pattern in ([] if unfinished else [name]) + [f".{stem}.*.{suffix}"]:
+                for file in folder.glob(pattern):
                     remove(file)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be removed: {error.strerror or error}") from error
 
 
-def _save_table(table: pd.DataFrame, path: Path, labels: str | None) -> dict[str, Any]:
-    table = table.assign(evaluated=table["evaluated"].astype(np.int64))
-    flat = table.reset_index()
-    if path.suffix == ".csv":
-        # "\n" everywhere, so that the file and its hash are the same on every system; text in
-        # quotes, or a carriage return in a label would end the line.
-        flat.to_csv(path, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    else:
-        write_parquet(flat, path, index=False)
-    return {
-        "sha256": _digest(path),
-        "rows": len(table),
-        "columns": [name for name in table if name in USER_COLUMNS],
-        "labels": labels,
-    }
-
-
-def load(path: Path) -> Saved:
-    """Read what `save` wrote; see `Evaluation.load`."""
+def load(path: Path) -> tuple[Request, dict[str, Part], dict[str, Any]]:
+    """Return the request, the parts by name of the baseline, and the record."""
     path = path / SUMMARY if path.is_dir() else path
-    while True:
-        content = _read_json(path)
-        try:
-            return _load(path, content)
-        except InvalidFileError:
-            if (saved := _load_partly_moved(path)) is not None:
-                return saved
-            time.sleep(_MOVING)  # another process may be saving one here
-            if _read_json(path)["digest"] == content["digest"]:
-                raise
+    content = _read_json(path)
+    try:
+        return _load(path, content)
+    except InvalidFileError:
+        again = _read_json(path)  # another process may have saved one here
+        if again["digest"] == content["digest"]:
+            raise
+        return _load(path, again)
 
 
-def _load_partly_moved(path: Path) -> Saved | None:
-    """Return the evaluation of a save that was killed, or still is, between two of its files."""
-    for written in path.parent.glob(f".{path.stem}.*{path.suffix}"):
-        with suppress(InvalidFileError):
-            content = _read_json(written)
-            if not all(_hidden(written, facts).exists() for facts in _facts(content)):
-                return _load(written, content)
-    return None
+def _load(path: Path, content: dict[str, Any]) -> tuple[Request, dict[str, Part], dict[str, Any]]:
+    files = _read_files(path.parent, content)
+    try:
+        parts: dict[str, Part] = unpack(files[TOTALS])
+    except InvalidDataError as error:
+        raise InvalidFileError(f"does not fit {path.name}: {error}", path.parent / TOTALS) from None
+    for name in _TABLES:
+        if name in files:
+            parts[""] = replace(parts[""], values=_read_values(files[name], name, content))
+    return _request_of(content), parts, {key: content[key] for key in make_record(None)}
 
 
-def _hidden(written: Path, facts: dict[str, Any]) -> Path:
-    """Return where a file was written that belongs to a JSON that was not moved to its place."""
-    return temporary_beside(_place(written, facts), written.name.split(".")[2])
+def _read_values(data: bytes, name: str, content: dict[str, Any]) -> UserValues:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
 
-
-def _load(path: Path, content: dict[str, Any]) -> Saved:
-    parts = {}
-    for name, facts in content["totals"].items():
-        with _beside(path, facts) as file:
-            try:
-                parts[name] = unpack(file.read())
-            except InvalidDataError as error:
-                raise InvalidFileError(f"does not fit {path.name}: {error}", file.name) from None
-    table = values = None
-    facts = content["users"]
-    if facts is not None:
-        with _beside(path, facts) as file:
-            is_csv = file.name.endswith(".csv")
-            table = _read_csv(file, list(content["per_user"])) if is_csv else read_parquet(file)
-        table["user"] = table["user"].astype(str if facts["labels"] == "text" else np.int64)
-        table["evaluated"] = table["evaluated"].astype(bool)
-        table = table.set_index("user")
-        values = UserValues(
-            table.index.to_numpy(),
-            table["evaluated"].to_numpy(),
-            table["relevant"].to_numpy(),
-            table["fingerprint"].to_numpy(),
-            np.ascontiguousarray(table[list(content["per_user"])].to_numpy(np.float64).T),
+    is_text = content["labels"] == "text"
+    if name.endswith(".csv"):
+        types = {"user": pa.string() if is_text else pa.int64(), "fingerprint": pa.uint64()}
+        types |= dict.fromkeys(content["per_user"], pa.float64())
+        table = csv.read_csv(
+            io.BytesIO(data),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(column_types=types),
         )
-    # older versions did not write these
-    content = {"lower": {}, "corrected": None, "seen": "exclude"} | content
-    request = _request_of(content)
-    numbers = {name: _saved_numbers(request, content, name or "mean") for name in parts}
-    parts[""] = Part(parts[""].totals, values)
-    labelled = facts is not None and facts["labels"] is not None
-    return Saved(request, parts, numbers, Record(content, table), labelled)
-
-
-def _saved_numbers(
-    request: Request, content: dict[str, Any], column: str
-) -> dict[int, SavedNumber]:
-    """Return the numbers about all users, in a column of the summary, by position."""
-    numbers: dict[int, SavedNumber] = {}
-    for row, name in enumerate(request.names):
-        if request.plans[row].per_user or request.plans[row].is_micro:
-            continue  # computed from the totals again
-        value = content["metrics"][name][column]
-        replicates = content["replicates"][name] if column == "mean" else None
-        numbers[row] = SavedNumber(
-            np.nan if value is None else value,
-            None if replicates is None else np.array(replicates, np.float64),
-        )
-    return numbers
+    else:
+        table = parquet.read_table(pa.BufferReader(data))
+    users = table["user"]
+    columns = [table[metric].to_numpy() for metric in content["per_user"]]
+    return UserValues(
+        np.array(users.to_pylist(), object) if is_text else users.to_numpy(),
+        table["evaluated"].to_numpy() == 1,
+        table["relevant"].to_numpy(),
+        table["fingerprint"].to_numpy(),
+        np.array(columns, np.float64).reshape(len(columns), len(table)),
+        table["seen"].to_numpy() if "seen" in table.column_names else None,
+        content["labels"] is not None,
+    )
 
 
 @dataclass(frozen=True)
@@ -305,6 +245,11 @@ class _SavedRequest(Request):
     """A request for metrics some of which are not registered here, as it was saved."""
 
     content: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """How each metric was computed."""
+        return tuple(_plan_of(name, self.convention, self.content) for name in self.names)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling without formulas: the metrics may be registered elsewhere."""
@@ -341,9 +286,7 @@ def _request_of(content: dict[str, Any]) -> Request:
     )
     if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
         return Request(*options)
-    request = _SavedRequest(*options, content)
-    request.__dict__["plans"] = plans
-    return request
+    return _SavedRequest(*options, content)
 
 
 def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan:
@@ -357,7 +300,7 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
         plan = Plan(metric, metric.definition, convention.arguments(metric))
         if str(metric) == name and plan.per_user == per_user:
             return plan
-    lower = content["lower"].get(name, 0.0)
+    lower = content["lower"][name]
     is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
     definition = Definition(
         name,
@@ -374,64 +317,42 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
     return Plan(metric, definition, {"average": "micro"} if is_micro else {})
 
 
-@contextmanager
-def _beside(path: Path, facts: dict[str, Any]) -> Iterator[BinaryIO]:
-    """Open a file that was saved with the JSON, checked by its hash.
-
-    What is read is what was checked, also if another file is moved to its place meanwhile.
-    """
-    file = _place(path, facts)
-    if path.name.startswith(".") and (hidden := _hidden(path, facts)).exists():
-        file = hidden
-    with ExitStack() as opened:
+def _read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the files that were saved with the JSON, which are compared with their digests."""
+    files: dict[str, bytes] = {}
+    for name in (TOTALS, *_TABLES):
+        if name not in content["files"]:
+            continue
+        file = folder / name
         try:
-            stream = opened.enter_context(file.open("rb"))
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            files[name] = file.read_bytes()
         except OSError as error:
             raise InvalidFileError(
-                f"cannot be read ({error.strerror}); it belongs to {path.name}, keep both together",
+                f"cannot be read ({error.strerror}); it belongs to {SUMMARY}, keep both together",
                 file,
             ) from None
-        if digest != facts["sha256"]:
+        if hashlib.sha256(files[name]).hexdigest() != content["files"][name]:
             raise InvalidFileError(
-                f"is not the file that {path.name} was saved with; save the evaluation again", file
+                f"is not the file that {SUMMARY} was saved with; save the evaluation again", file
             )
-        stream.seek(0)
-        yield stream
-
-
-def _place(path: Path, facts: dict[str, Any]) -> Path:
-    name: str = facts["file"]
-    if not name or Path(name).name != name or "\\" in name or not name.isprintable():
-        raise InvalidFileError("names no file beside it", path)
-    return path.parent / name
+    return files
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
-    except UnicodeDecodeError:
+    content: dict[str, Any] = read_json(
+        path,
+        ["schema", "sparse_eval"],
+        "is not a saved evaluation; a model is scored first: sparse-eval score MODEL --out FOLDER",
+    )
+    if content["schema"] != SCHEMA:
         raise InvalidFileError(
-            "is not a saved evaluation; a model is scored first: sparse-eval score MODEL "
-            "--out FOLDER",
-            path,
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidFileError(f"is not JSON ({error})", path) from None
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is not int:
-        raise InvalidFileError("is not a saved evaluation", path)
-    if schema != SCHEMA:
-        raise InvalidFileError(
-            f"was written by another version of sparse_eval (schema {schema}, and {SCHEMA} is read "
-            "here); read it with that version, or save the evaluation again",
+            f"was written by sparse_eval {content['sparse_eval']}, in a format that is not read "
+            "here; read it with that version, or save the evaluation again",
             path,
         )
     if content.get("digest") != _signed(content)["digest"]:
         raise InvalidFileError("was changed after it was saved; save the evaluation again", path)
-    return dict(content)
+    return content
 
 
 def _signed(content: dict[str, Any]) -> dict[str, Any]:
@@ -439,22 +360,3 @@ def _signed(content: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in content.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True)
     return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _read_csv(file: BinaryIO, names: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    # As text: pandas would take a user "NA" for none, and round some numbers.
-    table = pd.read_csv(file, dtype=str, na_filter=False)
-    for name in set(table.columns).intersection([*USER_COLUMNS, *names]):
-        cells = table[name].tolist()
-        if name in USER_COLUMNS:
-            table[name] = np.array([int(text) for text in cells], USER_COLUMNS[name])
-        else:
-            table[name] = np.array([float(text or "nan") for text in cells])
-    return table

@@ -1,7 +1,8 @@
-"""Group users by label or activity, and items by popularity."""
+"""Groups of users and items, and metrics by these groups."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,15 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..errors import InvalidDataError
+from ..core.arguments import check_whole
+from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.tables import exports_rows
+from ..metrics.measure import measure
 from .label_table import LabelTable, label_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Booleans, Floats, Integers
+    from ..inputs.training import Training
+    from .measured import Measured
 
 #: Segments by user: of a table, every column divides the users.
 UserSegments: TypeAlias = LabelTable
@@ -37,24 +42,18 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
     """Group users by a label for each, given in order, keyed by user, or in a table by user."""
     import pandas as pd
 
-    if isinstance(groups, Mapping):
-        groups = pd.Series(list(groups.values()), index=pd.Index(list(groups)), dtype=object)
     named = Axis.numbers(n_users) if users is None else users
-    if exports_rows(groups) or isinstance(groups, pd.DataFrame | Path):
-        table = label_table(groups, "user", argument="groups", column="group")
+    is_table = exports_rows(groups) or isinstance(groups, pd.DataFrame | Path)
+    if is_table or isinstance(groups, Mapping | pd.Series):
+        # As in comparisons, users of a table match if they are the same as text.
+        table = label_table(groups, "user", argument="groups", column="group", as_text=is_table)
         if len(table.columns) > 1:
             raise InvalidDataError(
                 f"groups have the columns {', '.join(map(repr, table.columns))}; give one of them",
                 argument="groups",
             )
-        # As in comparisons, users match if they are the same as text.
-        groups = table.iloc[:, 0].set_axis(table.index.map(str))
-        named = Axis.unchecked(list(map(str, named)))
-    if isinstance(groups, pd.Series):
-        if groups.index.has_duplicates:
-            user = groups.index[groups.index.duplicated()].tolist()[0]
-            raise InvalidDataError(f"groups name user {user!r} twice; give each user one group")
-        values = groups.reindex(named.index)
+        known = pd.Index(list(map(str, named))) if is_table else named.index
+        values = table.iloc[:, 0].reindex(known)
     else:
         entries = list(groups) if hasattr(groups, "__len__") else []
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
@@ -151,10 +150,7 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
         As from `read_label_table`.
     """
     table = segments_table(by)
-    labels = table.index.map(str)
-    if labels.has_duplicates:
-        twice = labels[labels.duplicated()].tolist()[0]
-        raise InvalidDataError(f"by names user {twice!r} twice; give each user one row")
+    labels = table.index
     rows = Axis.unchecked(labels).locate(list(map(str, users)))
     if (rows < 0).all():
         known = f"{labels.tolist()[0]!r}, …" if len(labels) else "nothing"
@@ -167,7 +163,7 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
 
 def segments_table(by: UserSegments) -> pd.DataFrame:
     """Return segments by user as a table that is indexed by user, or raise as `segmentations`."""
-    return label_table(by, "user", argument="by", column="segment")
+    return label_table(by, "user", argument="by", column="segment", as_text=True)
 
 
 def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segmentation:
@@ -202,3 +198,94 @@ def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segment
 def _name(value: Any) -> str:
     """Return a segment's name; whole numbers are floats in a column that lacks some."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def break_down(block: Measured, groups: Any, bands: int = 4) -> pd.DataFrame:
+    """Return the table that `Evaluation.by` describes."""
+    check_whole("bands", bands, 1, 1000)
+    if isinstance(groups, str) and groups == "popularity":
+        return _by_popularity(block, bands)
+    n_users, counted = len(block.n_relevant), block.counted
+    if isinstance(groups, str) and groups == "activity":
+        segments = by_activity(_training(block, groups).user_counts[:n_users], counted, bands)
+    elif isinstance(groups, str):
+        raise InvalidDataError(
+            f"groups is {groups!r}; expected 'activity', 'popularity' or a label for each user"
+        )
+    else:
+        segments = by_label(groups, n_users, block.labels, counted)
+    users_of = [block.users_of(row) for row in range(len(block.request.plans))]
+    rows = {}
+    for code, group in enumerate(segments.names):
+        members = segments.codes == code
+        for row, plan in enumerate(block.request.plans):
+            users = users_of[row][members[users_of[row]]]
+            if len(users):
+                std = math.nan
+                if plan.per_user:
+                    std = block.numbers.moments(row, users, squares=True).std
+                rows[group, str(plan.metric)] = (block.value_over(row, users), std, len(users))
+    return _table(rows, ["mean", "std", "n_users"])
+
+
+def deviation_between(block: Measured, groups: Any, bands: int = 4) -> pd.DataFrame:
+    """Return the table that `Evaluation.deviation` describes."""
+    import pandas as pd
+
+    if isinstance(groups, str) and groups == "popularity":
+        raise InvalidDataError(
+            "groups is 'popularity', which divides the relevant items; expected 'activity' or a "
+            "label for each user"
+        )
+    table = break_down(block, groups, bands).dropna(subset="mean")
+    rows = []
+    for metric in block.request.names:
+        of_groups = table[table.index.get_level_values("metric") == metric]
+        means, counts = (of_groups[name].to_numpy() for name in ("mean", "n_users"))
+        variances = of_groups["std"].to_numpy() ** 2 / counts
+        one, other = np.triu_indices(len(means), 1)
+        deviation = chance = math.nan
+        if len(one):
+            deviation = float(np.abs(means[one] - means[other]).mean())
+            chance = float(np.sqrt(2 / math.pi * (variances[one] + variances[other])).mean())
+        rows.append((deviation, chance, len(means), int(counts.sum())))
+    index = pd.Index(block.request.names, name="metric")
+    return pd.DataFrame(rows, index, ["deviation", "chance", "n_groups", "n_users"])
+
+
+def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
+    plans = [plan for plan in block.request.plans if plan.definition.by_item]
+    if not plans:
+        raise InvalidMetricError(
+            "none of the metrics can be divided by items; evaluate recall or hit_rate too"
+        )
+    segments = by_popularity(_training(block, "popularity").item_counts, bands)
+    relevance = block.aligned.relevance
+    rows = {}
+    for code, group in enumerate(segments.names):
+        kept = (segments.codes[relevance.items] == code) & (relevance.gains > 0)
+        part = block.aligned.with_relevant(kept)
+        columns, _ = measure(part, plans)
+        n_items = int(np.count_nonzero(segments.codes == code))
+        for row, plan in enumerate(plans):
+            n_relevant = part.of_items(plan.items).relevance.n_relevant
+            users = np.flatnonzero(block.counts(plan) & (n_relevant > 0))
+            if len(users):
+                std = columns.moments(row, users, squares=True).std if plan.per_user else math.nan
+                counts = (len(users), n_items, int(n_relevant[users].sum()))
+                rows[group, str(plan.metric)] = (columns.mean(row, users), std, *counts)
+    return _table(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])
+
+
+def _training(block: Measured, groups: str) -> Training:
+    training = block.aligned.side_data.training
+    if training is None:
+        raise InvalidMetricError(f"by({groups!r}) needs train: give train= to the evaluation")
+    return training
+
+
+def _table(rows: dict[tuple[Any, str], tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    index = pd.MultiIndex.from_tuples(list(rows), names=["group", "metric"])
+    return pd.DataFrame(list(rows.values()), index=index, columns=columns)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidDataError
-from ..inputs.axes import Axis
 from ..metrics import parse_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ..core.types import Integers
+    from ..inputs.axes import Axis
     from ..metrics import Metric
-    from .runs import Runs
-    from .scores import Scores
+    from .evaluated import Evaluated
+    from .scores import Requested
 
 
 class SharedUsers(NamedTuple):
@@ -62,7 +62,7 @@ class SharedUsers(NamedTuple):
 
 
 def shared_metrics(
-    evaluations: Mapping[str, Scores | Runs], metrics: str | Iterable[str] | None
+    evaluations: Mapping[str, Requested], metrics: str | Iterable[str] | None
 ) -> tuple[list[str], list[str]]:
     """Return the metrics to compare, and a note about those that not all evaluations have.
 
@@ -99,7 +99,7 @@ def shared_metrics(
 
 
 def _spelt_as_evaluated(
-    evaluations: Mapping[str, Scores | Runs], metrics: str | Iterable[str]
+    evaluations: Mapping[str, Requested], metrics: str | Iterable[str]
 ) -> Iterator[str | Metric]:
     """Yield the names as the evaluations print them, where they have them."""
     evaluated = {name for ev in evaluations.values() for name in ev.names}
@@ -115,7 +115,7 @@ def _spelt_as_evaluated(
             yield from parse_metrics(metric, defaults)
 
 
-def check_conventions(evaluations: Mapping[str, Scores]) -> None:
+def check_conventions(evaluations: Mapping[str, Evaluated]) -> None:
     """Raise `InvalidDataError` if evaluations follow different conventions."""
     (first_name, first), *others = evaluations.items()
     for name, ev in others:
@@ -134,7 +134,7 @@ def check_conventions(evaluations: Mapping[str, Scores]) -> None:
                 )
 
 
-def check_propensities(evaluations: Mapping[str, Scores], metrics: Iterable[str]) -> None:
+def check_propensities(evaluations: Mapping[str, Evaluated], metrics: Iterable[str]) -> None:
     """Raise `InvalidDataError` if a metric weights hits by other propensities."""
     (first_name, first), *others = evaluations.items()
     plans = [first.request.plans[first.names.index(metric)] for metric in metrics]
@@ -151,7 +151,7 @@ def check_propensities(evaluations: Mapping[str, Scores], metrics: Iterable[str]
             )
 
 
-def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
+def shared_users(evaluations: Mapping[str, Evaluated], how: str) -> SharedUsers:
     """Return the users that all evaluations have, matched by label, or by row without labels.
 
     Raises
@@ -167,10 +167,7 @@ def shared_users(evaluations: Mapping[str, Scores], how: str) -> SharedUsers:
             f"{unlabelled[0]} has no labels for its users and others have; label all of them, as "
             "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
         )
-    labels = []
-    for ev in scored:
-        users = Axis.numbers(len(ev.counted)) if ev.users is None else ev.users
-        labels.append(users[ev.counted])
+    labels = [ev.evaluated_users for ev in scored]
     common = labels[0]
     for name, users in zip(names[1:], labels[1:], strict=True):
         if users.equals(labels[0]):

@@ -27,7 +27,7 @@ from sparse_eval.evaluation.execution import Execution
 from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import ModelSource
-from sparse_eval.results.totals import merge_parts
+from sparse_eval.results.parts import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")

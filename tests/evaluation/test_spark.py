@@ -106,7 +106,7 @@ def assert_same(found: se.Evaluation, expected: se.Evaluation) -> None:
     """Every number of the summary, to the last bit, and those of the users, if both have them."""
     pd.testing.assert_frame_equal(found.summary(), expected.summary(), check_exact=True)
     same_numbers(found, expected)
-    if found._merged.values is not None:
+    if found.has_values:
         same_bits(found, expected)
 
 

@@ -45,8 +45,8 @@ def some(
 
 def without_lists(ev: se.Evaluation, *, per_user: bool = True) -> se.Evaluation:
     """Return the same evaluation as it comes from a worker."""
-    assert ev._block is not None
-    return se.Evaluation(ev.request, parts=[ev._block.part(per_user=per_user)])
+    assert ev._measured is not None
+    return se.Evaluation(ev.request, parts=[ev._measured.part(per_user=per_user)])
 
 
 def problem(*names: str) -> tuple[se.Rankings, csr_matrix, dict[str, Any]]:

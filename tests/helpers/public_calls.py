@@ -93,7 +93,7 @@ def written(ev: se.Evaluation) -> dict[str, list[Any]]:
     found = {}
     for name, row in zip(ev.names, rows, strict=True):
         digest = hashlib.sha256(repr([str(cell) for cell in row]).encode())
-        if ev.is_per_user(name) and ev.record.table is not None:
+        if ev.is_per_user(name) and ev.has_values:
             digest.update(ev.values(name).tobytes())
         found[name] = [float(ev[name]), ev.n_users_of[name], digest.hexdigest()[:12]]
     return found

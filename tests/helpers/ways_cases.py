@@ -119,7 +119,7 @@ def same(found: se.Evaluation, expected: se.Evaluation) -> None:
     """Check that means, deviations, intervals, random baselines and users' values have one bits."""
     same_numbers(found, expected)
     same_random(found, expected)
-    if found._merged.values is not None:
+    if found.has_values:
         assert np.array_equal(
             found.per_user.sort_index().to_numpy(), expected.per_user.to_numpy(), equal_nan=True
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from raising import raises
 
-from sparse_eval.core.json_files import read_json, write_json
+from sparse_eval.core.files import read_json, write_json
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.jobs.csv_log import CSVLog, check_origin
 

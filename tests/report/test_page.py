@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.report.names import format_number, format_numbers
+from sparse_eval.report.axes import format_number, format_numbers
 from sparse_eval.report.subgroups import subgroup_differences
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
@@ -142,7 +142,7 @@ def test_page_has_every_section_and_number(
         for ev in models.values():
             assert f"{format_number(ev[name])}" in reader.text
     # A user in depth, down to the cut-off of the main metric.
-    example = models["good"].record.content["examples"][0]
+    example = models["good"].record["examples"][0]
     for row in example["listed"]:
         if row["gain"] and row["rank"] <= 5:
             assert f"{row['item']} relevant {format_number(row['contribution'])}" in reader.text
@@ -150,7 +150,7 @@ def test_page_has_every_section_and_number(
     for name in ("recall", "coverage"):
         assert reader.text.count(REGISTRY[name].plain) == 1
     # How to reproduce it.
-    content = models["good"].record.content
+    content = models["good"].record
     for expected in (content["inputs"]["relevance"]["sha256"], f"numpy {np.__version__}"):
         assert expected in reader.text
 
@@ -194,21 +194,24 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
 def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     good, fair = (models[name] for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
-    tables = good.record.table, fair.record.table
-    both = tables[0].assign(difference=tables[0]["ndcg@5"] - tables[1]["ndcg@5"]).dropna()
+    difference = good.per_user["ndcg@5"] - fair.per_user["ndcg@5"]
+    counts = {"seen": good.n_seen, "relevant": good.n_relevant}
+    both = pd.DataFrame({"difference": difference, **counts}).dropna()
     bands = {by: subgroup_differences(good, fair, "ndcg@5", by) for by in ("seen", "relevant")}  # type: ignore[arg-type]
     for by, row in ((by, row) for by, rows in bands.items() for row in rows):
-        low, _, high = row.group.replace("cold", "0").removesuffix(" items").partition("–")
+        low, _, high = row["group"].replace("cold", "0").removesuffix(" items").partition("–")
         inside = both[both[by].between(int(low), int(high or low))]["difference"]
-        assert row.difference == pytest.approx(inside.mean())
-        assert row.n_users == len(inside)
-        assert (row.wins, row.losses) == ((inside > 0).sum(), (inside < 0).sum())
+        assert row["difference"] == pytest.approx(inside.mean())
+        assert row["n_users"] == len(inside)
+        assert (row["wins"], row["losses"]) == ((inside > 0).sum(), (inside < 0).sum())
         interval = "no interval"
-        if row.n_users >= 10:
+        if row["n_users"] >= 10:
             test = stats.ttest_1samp(inside, 0)
-            assert row.interval[:2] == pytest.approx(tuple(test.confidence_interval(0.95)))
-            interval = " to ".join(format_numbers(row.interval.low, row.interval.high))
-        assert f"{row.group} {row.n_users} {format_number(row.difference)}{interval} " in text
+            assert (row["low"], row["high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
+            interval = " to ".join(format_numbers(row["low"], row["high"]))
+        assert (
+            f"{row['group']} {row['n_users']} {format_number(row['difference'])}{interval} " in text
+        )
 
 
 def test_page_is_self_contained_and_reproducible(
@@ -245,7 +248,7 @@ def test_evaluations_of_ranks_have_fewer_charts(tmp_path: Path) -> None:
     ranks = reporting.evaluate(1, 0.5, whole=False)
     text = read(se.write_report({"ranks": ranks}, tmp_path / "r.html")).text
     assert "Concentration" not in text
-    shown = [e for e in ranks.record.content["examples"] if not e["whole"]]
+    shown = [e for e in ranks.record["examples"] if not e["whole"]]
     assert text.count("Only the ranks of relevant items were computed") == len(shown) > 0
 
 
@@ -323,7 +326,7 @@ def test_names_of_items_are_beside_them(tmp_path: Path) -> None:
     title = dict(zip(NAMES["item"], NAMES["title"], strict=True))
     listed, missed = set(), set()
     for ev in models.values():
-        for example in ev.record.content["examples"]:
+        for example in ev.record["examples"]:
             listed |= {row["item"] for row in example["listed"]}
             missed |= {row["item"] for row in example["missed"]}
     for item in listed | missed:
@@ -369,7 +372,7 @@ def test_many_models_are_rows_and_few_are_drawn(
     assert "Lists of the other 6 models" in text
     assert "By ndcg@5, the other 28 pairs" in text
     # What all have in common is said once.
-    assert text.count(models["good"].record.content["inputs"]["relevance"]["sha256"]) == 1
+    assert text.count(models["good"].record["inputs"]["relevance"]["sha256"]) == 1
     assert text.count("231 users are included in the means") == 1
 
 

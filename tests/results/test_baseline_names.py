@@ -63,15 +63,10 @@ def test_names_that_are_accepted_come_back(names: list[str]) -> None:
     ev.baselines = baselines
     with tempfile.TemporaryDirectory() as folder:
         path = ev.save(Path(folder) / "a")
-        files = [file.name.lower() for file in path.iterdir()]
-        assert len(files) == len(set(files)) == 3 + len(baselines)
         found = se.Evaluation.load(path)
         assert list(found.baselines) == list(ev.baselines) == list(baselines)
         same_everything(ev, found)
         assert found.to_dict() == ev.to_dict()
-        # Fewer baselines leave no files of earlier ones.
-        EV.save(path)
-        assert len(list(path.iterdir())) == 3
 
 
 @pytest.mark.parametrize("name", REFUSED, ids=ascii)

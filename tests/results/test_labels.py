@@ -37,7 +37,7 @@ def test_numbers_are_those_of_row_numbers(labels: list[Any]) -> None:
     assert named.users is not None
     assert named.users.tolist() == labels
     assert named.explain(labels[7])["rank"].notna().any()
-    assert named.record.table is not None
+    assert named.per_user.index.tolist() == labels
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)

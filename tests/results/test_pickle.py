@@ -54,7 +54,7 @@ def test_what_needs_lists_works_after_it() -> None:
     pd.testing.assert_frame_equal(
         found.precision_recall().to_frame(), ev.precision_recall().to_frame()
     )
-    assert found.record.content == ev.record.content
+    assert found.record == ev.record
 
 
 def test_keeps_what_was_remembered(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_keeps_what_was_remembered(tmp_path: Path) -> None:
     loaded = se.Evaluation.load(tmp_path / "a")
     found = again(loaded)
     assert found.about == {"seed": 1}
-    assert found.record.content == loaded.record.content
+    assert found.record == loaded.record
     same_everything(saved(found, tmp_path / "b", "parquet"), ev)
 
 

@@ -16,7 +16,7 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
     model = se.train_als(holdout.train, factors=8)
     asked = ["ndcg@10", "recall@{5,10}", "coverage@10"]
     lists = se.evaluate_model(model, holdout.train, truth, asked)
-    found = lists.record.content
+    found = lists.record
     curve = lists.precision_recall()
     assert found["precision_recall"]["ranks"] == list(range(1, 11))
     assert found["precision_recall"]["precision"] == curve.precision.tolist()
@@ -48,7 +48,7 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
     assert values[best["user"]] == values.max()
 
     # Of ranks alone, it is not known what was recommended; the users shown are the same.
-    ranks = se.evaluate_model(model, holdout.train, truth, "ndcg@10").record.content
+    ranks = se.evaluate_model(model, holdout.train, truth, "ndcg@10").record
     assert ranks["concentration"] is None
     for example in ranks["examples"]:
         assert example["whole"] == (len(example["listed"]) == 10)
@@ -58,6 +58,6 @@ def test_curves_examples_and_inputs_are_remembered() -> None:
 def test_long_lists_are_cut_and_counted() -> None:
     lists = se.Rankings.from_topk([np.arange(100)] * 2)
     truth = csr_matrix(np.pad(np.ones((2, 40)), ((0, 0), (100, 0))))
-    example = se.evaluate(lists, truth, "map").record.content["examples"][0]
+    example = se.evaluate(lists, truth, "map").record["examples"][0]
     assert (example["n_listed"], len(example["listed"])) == (100, 20)
     assert (example["n_missed"], len(example["missed"])) == (40, 10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -19,8 +18,8 @@ import sparse_eval as se
 from sparse_eval.core.exact_sums import Moments
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.metrics.random_baseline import Expectation, RandomSums
+from sparse_eval.results.parts import Part, Retrieval
 from sparse_eval.results.serialize import pack, unpack
-from sparse_eval.results.totals import Part, Retrieval
 
 
 def evaluated(n_users: int = 40, *, labels: str = "none", seed: int = 0) -> se.Evaluation:
@@ -39,11 +38,7 @@ def evaluated(n_users: int = 40, *, labels: str = "none", seed: int = 0) -> se.E
 
 def part_of(ev: se.Evaluation, *, per_user: bool = True, random: bool = False) -> Part:
     (part,) = without_lists(ev, per_user=per_user)._parts
-    return Part(replace(part.totals, random=ev._random), part.values) if random else part
-
-
-def changed(part: Part, **totals: Any) -> Part:
-    return part._replace(totals=replace(part.totals, **totals))
+    return replace(part, random=ev._random) if random else part
 
 
 def comes_back(part: Part) -> None:
@@ -51,7 +46,7 @@ def comes_back(part: Part) -> None:
     packed = pack(part)
     found = unpack(packed)
     assert found.equals(part)
-    assert repr(found.totals.random) == repr(part.totals.random)
+    assert repr(found.random) == repr(part.random)
     assert pack(found) == packed
 
 
@@ -59,19 +54,19 @@ def comes_back(part: Part) -> None:
 @pytest.mark.parametrize("labels", ["none", "numbers", "text"])
 def test_every_metric_comes_back(labels: str, per_user: bool) -> None:
     part = part_of(evaluated(labels=labels), per_user=per_user)
-    assert part.totals.ratios
-    assert part.totals.lists
+    assert part.ratios
+    assert part.lists
     comes_back(part)
 
 
 def test_rare_values_come_back() -> None:
     part = part_of(evaluated(labels="text"), random=True)
-    random, (key, counts) = part.totals.random, next(iter(part.totals.lists.items()))
+    random, (key, counts) = part.random, next(iter(part.lists.items()))
     assert random is not None
-    large = replace(counts, item_counts=counts.item_counts * 2**50)
+    large = counts._replace(sums=counts.sums * 2**50)
     unknown, zero = Expectation(math.nan, math.nan), Expectation(-0.0, 0.0)
     sums = [
-        Moments(3, -(7**9_000), 11**9_000, rest)
+        Moments(3, -(7**700), 11**1200, rest)
         for rest in (math.inf, -math.inf, math.nan, -math.nan, 0.0, -0.0)
     ]
     totals: list[dict[str, Any]] = [
@@ -79,16 +74,16 @@ def test_rare_values_come_back() -> None:
         {"random": (RandomSums((Moments(),), ()), *random[1:])},
         {"retrieval": Retrieval("top_k", 3, 2, 1, 0)},
         {"retrieval": Retrieval("recommend", 2**40)},
-        *({"moments": (large_sum, *part.totals.moments[1:])} for large_sum in sums),
-        {"lists": {**part.totals.lists, key: large}},
+        *({"moments": (large_sum, *part.moments[1:])} for large_sum in sums),
+        {"lists": {**part.lists, key: large}},
     ]
     for some in totals:
-        comes_back(changed(part, **some))
+        comes_back(replace(part, **some))
 
 
 def test_many_users_have_sums_only() -> None:
     part = part_of(evaluated(3_000), per_user=False)
-    assert None in part.totals.samples
+    assert None in part.samples
     assert len(pack(part)) < 100_000
     comes_back(part)
 
@@ -129,27 +124,16 @@ def rewritten(**arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def header(**values: Any) -> Any:
-    """Return a header some of whose entries are others."""
-    packed = pack(part_of(evaluated(5)))
-    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-        content = json.loads(archive["header"].tobytes())
-    return np.frombuffer(json.dumps(content | values).encode(), np.uint8)
-
-
 @pytest.mark.parametrize(
     "arrays",
     [
         {"header": None},
         {"header": np.frombuffer(b"{", np.uint8)},
         {"header": np.frombuffer(b"[" * 100_000, np.uint8)},
-        {"header": header(format=1)},
-        {"header": header(key={})},
-        {"header": header(moments=[[1, "x", "0x1", "00"]])},
-        {"header": header(retrieval={"way": 1})},
-        {"values.counted": None},
-        {"values.users": np.array([{}], object)},  # a pickle
-        {"lists.0.item_counts": None},
+        {"header": np.frombuffer(b'{"other": []}', np.uint8)},
+        {"header": np.frombuffer(b'{"Part": [1]}', np.uint8)},
+        {"0": None},
+        {"0": np.array([{}], object)},  # a pickle
     ],
 )
 def test_refuses_other_arrays(arrays: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def test_shows_what_is_drawn_only_once_it_is_known(tmp_path: Path) -> None:
     ev = in_memory()
     assert len({len(line) for line in str(ev).splitlines()[2 : 2 + len(ev.names)]}) == 1
     before = randoms(str(ev))
-    assert "_random" not in ev.__dict__
+    assert ev._drawn is None
     summary = ev.summary()
     drawn = summary.index[summary["random_se"] != 0]
     assert "ndcg@3" not in drawn

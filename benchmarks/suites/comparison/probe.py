@@ -19,7 +19,7 @@ import scipy.stats  # noqa: F401 - imported before the clock runs, as matplotlib
 from scipy.sparse import load_npz, save_npz
 
 import sparse_eval as se
-import sparse_eval.report.svg
+import sparse_eval.report.style
 from sparse_eval.metrics import REGISTRY
 
 N_MODELS = 5

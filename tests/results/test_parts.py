@@ -9,13 +9,7 @@ from evaluations import some, without_lists
 from raising import raises
 
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.candidates import CandidateCounts
-from sparse_eval.results.counts import SeenCounts
-from sparse_eval.results.totals import (
-    Part,
-    Retrieval,
-    merge_parts,
-)
+from sparse_eval.results.parts import CandidateCounts, Part, Retrieval, SeenCounts, merge_parts
 
 
 def part_of(first: int = 0, *, per_user: bool = True, **options: object) -> Part:
@@ -27,14 +21,14 @@ def test_values_are_kept_only_if_every_part_has_them() -> None:
     parts = [part_of(10), part_of(), part_of(20, per_user=False)]
     values = merge_parts(parts[:2]).values
     assert values is not None
-    np.testing.assert_array_equal(values.users, np.arange(20))
+    np.testing.assert_array_equal(values.user_ids, np.arange(20))
     merged = merge_parts(parts)
     assert merged.values is None
     assert merged.span.n == 30
 
 
 def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
-    one, other = part_of(per_user=False).totals, part_of(10, per_user=False).totals
+    one, other = part_of(per_user=False), part_of(10, per_user=False)
     ranked = replace(one, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
     with raises(InvalidDataError):
         ranked.merge(other)
@@ -45,7 +39,7 @@ def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
 def test_counts_about_users_are_added_up() -> None:
     one, other = (
         replace(
-            part_of(first, per_user=False).totals,
+            part_of(first, per_user=False),
             seen=SeenCounts(n, 1, 2, 3),
             candidates=CandidateCounts("1+9", n, 6, 7, 8, 9, 2**64 - n),
         )
@@ -53,7 +47,7 @@ def test_counts_about_users_are_added_up() -> None:
     )
     both = one.merge(other)
     assert both.seen == (3, 2, 4, 6)
-    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**64 - 3)
+    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
     with raises(InvalidDataError):
         one.merge(replace(other, candidates=None))
     assert one.merge(replace(other, seen=None)).seen is None

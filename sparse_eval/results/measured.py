@@ -1,0 +1,470 @@
+"""`Measured`: the values of every metric for each user of a block, with its lists."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import numpy as np
+
+from ..core.exact_sums import Moments
+from ..core.hashing import digest_labels, fingerprints, hash_labels, splitmix64
+from ..core.threads import for_blocks
+from ..core.versions import installed_version
+from ..errors import InvalidDataError
+from ..inputs.candidates import mark_seen
+from ..kernels.catalogue import count_seen
+from ..kernels.structures import Rows
+from ..metrics.measure import measure, values_of_lists
+from ..metrics.random_baseline import random_totals
+from .intervals import FEWEST_FOR_T, N_GROUPS
+from .parts import (
+    CandidateCounts,
+    FirstRanks,
+    ListSums,
+    Part,
+    SeenCounts,
+    Span,
+    UserValues,
+    list_key,
+    micro_average,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from ..inputs.axes import Axis
+    from ..metrics.aligned import Aligned
+    from ..metrics.columns import MetricColumns
+    from ..metrics.plan import Plan
+    from ..metrics.random_baseline import RandomTotals
+    from ..metrics.request import Request
+    from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber
+
+Value = TypeVar("Value")
+
+
+class _Lazy(dict[int, Value]):
+    """Values by position, each computed when it is first read."""
+
+    def __init__(self, compute: Callable[[int], Value]) -> None:
+        self.compute = compute
+
+    def __missing__(self, key: int) -> Value:
+        value = self[key] = self.compute(key)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A block of users: the values of every metric, and the lists that they were computed from.
+
+    It has the attributes of a `Part` and of its `UserValues`, computed when they are read.
+
+    Attributes
+    ----------
+    request : Request
+    aligned : Aligned
+        The lists and relevant items of the users.
+    numbers : MetricColumns
+        The value of each metric for each user, NaN for a user that is left out.
+    n_relevant : ndarray of int64, shape (n_users,)
+        Relevant items of each user.
+    first_row : int
+        The number of the first user, where users have no labels.
+    retrieval : Retrieval or None
+        How the rankings were made, if by a model.
+    items_digest : str or None
+        A digest of the catalogue's labels, where the block does not hold all of them.
+    """
+
+    request: Request
+    aligned: Aligned
+    numbers: MetricColumns
+    n_relevant: Integers
+    first_row: int = 0
+    retrieval: Retrieval | None = None
+    items_digest: str | None = None
+
+    random: ClassVar[RandomTotals | None] = None
+    saved: ClassVar[dict[int, SavedNumber]] = {}
+
+    @classmethod
+    def compute(
+        cls, request: Request, aligned: Aligned, num_threads: int | None = None
+    ) -> Measured:
+        """Measure every metric, and leave out the users that do not count."""
+        numbers, n_relevant = measure(aligned, request.plans, num_threads)
+        block = cls(request, aligned, numbers, n_relevant)
+        has_relevant = n_relevant > 0
+        exclude = request.no_relevant == "exclude"
+        left_out: dict[tuple[bool, bool], tuple[Integers, Integers]] = {}
+        for row, plan in enumerate(request.plans):
+            key = plan.counts_apart(request.convention)
+            if key not in left_out:
+                is_out = ~block.counts(plan)
+                left_out[key] = np.flatnonzero(is_out), np.flatnonzero(is_out & has_relevant)
+            needs_relevant = plan.is_swept and not plan.of_everyone
+            if needs_relevant and not exclude and plan.items == "all":
+                numbers.values[row, ~has_relevant] = 0.0
+            # Without relevant items these are NaN already.
+            numbers.values[row, left_out[key][exclude and needs_relevant]] = np.nan
+        return block
+
+    def counts(self, plan: Plan | None = None) -> Booleans:
+        """Return for each user whether it counts for a plan, or in general."""
+        convention, no_relevant = self.request.convention, self.request.no_relevant
+        every_list, every_user = (False, False) if plan is None else plan.counts_apart(convention)
+        has_list = self.aligned.has_list
+        if every_list:
+            return has_list.copy()
+        if no_relevant == "zero":
+            counted = np.ones(len(has_list), bool)
+        elif no_relevant == "judged":
+            counted = np.diff(self.aligned.relevance.indptr) > 0
+        else:
+            counted = self.n_relevant > 0
+        if self.request.without_list == "exclude" and not every_user:
+            counted &= has_list
+        return counted
+
+    def users_of(self, row: int) -> Integers:
+        """Return the rows of the users that count for a plan and for whom it is defined."""
+        plan = self.request.plans[row]
+        counted = self.counts(plan)
+        if plan.definition.per_user:
+            counted &= ~np.isnan(self.numbers.values[row])
+        return np.flatnonzero(counted)
+
+    def value_over(self, row: int, users: Integers) -> float:
+        """Return a metric of some users: a mean, or one number about all of them."""
+        plan = self.request.plans[row]
+        if plan.definition.per_user:
+            mean = self.numbers.mean(row, users)
+            return plan.number_of(mean) if plan.is_micro else mean
+        return values_of_lists(self.aligned, [plan], users)[0]
+
+    @cached_property
+    def overall(self) -> dict[int, float]:
+        """The numbers about all users that are not means, by the position of their metric."""
+        return {
+            row: self.value_over(row, self.users_of(row))
+            for row, plan in enumerate(self.request.plans)
+            if not plan.per_user
+        }
+
+    def number(self, _: Request, row: int, left_out: int | None = None) -> float:
+        """Return a number about all users, or about all but those of a group."""
+        if left_out is None:
+            return self.overall[row]
+        if self.request.plans[row].is_micro:
+            return micro_average(self.request.plans[row], self.ratios[row], left_out)
+        users = self.users_of(row)
+        users = users[self.groups[users] != left_out]
+        return self.value_over(row, users) if len(users) else math.nan
+
+    def group_sizes(self, _: Request, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+        return np.bincount(self.groups[self.users_of(row)], minlength=N_GROUPS)
+
+    # What a `Part` has.
+
+    @cached_property
+    def moments(self) -> _Lazy[Moments]:
+        """The sums of the values of each metric, empty where it has none."""
+        return _Lazy(self._moments)
+
+    @cached_property
+    def samples(self) -> _Lazy[Floats | None]:
+        """The values of each metric while they are too few for an interval from their sums."""
+        return _Lazy(self._sample)
+
+    @cached_property
+    def ratios(self) -> _Lazy[Ratios]:
+        """The sums of each micro average."""
+        return _Lazy(self._ratios)
+
+    @cached_property
+    def n_counted(self) -> int:
+        """The number of users that count in the means."""
+        return int(np.count_nonzero(self.counted))
+
+    @property
+    def n_without_list(self) -> int:
+        """The number of users with relevant items and no list."""
+        return int(np.count_nonzero((self.n_relevant > 0) & ~self.aligned.has_list))
+
+    @cached_property
+    def seen(self) -> SeenCounts | None:
+        """What the users have in train, None where it is not known."""
+        return _count_seen(self.aligned, self.counted)
+
+    @cached_property
+    def first_ranks(self) -> FirstRanks | None:
+        """The first ranks of the lists; None if there are no lists or a model made them."""
+        return None if self.retrieval else _find_first_ranks(self.aligned)
+
+    @cached_property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates were, None where they were the whole catalogue."""
+        aligned, hashes = self.aligned, self._candidate_hashes
+        candidates = aligned.side_data.candidates
+        if hashes is None or candidates is None or aligned.eligible is None:
+            return None
+        relevance, rankings = aligned.relevance, aligned.rankings
+        is_relevant = relevance.gains > 0
+        outside = ~candidates.hold(relevance.indptr, relevance.items)
+        listed = ~candidates.hold(rankings.indptr, rankings.items)
+        return CandidateCounts(
+            candidates.kind,
+            self.n_counted,
+            int(aligned.eligible.counts[self.counted].sum()),
+            int(np.count_nonzero(outside & is_relevant)),
+            int(np.count_nonzero(listed)),
+            int(np.count_nonzero(is_relevant)),
+            int(splitmix64(self.user_hashes ^ hashes).sum(dtype=np.uint64)),
+        )
+
+    @property
+    def span(self) -> Span:
+        """Which users it holds."""
+        users = self.user_ids
+        if not len(users):
+            return Span(0, 0, 0, 0)
+        first, last = users[[users.argmin(), users.argmax()]].tolist()
+        return Span(first, last, len(users), int(self.user_hashes.sum(dtype=np.uint64)))
+
+    @cached_property
+    def key(self) -> MergeKey:
+        """What it must agree in with others to be merged."""
+        request, aligned, side_data = self.request, self.aligned, self.aligned.side_data
+        catalogue = request.needs_catalogue
+        items = self.items_digest
+        if catalogue and items is None:
+            sides = (aligned.relevance.items_index, aligned.rankings.items_index)
+            labels = max((index for index in sides if index is not None), key=len, default=None)
+            items = None if labels is None else digest_labels(labels.to_numpy())
+        weighted = sorted(request.weighted_by)
+        inputs = request.side_inputs
+        return {
+            "metrics": request.names,
+            "convention": request.convention.name,
+            "no_relevant": request.no_relevant,
+            # None where no metric depends on them.
+            "n_items": side_data.n_items if catalogue else None,
+            "items": items if catalogue else None,
+            "largest_gain": aligned.largest_gain if request.needs_largest_gain else None,
+            "side_data": side_data.digest_of(inputs) if inputs else None,
+            "version": installed_version(),
+            "corrected": request.corrected,
+            "seen": request.seen,
+            "propensities": {name: side_data.digest_of_propensities(name) for name in weighted},
+            "without_list": request.without_list,
+        }
+
+    def part(self, *, per_user: bool) -> Part:
+        """Return what is sent and merged with others, with values of users if `per_user`."""
+        plans = self.request.plans
+        rows = range(len(plans))
+        lists: dict[ListKey, ListSums] = {}
+        for row, plan in enumerate(plans):
+            key = list_key(self.request, row)
+            if not plan.definition.per_user and key not in lists:
+                lists[key] = self._list_sums(row)
+        values = None
+        if per_user:
+            values = UserValues(
+                self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns
+            )
+        return Part(
+            self.key,
+            self.span,
+            self.n_counted,
+            self.n_without_list,
+            tuple(self.moments[row] for row in rows),
+            tuple(self.samples[row] for row in rows),
+            {row: self.ratios[row] for row in rows if plans[row].is_micro},
+            lists,
+            self.retrieval,
+            self.seen,
+            self.candidates,
+            self.first_ranks,
+            values=values,
+        )
+
+    def random_totals(self, *, all_users: bool, drawn: bool = True) -> RandomTotals:
+        """Return the random baseline of every metric, see `random_totals`."""
+        users = [self.users_of(row) for row in range(len(self.request.plans))]
+        keys = self.user_hashes if drawn else None
+        return random_totals(self.aligned, self.request.plans, users, keys, all_users=all_users)
+
+    # What `UserValues` have.
+
+    @property
+    def values(self) -> Measured:
+        """The values of each user."""
+        return self
+
+    @cached_property
+    def counted(self) -> Booleans:
+        """Whether each user counts in the means."""
+        return self.counts()
+
+    @property
+    def columns(self) -> Floats:
+        """The rows of the metrics that have a value for each user."""
+        rows = [row for row, plan in enumerate(self.request.plans) if plan.per_user]
+        values = self.numbers.values
+        return values if len(rows) == len(values) else values[rows]
+
+    @property
+    def n_seen(self) -> Integers | None:
+        """The number of training items of each user, None without train."""
+        training = self.aligned.side_data.training
+        return None if training is None else training.user_counts[: len(self.n_relevant)]
+
+    @property
+    def labels(self) -> Axis | None:
+        """The users' labels, None where they are row numbers."""
+        return self.aligned.relevance.users
+
+    @cached_property
+    def user_ids(self) -> AnyArray:
+        """Labels or row numbers, in an array of int64 or of text."""
+        labels = self.labels
+        if labels is None:
+            return np.arange(self.first_row, self.first_row + len(self.n_relevant))
+        array = labels.to_numpy()
+        if labels.is_integer and not (array.dtype.kind == "u" and (array >= 2**63).any()):
+            return array.astype(np.int64)
+        if all(isinstance(label, str) for label in array.tolist()):
+            return array
+        raise InvalidDataError(
+            "users whose evaluations are merged or saved need labels that are all text, or all "
+            "whole numbers of 64 bits; make them so, as with map(str, labels)"
+        )
+
+    @cached_property
+    def user_hashes(self) -> Hashes:
+        """A hash of each user's label or row number, the same wherever it is evaluated."""
+        try:
+            return hash_labels(self.user_ids)
+        except InvalidDataError:  # labels of several types, of which blocks cannot be merged
+            assert self.labels is not None  # noqa: S101 - row numbers are of one type
+            return hash_labels(np.array([repr(label) for label in self.labels.tolist()], object))
+
+    @cached_property
+    def groups(self) -> Integers:
+        """The group of each user, for the jackknife."""
+        return (self.user_hashes % np.uint64(N_GROUPS)).astype(np.int64)
+
+    @cached_property
+    def fingerprints(self) -> Hashes:
+        """A hash of each user's relevant items and their gains, and of candidates if given."""
+        hashes = self._candidate_hashes
+        if hashes is None or self.request.judged_only:
+            return self._relevance_hashes
+        return splitmix64(self._relevance_hashes ^ splitmix64(hashes))
+
+    @cached_property
+    def _candidate_hashes(self) -> Hashes | None:
+        if self.request.judged_only:  # whose numbers may be other ones in every block
+            return self._relevance_hashes
+        candidates, labels = self.aligned.side_data.candidates, self.aligned.relevance.items_index
+        if candidates is None:
+            return None
+        if labels is not None and len(labels) < candidates.shape[1]:
+            labels = candidates.items_index
+        return candidates.fingerprints(self.aligned.n_users, labels)
+
+    @cached_property
+    def _relevance_hashes(self) -> Hashes:
+        """A hash of each user's judged items and their gains."""
+        relevance = self.aligned.relevance
+        items, labels = relevance.items, relevance.items_index
+        keys = None if labels is None else labels.item_keys
+        return fingerprints(relevance.indptr, items, relevance.gains, keys)
+
+    def _moments(self, row: int) -> Moments:
+        if not self.request.plans[row].per_user:
+            return Moments()
+        return self.numbers.moments(row, self.users_of(row), squares=True)
+
+    def _sample(self, row: int) -> Floats | None:
+        users = self.users_of(row) if self.request.plans[row].per_user else slice(0)
+        values = self.numbers.values[row, users]
+        return values if len(values) < FEWEST_FOR_T else None
+
+    def _members(self, row: int) -> list[Integers]:
+        """Return the rows of the users that count for a plan, by group of the jackknife."""
+        users = self.users_of(row)
+        groups = self.groups[users]
+        return [users[groups == group] for group in range(N_GROUPS)]
+
+    def _ratios(self, row: int) -> Ratios:
+        below = self.numbers.denominators[row]
+        return tuple(
+            (self.numbers.moments(row, group), Moments.of(below[group], squares=False))
+            for group in self._members(row)
+        )
+
+    def _list_sums(self, row: int) -> ListSums:
+        """Return what numbers about all lists are made of, for each group of users."""
+        plan = self.request.plans[row]
+        n_users, n_listed, sums = [], [], []
+        for members in self._members(row):
+            lists = self.aligned.lists(plan.metric.k, members)
+            n_users.append(lists.n_users)
+            n_listed.append(lists.n_listed)
+            is_combined = plan.definition.combine is not None
+            sums.append(
+                plan.definition.formula(lists, **plan.arguments)
+                if is_combined
+                else lists.item_counts
+            )
+        return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
+
+
+def _count_seen(aligned: Aligned, counted: Booleans) -> SeenCounts | None:
+    """Count over all users, `counted` being those that are evaluated; None without train."""
+    training = aligned.side_data.training
+    if training is None:
+        return None
+    rankings, relevance = aligned.rankings, aligned.relevance
+    n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
+    relevant, listed = np.empty((2, aligned.n_users), np.int64)
+
+    def count(first: int, last: int) -> None:
+        bounds = slice(first, last + 1)
+        seen, wanted, lists = (
+            Rows(each.indptr[bounds], each.items) for each in (training, relevance, rankings)
+        )
+        outs = relevant[first:last], listed[first:last]
+        count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
+
+    for_blocks(count, aligned.n_users)
+    is_cold = training.user_counts[: aligned.n_users] == 0
+    return SeenCounts(
+        int(np.count_nonzero(counted & is_cold)),
+        int(relevant.sum()),
+        int(listed.sum()),
+        int(np.count_nonzero(relevance.gains > 0)),
+    )
+
+
+def _find_first_ranks(aligned: Aligned) -> FirstRanks | None:
+    """Return the first ranks of the lists, None if there are no lists."""
+    rankings, relevance = aligned.rankings, aligned.relevance
+    starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
+    if not len(starts):
+        return None
+    if rankings.gapped_positions is None:
+        return FirstRanks(1, True)
+    smallest = int(rankings.gapped_positions[starts].min())
+    if smallest == 1:
+        return FirstRanks(1, True)
+    stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
+    return FirstRanks(smallest, not stored.all())

@@ -1,0 +1,548 @@
+"""`Part`: what is kept of a block of users, which merges with that of other users.
+
+Everything in it is a whole number, or is sorted by user in the end, so that blocks can be merged
+in any order to the same bits, however the users were cut. Its size does not depend on the number
+of users, unless the values of users are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from ..core.exact_sums import Moments
+from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.axes import Axis
+from ..metrics.columns import ratio_of
+from ..metrics.measure import value_of_lists
+from ..metrics.random_baseline import RandomSums, RandomTotals
+from .candidates import is_sampled
+from .intervals import FEWEST_FOR_T, N_GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
+    from ..metrics.plan import Plan
+    from ..metrics.request import Request
+
+
+class Retrieval(NamedTuple):
+    """How the rankings of a model were made.
+
+    Attributes
+    ----------
+    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
+        The way, see `evaluate_model`.
+    n_seen : int
+        Relevant items that their users had seen in training, which no list can hold.
+    n_tied : int or None
+        Relevant items in the lists whose score another candidate has too, so that the rule for
+        ties decided their rank. None where the model ordered the list itself.
+    n_cold_users, n_cold_items : int or None
+        Users with relevant items, and items, whose factors are all zero.
+    n_unknown_users, n_unknown_items : int
+        Users with relevant items, and relevant items, that the model does not know at all.
+    """
+
+    via: str
+    n_seen: int
+    n_tied: int | None = None
+    n_cold_users: int | None = None
+    n_cold_items: int | None = None
+    n_unknown_users: int = 0
+    n_unknown_items: int = 0
+
+
+class SeenCounts(NamedTuple):
+    """Counts over users, of which there are training data.
+
+    Attributes
+    ----------
+    n_cold : int
+        Evaluated users without training data; explicit zeros are none.
+    n_relevant : int
+        Relevant items that their user has in train, explicit zeros included.
+    n_listed : int
+        Listed items that their user has in train, likewise.
+    n_held_out : int
+        Relevant items in all.
+    """
+
+    n_cold: int
+    n_relevant: int
+    n_listed: int
+    n_held_out: int
+
+
+class CandidateCounts(NamedTuple):
+    """Counts over users whose candidates were given.
+
+    Attributes
+    ----------
+    kind : str
+        What the candidates are: "1+99" or "n+99" where `sample_negatives` or `read_negatives`
+        returned them, beside the one relevant item of each user, or several; otherwise
+        "candidates".
+    n_users : int
+        Evaluated users.
+    n_candidates : int
+        Their candidates that they have not seen.
+    n_relevant : int
+        Relevant items that are no candidates of their user.
+    n_listed : int
+        Listed items that are none.
+    n_held_out : int
+        Relevant items in all.
+    checksum : int
+        Of all users' candidates.
+    """
+
+    kind: str
+    n_users: int
+    n_candidates: int
+    n_relevant: int
+    n_listed: int
+    n_held_out: int
+    checksum: int
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether they are known to be a sample of the catalogue."""
+        return is_sampled(self.kind)
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that identify the candidates of these users."""
+        return f"{self.checksum % 2**64:016x}"
+
+    def to_dict(self) -> dict[str, int | str]:
+        """Return the counts and the digest by name."""
+        return {**dict(zip(self._fields[:-1], self, strict=False)), "digest": self.digest}
+
+
+def added(one: Any, other: Any) -> Any:
+    """Return the counts of one kind over the users of both, None unless both are known."""
+    if one is None or other is None:
+        return None
+    kept = ("via", "kind", "n_cold_items")  # of the model, and of all candidates
+    pairs = zip(one._fields, one, other, strict=True)
+    return type(one)._make(a if a is None or name in kept else a + (b or 0) for name, a, b in pairs)
+
+
+class FirstRanks(NamedTuple):
+    """The first ranks of the lists of some users.
+
+    Attributes
+    ----------
+    smallest : int
+        The smallest rank of any item.
+    has_others : bool
+        Whether the lists hold items that the validation data do not store. Lists of hits only have
+        exact ranks and need not have a rank 1.
+    """
+
+    smallest: int
+    has_others: bool
+
+    def merge(self, other: FirstRanks) -> FirstRanks:
+        """Return the first ranks of the users of both."""
+        return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
+
+    @property
+    def are_late(self) -> bool:
+        """Whether no list has a rank 1, though the lists hold more than hits."""
+        return self.smallest > 1 and self.has_others
+
+
+#: What evaluations must agree in to be merged, by name.
+MergeKey: TypeAlias = "dict[str, Any]"
+
+
+def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
+    for name, one in ours.items():
+        other = theirs[name]
+        if one != other:
+            a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
+            raise InvalidDataError(
+                f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
+                "all blocks alike"
+            )
+
+
+class Span(NamedTuple):
+    """Which users a block holds: the first and last label or row number, how many, and a checksum.
+
+    The checksum is the sum of the users' hashes.
+    """
+
+    first: int | str
+    last: int | str
+    n: int
+    checksum: int
+
+    def check_types(self, other: Span) -> None:
+        """Raise if users are text in one block and numbers in the other."""
+        if type(self.first) is not type(other.first):
+            raise InvalidDataError(
+                f"users are {self.first!r}, … in one block and {other.first!r}, … in another; "
+                "give all of them labels of one type"
+            )
+
+    def merge(self, other: Span) -> Span:
+        """Return the span of the users of both."""
+        if not self.n or not other.n:
+            return self if self.n else other
+        self.check_types(other)
+        return Span(
+            min(self.first, other.first),
+            max(self.last, other.last),
+            self.n + other.n,
+            (self.checksum + other.checksum) % 2**64,
+        )
+
+    def starts_after(self, other: Span) -> bool:
+        """Return whether every user of this block comes after those of the other."""
+        return type(self.first) is type(other.last) and self.first > other.last  # type: ignore[operator]
+
+
+@dataclass(frozen=True, eq=False)
+class UserValues:
+    """The values of each user.
+
+    Attributes
+    ----------
+    user_ids : ndarray
+        Labels or row numbers.
+    counted : ndarray of bool
+        Whether the user is evaluated.
+    n_relevant : ndarray of int64
+        Number of relevant items.
+    fingerprints : ndarray of uint64
+        A hash of the relevant items and their gains.
+    columns : ndarray of float64, shape (n_metrics, n_users)
+        The metrics that have a value for each user.
+    n_seen : ndarray of int64 or None
+        Number of training items, of saved evaluations where it is known.
+    labelled : bool or None
+        Whether the users have labels; None if they do unless they are numbers from 0 on.
+    """
+
+    user_ids: AnyArray
+    counted: Booleans
+    n_relevant: Integers
+    fingerprints: Hashes
+    columns: Floats
+    n_seen: Integers | None = None
+    labelled: bool | None = None
+
+    @property
+    def arrays(self) -> list[Any]:
+        """What is merged."""
+        return [self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns]
+
+    @cached_property
+    def labels(self) -> Axis | None:
+        """The users' labels, None where they are the row numbers from 0 on."""
+        users = self.user_ids
+        is_plain = users.dtype.kind in "iu" and np.array_equal(users, np.arange(len(users)))
+        labelled = not is_plain if self.labelled is None else self.labelled
+        return Axis.unchecked(users) if labelled else None
+
+    @classmethod
+    def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
+        """Return the values of all blocks, in the order of the users."""
+        each = zip(*(block.arrays for block in blocks), strict=True)
+        arrays: list[Any] = [np.concatenate(parts, axis=-1) for parts in each]
+        users = arrays[0]
+        if not (users[1:] > users[:-1]).all():
+            order = np.argsort(users, kind="stable")
+            arrays = [array[..., order] for array in arrays]
+        return cls(*arrays)
+
+
+class ListSums(NamedTuple):
+    """What numbers about all lists are computed from, for each group of users.
+
+    Attributes
+    ----------
+    n_users, n_listed : ndarray of int64, shape (n_groups,)
+        Number of users, and of those who have a list.
+    sums : ndarray of int64, shape (n_groups, ...)
+        How often each item is in a list; for a metric with `Definition.combine`, its formula's
+        result added up over the users.
+    """
+
+    n_users: Integers
+    n_listed: Integers
+    sums: Integers
+
+    def merge(self, other: ListSums) -> ListSums:
+        """Return the sums over the users of both."""
+        return ListSums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+#: What sums of lists are kept by: the exceptions that the convention makes
+#: (`Plan.counts_apart`), the cut-off, and the position of a metric with its own sums, or -1.
+ListKey: TypeAlias = "tuple[bool, bool, int, int]"
+
+
+def list_key(request: Request, row: int) -> ListKey:
+    """Return by what the sums of a number about all lists are kept."""
+    plan = request.plans[row]
+    own = -1 if plan.definition.combine is None else row
+    return (*plan.counts_apart(request.convention), plan.metric.k, own)
+
+
+def _same_arrays(one: Iterable[AnyArray], other: Iterable[AnyArray]) -> bool:
+    """Return whether arrays are equal, NaN included."""
+    pairs = zip(one, other, strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+
+#: The sums of numerators and of denominators of a micro average, for each group of users.
+Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
+
+
+class SavedNumber(NamedTuple):
+    """A number about all users as it was saved, and its replicates, None where they were not."""
+
+    value: float
+    replicates: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What is kept of a block of users: exact sums, and the values of users.
+
+    Attributes
+    ----------
+    key : MergeKey
+    span : Span
+    n_counted, n_without_list : int
+        Users that count in the means; users with relevant items and no list.
+    moments : tuple of Moments
+        For each metric the sums of the users' values, empty where it has none.
+    samples : tuple of ndarray or None
+        The values themselves while they are too few for an interval from their sums.
+    ratios : dict of int to tuple
+        Of micro averages, by the position of the metric.
+    lists : dict of tuple to ListSums
+        By `list_key`.
+    retrieval : Retrieval or None
+    seen : SeenCounts or None
+        What the users have in train, where it is known.
+    candidates : CandidateCounts or None
+        What the candidates were, where they were given.
+    first_ranks : FirstRanks or None
+        The first ranks of the lists; None if there are no lists or a model made them.
+    random : tuple or None
+        The random baseline of each metric, once it was computed.
+    values : UserValues or None
+        The values of the users, where they are kept.
+    saved : dict of int to SavedNumber
+        Numbers about all users, by the position of the metric, that were saved. They are not
+        computed again, because that may take the lists, or a metric that is registered elsewhere.
+    """
+
+    key: MergeKey
+    span: Span
+    n_counted: int
+    n_without_list: int
+    moments: tuple[Moments, ...]
+    samples: tuple[Floats | None, ...]
+    ratios: dict[int, Ratios]
+    lists: dict[ListKey, ListSums]
+    retrieval: Retrieval | None
+    seen: SeenCounts | None
+    candidates: CandidateCounts | None
+    first_ranks: FirstRanks | None
+    random: RandomTotals | None = None
+    values: UserValues | None = None
+    saved: dict[int, SavedNumber] = field(default_factory=dict)
+
+    def number(self, request: Request, row: int, left_out: int | None = None) -> float:
+        """Return a number about all users, or about all but those of a group."""
+        plan = request.plans[row]
+        if plan.is_micro:
+            return micro_average(plan, self.ratios[row], left_out)
+        kept = [group for group in range(N_GROUPS) if group != left_out]
+        n_users, n_listed, sums = (
+            of[kept].sum(axis=0) for of in self.lists[list_key(request, row)]
+        )
+        if not n_users and (left_out is not None or plan.definition.combine):
+            return math.nan
+        if plan.definition.combine is not None:
+            return plan.definition.combine(sums, **plan.arguments)
+        return value_of_lists(plan, _CountedLists(plan.metric.k, int(n_users), int(n_listed), sums))
+
+    def group_sizes(self, request: Request, row: int) -> Integers:
+        """Return the number of users that count in each group of the jackknife."""
+        if request.plans[row].is_micro:
+            return np.array([above.n for above, _ in self.ratios[row]])
+        return self.lists[list_key(request, row)].n_users
+
+    def merge(self, other: Part) -> Part:
+        """Return the sums over the users of both, which must be different users."""
+        _check_alike(self.key, other.key)
+        ways = [
+            (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
+            for one in (self, other)
+        ]
+        if ways[0] != ways[1]:
+            raise InvalidDataError(
+                "the lists were made in different ways, or of different candidates: "
+                f"{ways[0]} and {ways[1]}; evaluate all blocks alike"
+            )
+        return Part(
+            self.key,
+            self.span.merge(other.span),
+            self.n_counted + other.n_counted,
+            self.n_without_list + other.n_without_list,
+            tuple(a + b for a, b in zip(self.moments, other.moments, strict=True)),
+            tuple(
+                None
+                if a is None or b is None or len(a) + len(b) >= FEWEST_FOR_T
+                else np.concatenate([a, b])
+                for a, b in zip(self.samples, other.samples, strict=True)
+            ),
+            {
+                row: tuple(
+                    (a + c, b + d) for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
+                )
+                for row, ratios in self.ratios.items()
+            },
+            {key: sums.merge(other.lists[key]) for key, sums in self.lists.items()},
+            added(self.retrieval, other.retrieval),
+            added(self.seen, other.seen),
+            added(self.candidates, other.candidates),
+            self.first_ranks.merge(other.first_ranks)
+            if self.first_ranks and other.first_ranks
+            else self.first_ranks or other.first_ranks,
+            # As far as it is made of sums over users.
+            tuple(
+                a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
+                for a, b in zip(self.random, other.random, strict=True)
+            )
+            if self.random and other.random
+            else None,
+        )
+
+    def equals(self, other: Part) -> bool:
+        """Return whether both have the same sums, and the same values where both have them."""
+        alike = ("span", "key", "n_counted", "n_without_list", "retrieval", "seen", "candidates")
+        if self.values is not None and other.values is not None:
+            values = (UserValues.concatenate([one]).arrays for one in (self.values, other.values))
+            if not _same_arrays(*values):
+                return False
+        return (
+            all(getattr(self, name) == getattr(other, name) for name in alike)
+            and all(map(Moments.equals, self.moments, other.moments))
+            and all(
+                a.equals(c) and b.equals(d)
+                for row, ratios in self.ratios.items()
+                for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
+            )
+            and all(_same_arrays(sums, other.lists[key]) for key, sums in self.lists.items())
+        )
+
+
+def micro_average(plan: Plan, ratios: Ratios, left_out: int | None) -> float:
+    """Return a micro average of all users, or of all but those of a group."""
+    above, below = Moments(), Moments()
+    for group, (numerators, denominators) in enumerate(ratios):
+        if group != left_out:
+            above += numerators
+            below += denominators
+    return plan.number_of(ratio_of(above, below)) if above.n else math.nan
+
+
+class _CountedLists:
+    """The attributes of `Lists` for which counts of users and items are enough."""
+
+    def __init__(self, k: int, n_users: int, n_listed: int, item_counts: Integers) -> None:
+        self.k, self.n_users, self.n_listed = k, n_users, n_listed
+        self.item_counts, self.n_items = item_counts, len(item_counts)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InvalidMetricError(
+            f"a number about all lists reads their {name}, and can only be computed of lists that "
+            "are in memory together: of blocks it may read k, n_users, n_listed, n_items and "
+            "item_counts"
+        )
+
+
+def merge_parts(parts: Iterable[Part]) -> Part:
+    """Merge the parts of different users as they come, so that no more than their sum is held.
+
+    That users are different is checked by `distinct_parts`. Their values are kept if each part has
+    them.
+    """
+    merged: Part | None = None
+    values: list[UserValues | None] = []
+    for part in parts:
+        values.append(part.values)
+        merged = part if merged is None else merged.merge(part)
+    if merged is None:
+        raise InvalidDataError("there is no block of users; there is nothing to evaluate")
+    kept = [each for each in values if each is not None]
+    return replace(
+        merged, values=UserValues.concatenate(kept) if len(kept) == len(values) else None
+    )
+
+
+def distinct_parts(parts: Iterable[Part]) -> list[Part]:
+    """Return parts in the order of their users, each once, or raise if two share users.
+
+    A part that is there twice, because a block was evaluated again, is taken once.
+    """
+    distinct: list[Part] = []
+    given = [part for part in parts if part.span.n]
+    for part in given:
+        given[0].span.check_types(part.span)
+    for part in sorted(given, key=lambda part: part.span):
+        previous = distinct[-1] if distinct else None
+        if previous is None or previous.span != part.span:
+            distinct.append(part)
+            continue
+        if not previous.equals(part):
+            raise InvalidDataError(
+                f"the users from {part.span.first!r} to {part.span.last!r} were evaluated "
+                "twice, with different results; keep one of the two, or, if users of the same "
+                "row numbers are others, label them, as Relevance.from_csr(m, users=...) does"
+            )
+        if previous.values is None:
+            distinct[-1] = part
+    if not all(part.span.starts_after(before.span) for before, part in pairwise(distinct)):
+        _check_users_distinct(distinct)
+    return distinct
+
+
+def _check_users_distinct(parts: list[Part]) -> None:
+    """Raise if parts whose spans overlap share users, or may share some."""
+    known = [part.values.user_ids for part in parts if part.values is not None]
+    if len(known) == len(parts):
+        users = np.sort(np.concatenate(known))
+        repeated = np.flatnonzero(users[1:] == users[:-1])
+        if not len(repeated):
+            return
+        raise InvalidDataError(
+            f"user {users[repeated[:1]].tolist()[0]!r} is in two blocks that are not the same "
+            f"({len(repeated)} users are); give each user to one block, and label users that are "
+            "not numbered together, as Relevance.from_csr(m, users=...) does"
+        )
+    spans = [part.span for part in parts]
+    one, two = next(
+        (a, b) for number, b in enumerate(spans) for a in spans[:number] if not b.starts_after(a)
+    )
+    raise InvalidDataError(
+        f"two blocks, of {one.n} users from {one.first!r} to {one.last!r} and of {two.n} from "
+        f"{two.first!r} to {two.last!r}, may hold the same users, which cannot be told without "
+        "their values; label users that are not numbered together, cut blocks in the order of the "
+        "users, or keep the values with keep='values'"
+    )
