@@ -34,6 +34,15 @@ HistoryFile = Annotated[
         "`report --history` shows the trend.",
     ),
 ]
+NightName = Annotated[
+    str | None,
+    typer.Option(
+        "--night",
+        metavar="DATE",
+        help="With --history: the night, of which a rerun replaces the line.",
+        show_default="today in UTC",
+    ),
+]
 PrometheusFile = Annotated[
     Path | None,
     typer.Option(
@@ -48,11 +57,12 @@ class Recording(NamedTuple):
     """Where a command leaves what it found, and when it began."""
 
     history: History | None
+    night: str | None
     prometheus: Path | None
     began: float
 
     @classmethod
-    def begin(cls, history: Path | None, prometheus: Path | None) -> Recording:
+    def begin(cls, history: Path | None, night: str | None, prometheus: Path | None) -> Recording:
         """Read the history, and see that both files can be written, before hours of scoring."""
         from ..jobs.history import History
 
@@ -61,7 +71,7 @@ class Recording(NamedTuple):
             opened.begin()
         if prometheus is not None:
             make_folder_of(prometheus)
-        return cls(opened, prometheus, time.monotonic())
+        return cls(opened, night, prometheus, time.monotonic())
 
     @property
     def wanted(self) -> bool:
@@ -82,9 +92,8 @@ class Recording(NamedTuple):
             nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
             seconds = time.monotonic() - self.began
             write_prometheus(self.prometheus, nights, best, n_failed, seconds)
-        # Last, as a command that is repeated after an error would add the night once more.
         if self.history is not None and best is not None:
-            self.history.append(evaluations[best], best, about=about)
+            self.history.append(evaluations[best], best, night=self.night, about=about)
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""

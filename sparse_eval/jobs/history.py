@@ -1,9 +1,11 @@
 """`History`: a file with a line for each night, and what has changed from night to night.
 
-A line is a JSON object with
+It is a ledger, see `sparse_eval.jobs.ledger`. A line has
 
-- ``schema``, 1; ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``name`` of what was evaluated;
-  ``sparse_eval``, the version; ``about``, what the caller wanted to be remembered;
+- ``night``, by default the date, and ``name`` of what was evaluated; a later line of both replaces
+  an earlier one;
+- ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``about``, what the caller wanted to be
+  remembered;
 - ``metrics``: of each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval
   ``ci_low``, ``ci_high`` and its kind ``interval``, ``n_users`` and ``higher_is_better``; null
   stands for NaN;
@@ -16,10 +18,8 @@ A line is a JSON object with
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -27,31 +27,28 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_choice, check_fraction
-from ..core.files import as_input, make_folder
+from ..core.files import as_input
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
-from ..core.locks import lock_file
-from ..core.versions import installed_version
-from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..errors import InvalidDataError
 from ..results.candidates import name_among
 from ..results.paired_tests import CORRECTIONS, correct, significance
 from ..results.record import check_about
 from ..results.shared import are_row_numbers
 from ..results.variance import UNKNOWN, Error, add_variances
+from .ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from ..core.types import PathLike
     from ..results.evaluation import Evaluation
+    from .ledger import Row
 
 #: Of the intervals in a history.
 LEVEL = 0.95
-
-#: Every write goes to the end; Windows would change line ends without its own flag.
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 #: What has to be the same on two nights whose numbers are compared.
 SETTINGS = ("convention", "no_relevant", "without_list", "seen", "corrected", "candidates")
@@ -100,13 +97,17 @@ class History:
 
     def __init__(self, path: PathLike) -> None:
         self.path = as_input(path)
-        self.nights: list[Night] = []
-        if self.path.exists():
-            self._read()
+        self._ledger = Ledger(self.path, "history")
+
+    @property
+    def nights(self) -> list[Night]:
+        """The nights, in the order of their times."""
+        nights = map(Night.of, self._ledger.rows.values())
+        return sorted(nights, key=lambda night: night.time)
 
     def __len__(self) -> int:
         """Return the number of nights."""
-        return len(self.nights)
+        return len(self._ledger.rows)
 
     def __repr__(self) -> str:
         n = len(self)
@@ -120,8 +121,7 @@ class History:
         OutputError
             If the file cannot be written.
         """
-        with self._opened():
-            pass
+        self._ledger.begin()
 
     def append(
         self,
@@ -129,12 +129,13 @@ class History:
         name: str,
         *,
         time: datetime | str | None = None,
+        night: str | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a night to the file, as one whole line.
 
-        Several processes may add to one file at once, and one that is killed leaves no part of a
-        line.
+        A line of the same night and name is replaced. Several processes may add to one file at
+        once, and one that is killed leaves no part of a line.
 
         Parameters
         ----------
@@ -143,6 +144,10 @@ class History:
             What was evaluated, such as the name of a checkpoint.
         time : datetime or str, optional
             With its time zone, as text as ISO 8601 has it; by default now.
+        night : str, optional
+            The night, by default the date of `time` in UTC. Name several runs of a day by
+            different nights, such as ``"2026-11-23T06"``, and a run after midnight by the day
+            before.
         about : mapping, optional
             As in `Evaluation.save`.
 
@@ -150,28 +155,11 @@ class History:
         ------
         InvalidDataError
             If an argument is something else.
-        InvalidFileError
-            If the last line of the file is cut off.
         OutputError
             If the file cannot be written; it is left as it was.
         """
-        content = _line(evaluation, name, time, about)
-        line = json.dumps(content, allow_nan=False) + "\n"
-        with self._opened() as file:
-            size = os.fstat(file).st_size
-            if size and _read(file, 1, size - 1) != b"\n":
-                line_number = _read(file, size, 0).count(b"\n") + 1
-                raise self._damaged(line_number, "it is cut off")
-            try:
-                data = line.encode()
-                if os.write(file, data) < len(data):
-                    raise OSError(28, os.strerror(28))  # no space is left
-                os.fsync(file)
-            except BaseException:
-                os.ftruncate(file, size)
-                raise
-        self.nights.append(parse_night(content))
-        self.nights.sort(key=lambda night: night.time)
+        row = _row(evaluation, name, time, night, about)
+        self._ledger.append(f"{row['night']} {row['name']}", **row)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each night and metric.
@@ -264,65 +252,19 @@ class History:
         """Return what is to be known about the changes, such as nights of other users."""
         return notes(self.nights)
 
-    def _read(self) -> None:
-        try:
-            with self.path.open("rb") as file:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file.fileno(), shared=True)
-                data = file.read()
-        except OSError as error:
-            raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
-        lines = data.removesuffix(b"\n").split(b"\n") if data else []
-        for number, line in enumerate(lines, start=1):
-            try:
-                content = json.loads(line.decode())
-            except (ValueError, RecursionError):
-                raise self._damaged(number, "it is not JSON") from None
-            try:
-                self.nights.append(parse_night(content))
-            except InvalidDataError as error:
-                raise self._damaged(number, str(error)) from None
-        self.nights.sort(key=lambda night: night.time)
-
-    def _damaged(self, line: int, why: str) -> InvalidFileError:
-        return InvalidFileError(
-            f"is no line of a history: {why}; delete the line, or restore it", self.path, line
-        )
-
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
-        """Open the file to add to it, and keep other processes from that meanwhile."""
-        if not self.path.exists():
-            make_folder(self.path.parent)
-        try:
-            file = os.open(self.path, _FLAGS, 0o666)
-            try:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file)
-                yield file
-            finally:
-                os.close(file)
-        except OSError as error:
-            raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error
-
-
-def _read(file: int, size: int, at: int) -> bytes:
-    """Return bytes of a file, which Windows has no pread for."""
-    os.lseek(file, at, os.SEEK_SET)
-    return os.read(file, size)
-
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
     """Return what a line of a history would hold."""
-    return parse_night(_line(evaluation, name, None, None))
+    return Night.of(_row(evaluation, name, None, None, None))
 
 
-def _line(
+def _row(
     evaluation: Evaluation,
     name: str,
     time: datetime | str | None,
+    night: str | None,
     about: Mapping[str, Any] | None,
-) -> dict[str, Any]:
+) -> Row:
     """Return what a line holds; its time is in UTC, by default now."""
     parsed = datetime.now(UTC) if time is None else time
     if isinstance(parsed, str):
@@ -332,17 +274,17 @@ def _line(
         raise InvalidDataError(
             f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
         )
+    parsed = parsed.astimezone(UTC)
     return {
-        "schema": 1,
-        "time": parsed.astimezone(UTC).isoformat(timespec="seconds"),
+        "night": escaped(night or f"{parsed:%Y-%m-%d}"),
+        "time": parsed.isoformat(timespec="seconds"),
         "name": escaped(name),
-        "sparse_eval": installed_version(),
         **_describe(evaluation),
         "about": check_about(about),
     }
 
 
-def _describe(ev: Evaluation) -> dict[str, Any]:
+def _describe(ev: Evaluation) -> Row:
     """Return what a line holds of an evaluation."""
     candidates = ev.candidates
     users, relevance = _digests(ev)
@@ -426,6 +368,8 @@ class Night(NamedTuple):
 
     Attributes
     ----------
+    night : str
+        The night, by default the date.
     time : datetime
         In UTC.
     name : str
@@ -442,6 +386,7 @@ class Night(NamedTuple):
     about : dict
     """
 
+    night: str
     time: datetime
     name: str
     metrics: dict[str, NightlyMetric]
@@ -451,6 +396,28 @@ class Night(NamedTuple):
     settings: dict[str, str | None]
     version: str
     about: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: Row) -> Night:
+        """Return the night of a line."""
+        metrics = {}
+        for name, one in row["metrics"].items():
+            numbers: Any = (
+                math.nan if one[key] is None else one[key] for key in NightlyMetric._fields
+            )
+            metrics[name] = NightlyMetric(*numbers)
+        return cls(
+            row["night"],
+            datetime.fromisoformat(row["time"]),
+            row["name"],
+            metrics,
+            row["n_users"],
+            row["users"],
+            row["relevance"],
+            {name: row[name] for name in SETTINGS},
+            row.get("sparse_eval", ""),
+            row["about"],
+        )
 
     def shown(self, metric: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
@@ -465,33 +432,6 @@ class Night(NamedTuple):
         return self.users == other.users
 
 
-def parse_night(content: Any) -> Night:
-    """Return what a line holds, or raise `InvalidDataError` with what is wrong."""
-    if not isinstance(content, dict) or not isinstance(content.get("schema"), int):
-        raise InvalidDataError("it is something else")
-    if content["schema"] != 1:
-        raise InvalidDataError(f"it is of schema {content['schema']}, and 1 can be read here")
-    try:
-        metrics = {}
-        for name, one in content["metrics"].items():
-            written = map(one.__getitem__, NightlyMetric._fields)
-            numbers: Any = (math.nan if number is None else number for number in written)
-            metrics[name] = NightlyMetric(*numbers)
-        return Night(
-            datetime.fromisoformat(content["time"]).astimezone(UTC),
-            content["name"],
-            metrics,
-            content["n_users"],
-            content["users"],
-            content["relevance"],
-            {name: content[name] for name in SETTINGS},
-            content["sparse_eval"],
-            content["about"],
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidDataError(f"a value is missing or something else ({error})") from None
-
-
 def changes(
     nights: Sequence[Night], metrics: Iterable[str] | None, correction: str, level: float
 ) -> pd.DataFrame:
@@ -501,7 +441,7 @@ def changes(
     level = check_fraction("level", level)
     wanted = None if metrics is None else set(metrics)
     rows: list[tuple[Any, ...]] = []
-    for before, night in pairwise(nights):
+    for before, night in _pairs(nights):
         alike = before.settings == night.settings
         for metric in night.metrics:
             if metric not in before.metrics or (wanted is not None and metric not in wanted):
@@ -530,9 +470,20 @@ def changes(
     return table
 
 
+def _pairs(nights: Sequence[Night]) -> list[tuple[Night, Night]]:
+    """Return each line with the last one of an earlier night, which it is compared with."""
+    pairs: list[tuple[Night, Night]] = []
+    before = None
+    for last, night in pairwise(nights):
+        before = last if last.night != night.night else before
+        if before is not None:
+            pairs.append((before, night))
+    return pairs
+
+
 def notes(nights: Sequence[Night]) -> list[str]:
     """Return what is to be known about comparisons of nights."""
-    pairs = list(pairwise(nights))
+    pairs = _pairs(nights)
     said = []
     same = [night.same_users(before) for before, night in pairs]
     n_other, n_unknown = same.count(False), same.count(None)

@@ -91,12 +91,13 @@ def describe_trend(
     rows = records(opened.changes(main, correction=correction))
     rows += records(of_others[of_others["change"] != ""])
     rows.sort(key=lambda row: str(row["time"]), reverse=True)
-    last = records(changes(nights[-2:], [main], "none", LEVEL))
+    last = changes(nights, [main], "none", LEVEL)
+    last = records(last[last["time"] == nights[-1].time])
     return Trend(
         len(nights),
         nights[-1].shown(main),
         charts,
-        last[0] if last else None,
+        last[-1] if last else None,
         rows,
         opened.notes(),
     )
