@@ -96,6 +96,7 @@ VALUES = {
     "--neighbors": "--model cosine / 2",
     "--no-counts": "counted.txt /",
     "--no-header": "numbers.csv --user 0 --item 1 /",
+    "--night": "--history h.jsonl / 2026-11-23",
     "--no-history": "behaviors.tsv /",
     "--no-relevant": "zero",
     "--only-known": "--method temporal /",

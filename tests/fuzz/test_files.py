@@ -172,7 +172,7 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "ev/summary.json": (saved_evaluation, lambda path: _load(path.parent)),
     "ev/totals.npz": (saved_evaluation, lambda path: _load(path.parent)),
     "ev/per_user.csv": (saved_evaluation, lambda path: _load(path.parent)),
-    "cv/cross_validation.json": (
+    "cv/cross_validation.jsonl": (
         saved_folds,
         lambda path: se.CrossValidation.load(path.parent).summary(),
     ),

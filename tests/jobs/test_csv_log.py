@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from raising import raises
 
-from sparse_eval.core.json_files import read_json, write_json
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.jobs.csv_log import CSVLog, check_origin
 
@@ -72,16 +70,3 @@ def test_names_every_input_that_differs(tmp_path: Path) -> None:
     check_origin(tmp_path, made_from, made_from, "is of another run", "choose another file")
     with raises(InvalidFileError):
         check_origin(tmp_path, made_from, expected, "is of another run", "choose another file")
-
-
-def test_json_is_written_whole_and_read_back(tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    write_json(path, {"seed": 0, "best": None})
-    assert read_json(path, ["seed"], "is not a run") == {"seed": 0, "best": None}
-    assert json.loads(path.read_text()) == {"seed": 0, "best": None}
-    for content in (b"", b"{", b"[]", b'{"seed": 0}', b"\xff", b"[" * 100_000):
-        path.write_bytes(content)
-        with raises(InvalidFileError):
-            read_json(path, ["seed", "best"], "is not a run")
-    with raises(InvalidFileError):
-        read_json(tmp_path / "missing.json", [], "is not a run")
