@@ -97,8 +97,7 @@ class Recording(NamedTuple):
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""
-        from ..jobs.sweep_folder import path_of, saved_evaluations
-        from ..jobs.sweep_table import text_of
+        from ..jobs.sweep_table import path_of, saved_evaluations, text_of
         from ..results import Evaluation
 
         saved = saved_evaluations(folder)

@@ -25,7 +25,14 @@ from ..core.versions import installed_version
 from ..core.warning import warn
 from ..errors import InvalidFileError, OutputError, shown
 from ..results import Evaluation
-from ..results.saving import SUMMARY, check_beside, read_summary, remove_saved, save
+from ..results.saving import (
+    SUMMARY,
+    check_beside,
+    copy_saved,
+    read_summary,
+    remove_saved,
+    save,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,17 +176,21 @@ class Ledger:
                 temporary.write_bytes(b"".join(map(_line, self.rows.values())))
             self._n_lines = len(self.rows)
 
-    def save(self, name: str, savable: Savable, about: Mapping[str, Any]) -> Row:
-        """Save an evaluation in a folder next to the file, and return what its row records of it.
+    def save(self, name: str, source: Savable | Row, about: Mapping[str, Any]) -> Row:
+        """Save an evaluation, or copy that of a row, to a folder next to the file.
 
-        The row has to be added after that, as ``saved``.
+        Returns
+        -------
+        dict
+            What its row, which is added after that, records of it as ``saved``.
         """
-        remove_saved(self._beside(name), unfinished=True)  # left by a process that was killed
-        return self.saved(save(self._beside(name), savable, "csv", about))
-
-    def saved(self, folder: Path) -> Row:
-        """Return what a row records of the evaluation in a folder."""
-        return {"folder": folder.name, "digest": read_summary(folder)["digest"]}
+        folder = self._beside(name)
+        remove_saved(folder, unfinished=True)  # left by a process that was killed
+        if isinstance(source, dict):
+            copy_saved(self._folder_of(source), folder, about)
+        else:
+            save(folder, source, "csv", about)
+        return {"folder": name, "digest": read_summary(folder)["digest"]}
 
     def has_evaluation(self, row: Row) -> bool:
         """Return whether the evaluation of a row is there, with all of its files."""

@@ -199,7 +199,7 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "blocks/truth.parquet": (tables("parquet"), evaluated),
     "trec/run.txt": (trec, evaluated_trec),
     "trec/qrels.txt": (trec, evaluated_trec),
-    "sweep/table.csv": (saved_sweep, resume),
+    "sweep/sweep.jsonl": (saved_sweep, resume),
     "negatives.txt": (
         text("".join(f"({u},{u % 30})\t{(u + 3) % 30}\t{(u + 5) % 30}\n" for u in range(40))),
         lambda path: se.read_negatives(path, TRAIN),
