@@ -8,8 +8,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidFileError, OutputError, SparseEvalError, shown
-from .csv_log import check_origin
+from ..errors import InvalidFileError, OutputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,13 +16,10 @@ if TYPE_CHECKING:
 
     from optuna.trial import FrozenTrial, Trial
 
-    from ..core.types import JSONValue
-
 #: Optuna's journal.
 STUDY = "study.jsonl"
 
 _FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
-_REMEDY = "choose another folder for this search, or delete that one"
 
 #: What a journal begins with: all that there is of one where the disk was full at once.
 _BEGINNING = b'{"op_code":0,'
@@ -33,31 +29,16 @@ _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeErro
 
 
 class Study:
-    """The study of a search: its direction, and the settings that determine the values of trials.
+    """The study of a search, in the folder of a ledger or in memory.
 
-    Raises `InvalidFileError` if the folder belongs to another search, or its study cannot be read.
-    Only one process may use the folder.
+    Raises `InvalidFileError` if the study cannot be read. Only one process may use the folder.
     """
 
-    def __init__(
-        self,
-        folder: Path | None,
-        direction: Any,
-        settings: dict[str, JSONValue],
-        pruner: Any,
-    ) -> None:
+    def __init__(self, folder: Path | None, direction: Any, pruner: Any) -> None:
         self.path = None if folder is None else folder / STUDY
         with self.written():
             try:
                 self.study = _open(self.path, direction, pruner)
-                known = self.study.user_attrs.get("search")
-                if known is None and not self.study.trials:
-                    self.study.set_user_attr("search", known := settings)
-                if self.path is not None:
-                    found = dict.fromkeys(settings) | known
-                    check_origin(self.path, found, settings, "is of another search", _REMEDY)
-            except SparseEvalError:
-                raise
             except _DAMAGE as error:
                 raise InvalidFileError(_FOREIGN, self.path) from error
 

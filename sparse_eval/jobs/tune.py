@@ -6,7 +6,7 @@ The search is a study of Optuna. What is done here ties its trials to the parts 
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -14,11 +14,10 @@ import numpy as np
 
 from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
-from ..core.files import make_folder, remove
-from ..core.locks import locked_folder
+from ..core.files import remove
 from ..core.progress import display
 from ..core.removed import removed
-from ..core.versions import installed_version
+from ..core.versions import NUMBERS_VERSION
 from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidDataError,
@@ -35,10 +34,9 @@ from ..models.identifiers import id_arrays
 from ..models.inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from ..models.matching import add_sides, match_sides
 from ..models.shared_candidates import SharedCandidates, share_candidates
-from ..results import Evaluation
 from ..results.saving import SUMMARY
 from .callback import EvaluationCallback, parse_monitored, signed_score
-from .csv_log import check_origin
+from .ledger import Ledger
 from .search_space import PARAMETERS, read_grid, read_space
 from .study import STUDY, Study
 from .train import train_als
@@ -46,26 +44,26 @@ from .tuning import Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     import pandas as pd
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-    from ..core.types import CSRMatrix, JSONValue, PathLike
+    from ..core.types import CSRMatrix, PathLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.protocol import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
     from ..models.shared_candidates import CandidatesOfSplit
+    from ..results import Evaluation
     from .search_space import Searched
 
 #: How trials are sampled.
 SamplerLike: TypeAlias = "Literal['tpe', 'random'] | BaseSampler"
 
-#: The files of a test, beside those of the study.
-_MODEL, _TEST = "model.npz", "test"
+#: The kind of job, after which the file of its ledger is named; the files of a test.
+JOB, _MODEL, _TEST = "tune", "model.npz", "test"
 
 #: Iterations before a trial may be pruned.
 _WARM_UP = 3
@@ -140,10 +138,11 @@ def tune(
     test : as `validation`, optional
         Held out before `validation` was. It is checked at the start and scored once, at the end.
     out : str or Path, optional
-        A folder, created if missing, for ``study.jsonl``, Optuna's journal; of the test,
-        ``model.npz`` and ``test``, for `Evaluation.load`. The same search on the same data
-        continues from it, failed trials included. A larger `n_trials` adds trials, and the test is
-        repeated if another one is best then. One process at a time may use the folder.
+        A folder, created if missing, for ``study.jsonl``, Optuna's journal, and ``tune.jsonl``,
+        the settings; of the test, ``model.npz`` and ``test``, for `Evaluation.load`. The same
+        search on the same data continues from it, failed trials included. A larger `n_trials` adds
+        trials, and the test is repeated if another one is best then. One process at a time may use
+        the folder.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -283,34 +282,27 @@ class Search:
         if test is not None:
             truth, names = open_held_out(test, "test"), ("train", "test")
             among_test = share_candidates(candidates[1], known, truth, self.request, names)
-        folder = None if out is None else make_folder(out)
-        if folder is not None:
+        if out is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-        with nullcontext() if folder is None else locked_folder(folder):
-            for name in (_MODEL, _TEST):
-                if folder and (folder / name).exists() and not (folder / STUDY).exists():
-                    raise InvalidFileError(
-                        f"is there without the {STUDY} that it is of; choose another folder",
-                        folder / name,
-                    )
-            sampler = "grid" if self.grid else self.sampler or "tpe"
-            settings: dict[str, JSONValue] = {  # all that determines the values of trials
-                "sparse_eval": installed_version(),
-                "train": digest_of(parts),
-                "validation": digest_of(held_out),
-                "candidates": among.digest,
-                "metrics": list(self.request.names),
-                "monitor": str(self.monitor),
-                "convention": self.request.rules,
-                "seen": self.request.seen,
-                "judged_only": self.request.judged_only,
-                "patience": self.patience,
-                **{name: str(values) for name, values in self.space.items()},
-                "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
-                "seed": self.seed,
-            }
+        sampler = "grid" if self.grid else self.sampler or "tpe"
+        settings = {  # all that determines the values of trials
+            "numbers": NUMBERS_VERSION,
+            "train": digest_of(parts),
+            "validation": digest_of(held_out),
+            "candidates": among.digest,
+            "metrics": list(self.request.names),
+            "monitor": str(self.monitor),
+            "convention": self.request.rules,
+            "seen": self.request.seen,
+            "judged_only": self.request.judged_only,
+            "patience": self.patience,
+            **{name: str(values) for name, values in self.space.items()},
+            "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
+            "seed": self.seed,
+        }
+        with Ledger.opened(out, JOB, settings, (STUDY, _MODEL, f"{_TEST}/{SUMMARY}")) as ledger:
             direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-            study = Study(folder, direction, settings, self.pruner)
+            study = Study(ledger.path and ledger.path.parent, direction, self.pruner)
             self.so_far = partial(self._tuning, study, objective.names)
             self._run_trials(study, objective, progress)
             tuning, best = self.so_far(), self._best(study.finished())
@@ -334,7 +326,7 @@ class Search:
                 if new_users is None
                 else NewUsers(new_users.holdout.for_test())
             )
-            ev = self._test(about, together, truth, among_test, folder, progress)
+            ev = self._test(about, together, truth, among_test, ledger, progress)
             return tuning._replace(best=chosen, test=ev)
 
     def _tuning(self, study: Study, names: list[str]) -> Tuning:
@@ -385,33 +377,26 @@ class Search:
         train: CSRMatrix | NewUsers,
         truth: Relevance,
         among: SharedCandidates,
-        folder: Path | None,
+        ledger: Ledger,
         progress: bool | None,
     ) -> Evaluation:
         """Train the model of the best trial on train and validation, and score the test part.
 
         A finished test of that model is not repeated.
         """
-        place = None if folder is None else folder / _TEST
-        if place is not None and (place / SUMMARY).exists():
-            ev = Evaluation.load(place)
-            check_origin(
-                place / SUMMARY,
-                dict.fromkeys(about) | ev.about,
-                {name: about[name] for name in ("test", "test_candidates")},
-                "is of another test",
-                "choose another folder, or delete it to test again",
-            )
-            if ev.about == about:
-                return ev
+        if _TEST in ledger.rows:
+            ledger.check(_TEST, {name: about[name] for name in ("test", "test_candidates")})
+            if about.items() <= ledger.rows[_TEST].items():
+                with suppress(InvalidFileError):  # or it is repeated
+                    return ledger.evaluation(_TEST)
         matrix = train.train if isinstance(train, NewUsers) else train
         model = train_als(matrix, **about["parameters"], progress=progress)
         request = among.corrected(self.request)
         ev = evaluate_request(request, model, train, truth, among.inputs, progress=progress)
-        if folder is not None and place is not None:
-            with saving_model(model, folder / _MODEL):
-                remove(place / SUMMARY)  # of another model
-            ev.save(place, about=about)
+        if ledger.path is not None:
+            with saving_model(model, ledger.path.with_name(_MODEL)):
+                remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model
+            ledger.append(_TEST, **about, saved=ledger.save(_TEST, ev._savable(), about))
         return ev
 
 
