@@ -113,8 +113,8 @@ class Ledger:
             if INPUTS in ledger.rows:
                 ledger.check(INPUTS, inputs)
             else:
-                for file in () if folder is None else earlier:
-                    for path in folder.glob(file):
+                for pattern in earlier:
+                    for path in [] if folder is None else folder.glob(pattern):
                         raise InvalidFileError(
                             f"is there without {job}.jsonl, as sparse_eval 0.1.0 left it, whose "
                             f"folders are not continued. {_REMEDY}",

@@ -91,8 +91,8 @@ def describe_trend(
     rows = records(opened.changes(main, correction=correction))
     rows += records(of_others[of_others["change"] != ""])
     rows.sort(key=lambda row: str(row["time"]), reverse=True)
-    last = changes(nights, [main], "none", LEVEL)
-    last = records(last[last["time"] == nights[-1].time])
+    by_main = changes(nights, [main], "none", LEVEL)
+    last = records(by_main[by_main["time"] == nights[-1].time])
     return Trend(
         len(nights),
         nights[-1].shown(main),
