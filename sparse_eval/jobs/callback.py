@@ -23,7 +23,7 @@ from ..errors import (
     InvalidMetricError,
     UnsupportedModelError,
 )
-from ..inputs.labelled import labels_of
+from ..inputs.labelled import LabelledMatrix, labels_of
 from ..metrics import Metric, parse_metrics
 from ..metrics.protocol import Protocol
 from ..models.accepted import catalogue, without_zeros
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+    from ..core.types import AnyArray, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
@@ -254,7 +254,7 @@ class EvaluationCallback:
             raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
         served = train if isinstance(train, NewUsers) else None
         self._train = training_matrix(train if served is None else served.train)
-        self._parts: CSRMatrix | NewUsers = self._train if served is None else served
+        self._parts: LabelledMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
         known = self._train if served is None else served.seen
         # What does not fit is refused now, not after an iteration.
@@ -422,13 +422,18 @@ class EvaluationCallback:
                 model.iterations = total
         return model
 
-    def _continue(self, model: Any, train: CSRMatrix) -> int:
+    def _continue(self, model: Any, train: LabelledMatrix) -> int:
         """Give a model the factors of its last checkpoint; return its number of iterations."""
         if self._folder is None or hasattr(model, "to_cpu"):
             raise UnsupportedModelError("resume=True needs a model that is trained on the CPU")
         training = self._training
         ledger = training.ledger = Ledger(self._folder / "training.jsonl", "training")
-        kinds = str | int | float | np.dtype
+        settings = {
+            name: value
+            for name, value in vars(model).items()
+            if isinstance(value, str | int | float | np.dtype)
+            and name not in ("iterations", "num_threads")
+        }
         inputs = {
             "train": digest_of(self._parts),
             "weights": digest_of(train),
@@ -438,11 +443,9 @@ class EvaluationCallback:
             "convention": self._request.rules,
             "seen": self._request.seen,
             "numbers": NUMBERS_VERSION,
-            "model": {"class": type(model).__name__}
-            | {
-                name: plain(value)
-                for name, value in vars(model).items()
-                if isinstance(value, kinds) and name not in ("iterations", "num_threads")
+            "model": {
+                "class": type(model).__name__,
+                **{name: plain(value) for name, value in settings.items()},
             },
         }
         if INPUTS in ledger.rows:
@@ -461,7 +464,8 @@ class EvaluationCallback:
         for row in rows:
             values = {name: math.nan if x is None else x for name, x in row["values"].items()}
             training.rows.append(values)
-            if self._compare(values[self._names[str(self._monitor)]], values["iteration"]):
+            monitored = values[self._names[str(self._monitor)]]
+            if self._compare(monitored, row["values"]["iteration"]):
                 best = row
         if self._patience is not None and training.best_iteration is not None:
             training.best_factors = self._factors_of(best)

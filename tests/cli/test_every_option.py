@@ -108,6 +108,7 @@ VALUES = {
     "tune --patience": "--iterations 9 / 1",
     "--prometheus": "p.prom",
     "--propensity": "-m recall(weights=ips)@2 / d/propensity.csv",
+    "--resume": "--validation d/b/clicks.csv --checkpoints c /",
     "--rank": "place",
     "--regularization": "9",
     "--safe-csv": "--format csv /",
@@ -141,7 +142,7 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--no-progress", "compare --users",
+SAME = {"--click-history", "--counts", "--header", "--night", "--no-progress", "compare --users",
         "report --users", "recommend --value"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
