@@ -179,14 +179,10 @@ class History:
             "n_users", "users", "relevance", "convention", "candidates", "sparse_eval",
         )  # fmt: skip
         rows = [
-            (
-                night.time, night.name, night.shown(metric), one.mean, one.standard_error,
-                one.ci_low, one.ci_high, one.interval, one.n_users, night.users, night.relevance,
-                night.settings["convention"], night.settings["candidates"], night.version,
-            )
+            night._asdict() | night.settings | one._asdict() | {"metric": night.shown(metric)}
             for night in self.nights
             for metric, one in night.metrics.items()
-        ]  # fmt: skip
+        ]
         frame = pd.DataFrame(rows, columns=columns)
         frame["time"] = pd.to_datetime(frame["time"], utc=True)
         return frame
@@ -236,21 +232,78 @@ class History:
            population variances are involved", Biometrika 34, 1947, pp. 28-35.
            doi:10.1093/biomet/34.1-2.28
         """
+        import pandas as pd
+
         check_choice("correction", correction, list(CORRECTIONS))
-        chosen = [metrics] if isinstance(metrics, str) else metrics
-        if chosen is not None:
-            chosen = list(chosen)
-            known = {metric for night in self.nights for metric in night.metrics}
-            missing = [metric for metric in chosen if metric not in known]
-            if missing:
-                raise InvalidDataError(
-                    f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
-                )
-        return changes(self.nights, chosen, correction, level)
+        level = check_fraction("level", level)
+        nights = self.nights
+        known = {metric: None for night in nights for metric in night.metrics}
+        wanted = (
+            [metrics] if isinstance(metrics, str) else [*(known if metrics is None else metrics)]
+        )
+        missing = [metric for metric in wanted if metric not in known]
+        if missing:
+            raise InvalidDataError(
+                f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
+            )
+        rows = []
+        for before, night in _pairs(nights):
+            alike = before.settings == night.settings
+            for metric, b in night.metrics.items():
+                a = before.metrics.get(metric)
+                if a is None or metric not in wanted:
+                    continue
+                difference = b.mean - a.mean if alike else math.nan
+                error = add_variances([a.error, b.error])
+                interval = error.interval(difference, level)
+                rows.append((
+                    night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
+                    a.mean, difference, interval.low, interval.high, error.p_value(difference),
+                    night.same_users(before), b.higher_is_better,
+                ))  # fmt: skip
+        columns = (
+            "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
+            "ci_low", "ci_high", "p", "same_users", "higher_is_better",
+        )  # fmt: skip
+        table = pd.DataFrame(rows, columns=columns)
+        p = correct(table["p"].to_numpy(np.float64), correction)
+        table.insert(11, "p_corrected", p)
+        higher = table.pop("higher_is_better").to_numpy(bool)
+        change = np.where((table["difference"] > 0).to_numpy() == higher, "better", "worse")
+        table.insert(12, "change", np.where(p < significance(level), change, ""))
+        table["same_users"] = table["same_users"].astype("boolean")
+        return table
 
     def notes(self) -> list[str]:
         """Return what is to be known about the changes, such as nights of other users."""
-        return notes(self.nights)
+        pairs = _pairs(self.nights)
+        said = []
+        same = [night.same_users(before) for before, night in pairs]
+        n_other, n_unknown = same.count(False), same.count(None)
+        if n_other:
+            said.append(
+                f"nights of other users than the night before: {n_other:,} of {len(pairs):,}"
+            )
+        if n_unknown:
+            said.append(
+                f"nights of users who may be others than the night before: {n_unknown:,} of "
+                f"{len(pairs):,}; they have no labels, or their values were not kept"
+            )
+        if True in same:
+            said.append(
+                "nights of the same users are compared as if they were of others, since they "
+                "cannot be paired by means alone, so that smaller changes are missed; compare "
+                "their saved evaluations"
+            )
+        for before, night in pairs:
+            for option in SETTINGS:
+                a, b = before.settings[option], night.settings[option]
+                if a != b:
+                    said.append(
+                        f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
+                        f"{option} is {b or 'none'}, and was {a or 'none'}"
+                    )
+        return said
 
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
@@ -381,8 +434,8 @@ class Night(NamedTuple):
         Digests of the users, and of their relevant items; None where they are not known.
     settings : dict of str to (str or None)
         Convention, candidates and what else has to be the same for numbers to compare.
-    version : str
-        Of sparse_eval.
+    sparse_eval : str
+        The version.
     about : dict
     """
 
@@ -394,7 +447,7 @@ class Night(NamedTuple):
     users: str | None
     relevance: str | None
     settings: dict[str, str | None]
-    version: str
+    sparse_eval: str
     about: dict[str, Any]
 
     @classmethod
@@ -432,44 +485,6 @@ class Night(NamedTuple):
         return self.users == other.users
 
 
-def changes(
-    nights: Sequence[Night], metrics: Iterable[str] | None, correction: str, level: float
-) -> pd.DataFrame:
-    """Compare each night with the one before; see `History.changes`."""
-    import pandas as pd
-
-    level = check_fraction("level", level)
-    wanted = None if metrics is None else set(metrics)
-    rows: list[tuple[Any, ...]] = []
-    for before, night in _pairs(nights):
-        alike = before.settings == night.settings
-        for metric in night.metrics:
-            if metric not in before.metrics or (wanted is not None and metric not in wanted):
-                continue
-            a, b = before.metrics[metric], night.metrics[metric]
-            difference = b.mean - a.mean if alike else math.nan
-            error = add_variances([a.error, b.error])
-            interval = error.interval(difference, level)
-            p_value, same_users = error.p_value(difference), night.same_users(before)
-            rows.append((
-                night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
-                a.mean, difference, interval.low, interval.high, p_value, same_users,
-                b.higher_is_better,
-            ))  # fmt: skip
-    columns = (
-        "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
-        "ci_low", "ci_high", "p", "same_users", "higher_is_better",
-    )  # fmt: skip
-    table = pd.DataFrame(rows, columns=columns)
-    p = correct(table["p"].to_numpy(np.float64), correction)
-    table.insert(11, "p_corrected", p)
-    better = (table["difference"] > 0).to_numpy() == table.pop("higher_is_better").to_numpy(bool)
-    change = np.where(better, "better", "worse")
-    table.insert(12, "change", np.where(p < significance(level), change, ""))
-    table["same_users"] = table["same_users"].astype("boolean")
-    return table
-
-
 def _pairs(nights: Sequence[Night]) -> list[tuple[Night, Night]]:
     """Return each line with the last one of an earlier night, which it is compared with."""
     pairs: list[tuple[Night, Night]] = []
@@ -479,33 +494,3 @@ def _pairs(nights: Sequence[Night]) -> list[tuple[Night, Night]]:
         if before is not None:
             pairs.append((before, night))
     return pairs
-
-
-def notes(nights: Sequence[Night]) -> list[str]:
-    """Return what is to be known about comparisons of nights."""
-    pairs = _pairs(nights)
-    said = []
-    same = [night.same_users(before) for before, night in pairs]
-    n_other, n_unknown = same.count(False), same.count(None)
-    if n_other:
-        said.append(f"nights of other users than the night before: {n_other:,} of {len(pairs):,}")
-    if n_unknown:
-        said.append(
-            f"nights of users who may be others than the night before: {n_unknown:,} of "
-            f"{len(pairs):,}; they have no labels, or their values were not kept"
-        )
-    if True in same:
-        said.append(
-            "nights of the same users are compared as if they were of others, since they cannot be "
-            "paired by means alone, so that smaller changes are missed; compare their saved "
-            "evaluations"
-        )
-    for before, night in pairs:
-        for option in SETTINGS:
-            a, b = before.settings[option], night.settings[option]
-            if a != b:
-                said.append(
-                    f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
-                    f"{option} is {b or 'none'}, and was {a or 'none'}"
-                )
-    return said

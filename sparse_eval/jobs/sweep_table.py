@@ -15,7 +15,7 @@ import re
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -130,20 +130,18 @@ class Table:
     def frame(self) -> pd.DataFrame:
         """Return the table."""
         rows = self._ordered()
-        frame = pd.DataFrame({name: [row[name] for row in rows] for name in BEFORE})
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in BEFORE}
         for name in self._metrics:
             values = [row["metrics"].get(name) for row in rows]
-            frame[name] = np.array([math.nan if x is None else x for x in values], np.float64)
-        frame["sha256"] = [row["sha256"] for row in rows]
-        for name, value in self._inputs.items():
-            frame[name] = [value] * len(rows)
-        frame["sparse_eval"] = [row["sparse_eval"] for row in rows]
-        taken = {*frame.columns, "candidates"}
-        cells = [_cells(row["parameters"], taken) for row in rows]
+            columns[name] = np.array([math.nan if x is None else x for x in values], np.float64)
+        columns["sha256"] = [row["sha256"] for row in rows]
+        columns |= self._inputs
+        columns["sparse_eval"] = [row["sparse_eval"] for row in rows]
+        cells = [_cells(row["parameters"], {*columns, "candidates"}) for row in rows]
         # Sorted, so that their order does not depend on which checkpoint came first.
         for name in sorted({name for one in cells for name in one}):
-            frame[name] = pd.array([one.get(name) for one in cells])
-        return frame
+            columns[name] = pd.array([one.get(name) for one in cells])
+        return pd.DataFrame(columns)
 
     def _rows(self) -> list[Row]:
         return [row for slot, row in self.ledger.rows.items() if slot != INPUTS]
@@ -199,33 +197,28 @@ class Table:
             "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
         }
         source = next(iter(alike.values())) if savable is None else savable
-        return self.ledger.save(self._folder_for(path, row["sha256"]).name, source, about)
+        return self.ledger.save(self._folder_for(path).name, source, about)
 
     def _drop(self, slot: str) -> None:
         """Remove the evaluation of a checkpoint that can no longer be scored."""
-        for folder, row in self._held().items():
-            if row["slot"] == slot:
+        for folder, held in self._held().items():
+            if held == slot:
                 remove_saved(folder)
                 with suppress(OSError):  # there are other files
                     folder.rmdir()
 
-    def _folder_for(self, path: Path, sha256: str) -> Path:
+    def _folder_for(self, path: Path) -> Path:
         """Return the folder of a checkpoint's evaluation: the one it has, or the first one free."""
-        held, slot = self._held(), path_of(path)
+        held = self._held()
         for folder in map(self._beside, _names(path)):
-            row = held.get(folder)
-            if row is None:
-                usable = _is_free(folder)
-            else:
-                moved = row["sha256"] == sha256 and row["slot"] not in self._listed
-                usable = moved or row["slot"] == slot
-            if usable:
+            if held[folder] == path_of(path) if folder in held else _is_free(folder):
                 return folder
         raise AssertionError  # names do not end
 
-    def _held(self) -> dict[Path, Row]:
-        """Return the rows with an evaluation by its folder."""
-        return {self._beside(row["saved"]["folder"]): row for row in self._rows() if "saved" in row}
+    def _held(self) -> dict[Path, str]:
+        """Return the slots with an evaluation by its folder."""
+        rows = [row for row in self._rows() if "saved" in row]
+        return {self._beside(row["saved"]["folder"]): row["slot"] for row in rows}
 
     def _beside(self, name: str) -> Path:
         assert self._path is not None  # noqa: S101 - evaluations are saved in a folder only
