@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from itertools import product
@@ -271,10 +270,7 @@ def test_refuses_what_no_search_wrote(
         search(parts, out=tmp_path)
     shutil.copy(tmp_path / "sound" / "tune.jsonl", tmp_path)
     lines = sound.splitlines(keepends=True)
-    other = json.dumps({"op_code": 0, "worker_id": "", "study_name": "mine", "directions": [1]})
-    for text in (
-        b"of another program", f"{other}\n".encode(), b"".join(lines[1:]),
-    ):  # fmt: skip
+    for text in (b"of another program\n", b"".join(lines[1:])):
         path.write_bytes(text)
         with raises(InvalidFileError):
             search(parts, out=tmp_path)
