@@ -97,20 +97,23 @@ class Recording(NamedTuple):
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""
-        from ..jobs.sweep_table import path_of, saved_evaluations, text_of
-        from ..results import Evaluation
+        from ..jobs.ledger import Ledger
+        from ..jobs.sweep_table import JOB, path_of, text_of
 
-        saved = saved_evaluations(folder)
-        listed = {text_of(file): path_of(file) for file in files}
-        rows = table[table["file"].isin(list(listed))]
-        evaluations, best, about = {}, None, {}
-        for row in rows[rows["status"] == "ok"].to_dict("records"):
-            path = saved[listed[row["file"]]]
-            if self.prometheus is not None or row["best"]:
-                evaluations[path.name] = Evaluation.load(path)
-            if row["best"]:
-                best, about = path.name, {"file": row["file"], "sha256": row["sha256"]}
-        self.leave(evaluations, best, int((rows["status"] == "failed").sum()), about)
+        ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
+        best_files = set(table.loc[table["best"], "file"])
+        evaluations, best, about, n_failed = {}, None, {}, 0
+        for file in files:
+            row = ledger.rows[path_of(file)]
+            if row["status"] == "failed":
+                n_failed += 1
+                continue
+            name, is_best = row["saved"]["folder"], text_of(file) in best_files
+            if self.prometheus is not None or is_best:
+                evaluations[name] = ledger.evaluation(row["slot"])
+            if is_best:
+                best, about = name, {"file": text_of(file), "sha256": row["sha256"]}
+        self.leave(evaluations, best, n_failed, about)
 
 
 @contextmanager

@@ -12,8 +12,9 @@ It is a ledger, see `sparse_eval.jobs.ledger`. A line has
 - ``n_users``, the evaluated users; ``users``, a digest of their labels, null where they have none;
   ``relevance``, a digest of their relevant items. Both are null where the values of the users were
   not kept;
-- ``convention``, ``no_relevant``, ``without_list``, ``seen``, ``corrected``; ``candidates``: what
-  they were and a ``digest``, null where they were all items.
+- ``settings``, without which numbers do not compare: ``convention``, ``no_relevant``,
+  ``without_list``, ``seen``, ``corrected`` and the kind of ``candidates``, null for all items;
+  ``candidates``, a digest of them.
 """
 
 from __future__ import annotations
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
 
 #: Of the intervals in a history.
 LEVEL = 0.95
-
-#: What has to be the same on two nights whose numbers are compared.
-SETTINGS = ("convention", "no_relevant", "without_list", "seen", "corrected", "candidates")
 
 
 class History:
@@ -296,8 +294,8 @@ class History:
                 "their saved evaluations"
             )
         for before, night in pairs:
-            for option in SETTINGS:
-                a, b = before.settings[option], night.settings[option]
+            for option, b in night.settings.items():
+                a = before.settings[option]
                 if a != b:
                     said.append(
                         f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
@@ -349,13 +347,15 @@ def _describe(ev: Evaluation) -> Row:
         "n_users": ev.n_users,
         "users": users,
         "relevance": relevance,
-        "convention": ev.convention,
-        "no_relevant": ev.no_relevant,
-        "without_list": ev.request.without_list,
-        "seen": ev.request.seen,
-        "corrected": ev.request.corrected,
-        "candidates": None if candidates is None else candidates.kind,
-        "candidates_digest": None if candidates is None else candidates.digest,
+        "settings": {
+            "convention": ev.convention,
+            "no_relevant": ev.no_relevant,
+            "without_list": ev.request.without_list,
+            "seen": ev.request.seen,
+            "corrected": ev.request.corrected,
+            "candidates": None if candidates is None else candidates.kind,
+        },
+        "candidates": None if candidates is None else candidates.digest,
     }
 
 
@@ -408,6 +408,12 @@ class NightlyMetric(NamedTuple):
     n_users: int
     higher_is_better: bool
 
+    @classmethod
+    def of(cls, row: Row) -> NightlyMetric:
+        """Return a metric of a line."""
+        numbers: Row = {name: math.nan if x is None else x for name, x in row.items()}
+        return cls(**numbers)
+
     @property
     def error(self) -> Error:
         """The variance of the mean."""
@@ -453,24 +459,10 @@ class Night(NamedTuple):
     @classmethod
     def of(cls, row: Row) -> Night:
         """Return the night of a line."""
-        metrics = {}
-        for name, one in row["metrics"].items():
-            numbers: Any = (
-                math.nan if one[key] is None else one[key] for key in NightlyMetric._fields
-            )
-            metrics[name] = NightlyMetric(*numbers)
-        return cls(
-            row["night"],
-            datetime.fromisoformat(row["time"]),
-            row["name"],
-            metrics,
-            row["n_users"],
-            row["users"],
-            row["relevance"],
-            {name: row[name] for name in SETTINGS},
-            row.get("sparse_eval", ""),
-            row["about"],
-        )
+        values: Row = {name: row.get(name) for name in cls._fields}
+        values["time"] = datetime.fromisoformat(row["time"])
+        values["metrics"] = {name: NightlyMetric.of(one) for name, one in row["metrics"].items()}
+        return cls(**values)
 
     def shown(self, metric: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""

@@ -24,7 +24,7 @@ from ..core.files import replacing
 from ..core.formatting import escaped
 from ..results.saving import PER_USER, SUMMARY, remove_saved
 from .callback import signed_score
-from .ledger import INPUTS, Ledger
+from .ledger import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue, PathLike
     from ..metrics import Metric
     from ..results.saving import Savable
-    from .ledger import Row
+    from .ledger import Ledger, Row
 
 #: The kind of job, after which the file of its ledger is named, and the file of the table.
 JOB, TABLE = "sweep", "table.csv"
@@ -223,16 +223,6 @@ class Table:
     def _beside(self, name: str) -> Path:
         assert self._path is not None  # noqa: S101 - evaluations are saved in a folder only
         return self._path.with_name(name)
-
-
-def saved_evaluations(folder: Path) -> dict[str, Path]:
-    """Return the evaluations that a sweep has saved, by the absolute path of the checkpoint."""
-    rows = Ledger(folder / f"{JOB}.jsonl", JOB).rows
-    return {
-        slot: folder / row["saved"]["folder"]
-        for slot, row in rows.items()
-        if "saved" in row and row["saved"]["digest"] is not None
-    }
 
 
 def path_of(file: PathLike) -> str:

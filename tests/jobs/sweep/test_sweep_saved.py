@@ -18,7 +18,7 @@ from systems import need_posix
 import sparse_eval as se
 import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.errors import InvalidFileError, OutputError
-from sparse_eval.jobs.sweep_table import saved_evaluations
+from sparse_eval.jobs.ledger import Ledger
 
 
 @pytest.fixture
@@ -28,6 +28,13 @@ def data(holdout: Any) -> tuple[Any, ...]:
 
 def load_all(folder: Path) -> dict[str, se.Evaluation]:
     return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}
+
+
+def saved_by_file(folder: Path) -> dict[str, str]:
+    """Return the names of the evaluations of a sweep by the path of the checkpoint."""
+    ledger = Ledger(folder / "sweep.jsonl", "sweep")
+    rows = [row for row in ledger.rows.values() if ledger.has_evaluation(row)]
+    return {row["slot"]: row["saved"]["folder"] for row in rows}
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -99,10 +106,7 @@ def test_equal_names_get_those_of_their_folders(
     se.sweep(files[:1], *data, out="evs", save=True)
     se.sweep(files[::-1], *data, out="evs", save=True)
     assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "checkpoints-als-2"}
-    found = {
-        Path(file).parent.name: path.name for file, path in saved_evaluations(Path("evs")).items()
-    }
-    assert found["monday"] == "als-4"
+    assert saved_by_file(Path("evs"))[str(other / "als-4.npz")] == "als-4"
     before = contents(tmp_path / "evs")
     (folder / "als-10.npz").unlink()
     se.sweep(["checkpoints", "monday"], *data, out="evs", save=True)
@@ -116,8 +120,7 @@ def test_a_row_keeps_no_evaluation_of_other_content(
     se.sweep(folder, *data, out=out, save=True)
     save(folder / "als-4.npz", 5)
     se.sweep(folder, *data, out=out)
-    files = saved_evaluations(out)
-    assert {path.name for path in files.values()} == {"als-2", "als-10"}
+    assert set(saved_by_file(out).values()) == {"als-2", "als-10"}
     scored.clear()
     (out / "als-2" / "totals.npz").unlink()
     se.sweep(folder, *data, out=out, save=True)
