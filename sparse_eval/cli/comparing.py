@@ -198,8 +198,7 @@ def _paired(test: Test, correction: Correction, users: Users) -> dict[str, Any]:
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..jobs.cross_validation import CrossValidation
-    from ..jobs.run_folder import MANIFEST
+    from ..jobs.cross_validation import JOB, CrossValidation
     from ..jobs.sweep_table import TABLE
     from ..results import Evaluation
     from ..results.saving import SUMMARY
@@ -217,7 +216,7 @@ def _load(words: list[str]) -> SavedResults:
     with step("read") as note:
         for word in words:
             name, path = _parse_argument(word)
-            if (path / MANIFEST).exists():
+            if (path / f"{JOB}.jsonl").exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
                         f"{word} is a cross-validation; give it alone, and without a name"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The signals that end a command, unless whoever started it has them ignored.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: The files of a search and a sweep, as in `jobs.study` and `jobs.sweep_table`, which may not
+#: The files of a search and a sweep, as in `jobs.tune` and `jobs.sweep_table`, which may not
 #: be imported yet.
 STUDY, TABLE = "study.jsonl", "table.csv"
 

@@ -34,6 +34,15 @@ HistoryFile = Annotated[
         "`report --history` shows the trend.",
     ),
 ]
+NightName = Annotated[
+    str | None,
+    typer.Option(
+        "--night",
+        metavar="DATE",
+        help="With --history: the night, of which a rerun replaces the line.",
+        show_default="today in UTC",
+    ),
+]
 PrometheusFile = Annotated[
     Path | None,
     typer.Option(
@@ -48,11 +57,12 @@ class Recording(NamedTuple):
     """Where a command leaves what it found, and when it began."""
 
     history: History | None
+    night: str | None
     prometheus: Path | None
     began: float
 
     @classmethod
-    def begin(cls, history: Path | None, prometheus: Path | None) -> Recording:
+    def begin(cls, history: Path | None, night: str | None, prometheus: Path | None) -> Recording:
         """Read the history, and see that both files can be written, before hours of scoring."""
         from ..jobs.history import History
 
@@ -61,7 +71,7 @@ class Recording(NamedTuple):
             opened.begin()
         if prometheus is not None:
             make_folder_of(prometheus)
-        return cls(opened, prometheus, time.monotonic())
+        return cls(opened, night, prometheus, time.monotonic())
 
     @property
     def wanted(self) -> bool:
@@ -82,27 +92,28 @@ class Recording(NamedTuple):
             nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
             seconds = time.monotonic() - self.began
             write_prometheus(self.prometheus, nights, best, n_failed, seconds)
-        # Last, as a command that is repeated after an error would add the night once more.
         if self.history is not None and best is not None:
-            self.history.append(evaluations[best], best, about=about)
+            self.history.append(evaluations[best], best, night=self.night, about=about)
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
         """Leave what a sweep over some files found, which has saved evaluations in a folder."""
-        from ..jobs.sweep_folder import path_of, saved_evaluations
-        from ..jobs.sweep_table import text_of
-        from ..results import Evaluation
+        from ..jobs.ledger import Ledger
+        from ..jobs.sweep_table import JOB, path_of, text_of
 
-        saved = saved_evaluations(folder)
-        listed = {text_of(file): path_of(file) for file in files}
-        rows = table[table["file"].isin(list(listed))]
-        evaluations, best, about = {}, None, {}
-        for row in rows[rows["status"] == "ok"].to_dict("records"):
-            path = saved[listed[row["file"]]]
-            if self.prometheus is not None or row["best"]:
-                evaluations[path.name] = Evaluation.load(path)
-            if row["best"]:
-                best, about = path.name, {"file": row["file"], "sha256": row["sha256"]}
-        self.leave(evaluations, best, int((rows["status"] == "failed").sum()), about)
+        ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
+        best_files = set(table.loc[table["best"], "file"])
+        evaluations, best, about, n_failed = {}, None, {}, 0
+        for file in files:
+            row = ledger.rows[path_of(file)]
+            if row["status"] == "failed":
+                n_failed += 1
+                continue
+            name, is_best = row["saved"]["folder"], text_of(file) in best_files
+            if self.prometheus is not None or is_best:
+                evaluations[name] = ledger.evaluation(row["slot"])
+            if is_best:
+                best, about = name, {"file": text_of(file), "sha256": row["sha256"]}
+        self.leave(evaluations, best, n_failed, about)
 
 
 @contextmanager

@@ -19,7 +19,13 @@ from .echo import echo
 from .judging import FailUnder, MaxFailed, fail_if_under, parse_bounds
 from .loading import holdout_of, load_candidates, load_parts
 from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
-from .recording import HistoryFile, PrometheusFile, Recording, folder_for_evaluations
+from .recording import (
+    HistoryFile,
+    NightName,
+    PrometheusFile,
+    Recording,
+    folder_for_evaluations,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +77,7 @@ def score(
     ] = None,
     progress: options.Progress = None,
     history: HistoryFile = None,
+    night: NightName = None,
     prometheus: PrometheusFile = None,
     out: Annotated[
         Path | None,
@@ -109,7 +116,7 @@ def score(
         raise InvalidDataError("--max-failed counts failures among several checkpoints; found one")
     if out is not None:
         make_folder(out)
-    recording = Recording.begin(history, prometheus)
+    recording = Recording.begin(history, night, prometheus)
     if split is not None and train is None and validation is None:
         holdout = Holdout.load(split)
     elif split is None and train is not None and validation is not None:
@@ -179,6 +186,7 @@ def evaluate(
         ),
     ] = False,
     history: HistoryFile = None,
+    night: NightName = None,
     prometheus: PrometheusFile = None,
     out: options.Out = None,
     fail_under: FailUnder = [],
@@ -218,7 +226,7 @@ def evaluate(
     bounds = parse_bounds(fail_under, metric, convention)
     if out is not None:
         make_folder(out)
-    recording = Recording.begin(history, prometheus)
+    recording = Recording.begin(history, night, prometheus)
     counted_users: dict[str, Any] = {
         "no_relevant": no_relevant and no_relevant.value,
         "without_list": without_list and without_list.value,

@@ -196,6 +196,14 @@ def train(
             rich_help_panel=_EVALUATION,
         ),
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue a training that was stopped, after its last checkpoint there.",
+            rich_help_panel=_EVALUATION,
+        ),
+    ] = False,
     seed: options.Seed = 0,
     progress: options.Progress = None,
 ) -> None:
@@ -211,6 +219,7 @@ def train(
         "--patience": patience,
         "--checkpoints": checkpoints,
         "--keep-best": keep_best,
+        "--resume": resume,
     }
     evaluating = [name for name, value in given.items() if value]
     if evaluating and "iterations" not in settings:
@@ -218,8 +227,9 @@ def train(
             f"{evaluating[0]} is for models that are trained in iterations, and {model.model} is "
             "not; leave it out, and evaluate with: sparse-eval score"
         )
-    if keep_best and checkpoints is None:
-        raise InvalidDataError("--keep-best keeps a checkpoint; name its folder with --checkpoints")
+    if (keep_best or resume) and checkpoints is None:
+        needed = "--resume continues from" if resume else "--keep-best keeps"
+        raise InvalidDataError(f"{needed} a checkpoint; name its folder with --checkpoints")
     if patience is not None:
         check_whole("patience", patience, 1)
     if evaluating:
@@ -249,7 +259,9 @@ def train(
     from ..jobs.callback import EvaluationCallback
 
     keep: Literal["best", "all"] = "best" if keep_best else "all"
-    callback = EvaluationCallback(holdout, metric, patience=patience, out=checkpoints, keep=keep)
+    callback = EvaluationCallback(
+        holdout, metric, patience=patience, out=checkpoints, keep=keep, resume=resume
+    )
     with warnings_in_a_line():
         _train(matrix, model, seed, progress, out, callback)
 

@@ -118,7 +118,7 @@ def tune(
         try:
             tuning = search.run(train, parts.validation, parts.test, (among, among), out, progress)
         except KeyboardInterrupt:
-            if search.so_far is not None:
+            if search.study is not None:
                 _print_tuning(search.so_far(), format)
             raise
         note(counted(len(tuning.trials), "trial"))

@@ -4,6 +4,10 @@ from functools import lru_cache
 from importlib.metadata import version
 from platform import python_version
 
+#: The version of the numbers. A change that moves any number of an evaluation raises it, so that a
+#: job does not continue with other numbers than it began with.
+NUMBERS_VERSION = 1
+
 _LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -9,33 +10,48 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from ..core.arguments import check_choice, check_whole
+from ..core.arguments import check_choice, check_flag, check_whole
 from ..core.bars import tqdm
 from ..core.files import make_folder
-from ..core.formatting import as_html, number
+from ..core.formatting import as_html, number, plain
 from ..core.progress import display
 from ..core.removed import removed
-from ..errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
-from ..inputs.labelled import labels_of
+from ..core.versions import NUMBERS_VERSION
+from ..errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    UnsupportedModelError,
+)
+from ..inputs.labelled import LabelledMatrix, labels_of
 from ..metrics import Metric, parse_metrics
 from ..metrics.protocol import Protocol
 from ..models.accepted import without_zeros
-from ..models.checkpoints import save_model
+from ..models.checkpoints import read_checkpoint, save_model
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import copy_ids, keep_ids, without_warning
-from ..models.inputs import NewUsers, open_held_out, split_arguments, training_matrix
+from ..models.inputs import (
+    NewUsers,
+    digest_of,
+    open_held_out,
+    split_arguments,
+    training_matrix,
+)
 from ..models.shared_candidates import share_candidates
+from .ledger import INPUTS, Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pandas as pd
 
-    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
+    from ..core.types import AnyArray, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
     from ..models.inputs import CandidatesLike, TrainLike
+    from .ledger import Row
 
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
@@ -142,6 +158,13 @@ class EvaluationCallback:
         "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
         one replaces once it is written: whenever the training ends, or is killed, that file is the
         best one's. A ``best.npz`` of an earlier training is replaced by the first evaluation.
+    resume : bool
+        Continue a training that was stopped, under `fit`, `train_als` and `train_model`, after the
+        last iteration that has a checkpoint in `out`, with the same `history`. Give it in the first
+        call too, which writes ``training.jsonl`` next to the checkpoints. ALS ends with the same
+        factors, bit for bit; BPR and LMF draw their samples anew from the same seed. More
+        iterations of the model continue a training that has ended. Other data, metrics or
+        parameters of the model raise an error.
     log : callable, optional
         Called after each evaluation with the metrics by name (and ``loss`` if the model computes
         it) and the number of completed iterations.
@@ -153,7 +176,9 @@ class EvaluationCallback:
         the metrics.
     InvalidDataError
         If `validation` is larger than `train` or has no relevant item, a value is not finite, an
-        option is out of range, or "best" is to be kept in no folder.
+        option is out of range, or a checkpoint is to be kept, or resumed from, in no folder.
+    InvalidFileError
+        If the checkpoints in `out` are of another training, from `fit` with `resume`.
     OutputError
         If the folder cannot be written to.
 
@@ -213,6 +238,7 @@ class EvaluationCallback:
         candidates: CandidatesLike | None = None,
         out: PathLike | None = None,
         keep: Literal["all", "best"] = "all",
+        resume: bool = False,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
         train, validation, metrics = split_arguments(train, validation, metrics)
@@ -221,11 +247,13 @@ class EvaluationCallback:
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         self._log = log
         self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
-        if self._only_best and out is None:
-            raise InvalidDataError("keep='best' keeps a checkpoint; name its folder with out=")
+        self._resume = check_flag("resume", resume)
+        if (self._only_best or self._resume) and out is None:
+            needed = "resume=True continues from" if self._resume else "keep='best' keeps"
+            raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
         served = train if isinstance(train, NewUsers) else None
         self._train = training_matrix(train if served is None else served.train)
-        self._parts: CSRMatrix | NewUsers = self._train if served is None else served
+        self._parts: LabelledMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
         known = self._train if served is None else served.seen
         # What does not fit is refused now, not after an iteration.
@@ -364,28 +392,94 @@ class EvaluationCallback:
                     f"train has other {name} than the callback's, or in another order; make the "
                     "callback of the data that the model is trained on"
                 )
-        callback = self.on(model)
+        callback, training = self.on(model), self._training
+        done, total = self._continue(model, matrix) if self._resume else 0, model.iterations
+        if done == total or (done and training.waited == self._patience):
+            training.end()
+            return model
         with tqdm(
-            total=model.iterations, desc="train", unit=" iterations", **display(progress)
+            total=total, initial=done, desc="train", unit=" iterations", **display(progress)
         ) as bar:
 
             def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
                 bar.update()
+                model.iterations = total  # the loop of implicit has begun, with those that are left
                 try:
-                    callback(iteration, seconds, *more)
+                    callback(done + iteration, seconds, *more)
                 finally:
                     bar.set_postfix(self._last_values())
 
             try:
                 # A copy, because implicit's compiled code cannot read write-protected arrays.
                 weights = without_zeros(model, matrix.tocsr().astype(np.float32))
+                model.iterations = total - done
                 model.fit(weights, show_progress=False, callback=after_iteration)
             except TrainingStopped:
                 pass
             except BaseException:
                 self._training.end()
                 raise
+            finally:
+                model.iterations = total
         return model
+
+    def _continue(self, model: Any, train: LabelledMatrix) -> int:
+        """Give a model the factors of its last checkpoint; return its number of iterations."""
+        if self._folder is None or hasattr(model, "to_cpu"):
+            raise UnsupportedModelError("resume=True needs a model that is trained on the CPU")
+        training = self._training
+        ledger = training.ledger = Ledger(self._folder / "training.jsonl", "training")
+        settings = {
+            name: value
+            for name, value in vars(model).items()
+            if isinstance(value, str | int | float | np.dtype)
+            and name not in ("iterations", "num_threads")
+        }
+        inputs = {
+            "train": digest_of(self._parts),
+            "weights": digest_of(train),
+            "validation": digest_of(self._relevance),
+            "candidates": self._among.digest,
+            "metrics": list(self._names.values()),
+            "convention": self._request.rules,
+            "seen": self._request.seen,
+            "numbers": NUMBERS_VERSION,
+            "model": {
+                "class": type(model).__name__,
+                **{name: plain(value) for name, value in settings.items()},
+            },
+        }
+        if INPUTS in ledger.rows:
+            ledger.check(INPUTS, inputs)
+        else:
+            ledger.append(INPUTS, **inputs)
+        rows = [row for slot, row in ledger.rows.items() if slot != INPUTS]
+        rows = [row for row in rows if row["values"]["iteration"] <= model.iterations]
+        rows.sort(key=lambda row: int(row["values"]["iteration"]))
+        while rows:
+            try:
+                model.user_factors, model.item_factors = self._factors_of(rows[-1])
+                break
+            except InvalidFileError:  # not kept, or a later training has replaced it
+                rows.pop()
+        for row in rows:
+            values = {name: math.nan if x is None else x for name, x in row["values"].items()}
+            training.rows.append(values)
+            monitored = values[self._names[str(self._monitor)]]
+            if self._compare(monitored, row["values"]["iteration"]):
+                best = row
+        if self._patience is not None and training.best_iteration is not None:
+            training.best_factors = self._factors_of(best)
+        return int(rows[-1]["values"]["iteration"]) if rows else 0
+
+    def _factors_of(self, row: Row) -> tuple[AnyArray, AnyArray]:
+        """Return the factors in the checkpoint of a row, or raise `InvalidFileError`."""
+        assert self._folder is not None  # noqa: S101 - a training is resumed from a folder
+        path = self._folder / (row["file"] or "best.npz")
+        found = read_checkpoint(path).model
+        if _digest(path) != row["sha256"]:
+            raise InvalidFileError("is not the checkpoint of that training", path)
+        return np.array(found.user_factors), np.array(found.item_factors)
 
     def __call__(self, iteration: int, seconds: float, *more: Any) -> None:
         """Evaluate the registered model if it is due; `implicit` calls this after each iteration.
@@ -429,11 +523,18 @@ class EvaluationCallback:
         if len(more) == 1 and more[0] is not None:
             values["loss"] = float(more[0])
         training.rows.append({"iteration": done, **times, **values})
-        is_best = self._compare(values[self._names[str(self._monitor)]], done, on_cpu)
+        is_best = self._compare(values[self._names[str(self._monitor)]], done)
+        if is_best and self._patience is not None:
+            training.best_factors = on_cpu.user_factors.copy(), on_cpu.item_factors.copy()
+        name = digest = None
         if self._folder is not None and (is_best or not self._only_best):
             users, items = labels_of(self._train)
             name = "best.npz" if self._only_best else f"iteration_{done:04d}.npz"
-            save_model(on_cpu, self._folder / name, users=users, items=items)
+            path = save_model(on_cpu, self._folder / name, users=users, items=items)
+            digest = None if training.ledger is None else _digest(path)
+        if training.ledger is not None:
+            row = {key: plain(value) for key, value in training.rows[-1].items()}
+            training.ledger.append(str(done), values=row, file=name, sha256=digest)
         if self._log is not None:
             self._log(values, done)
         if last:
@@ -445,7 +546,7 @@ class EvaluationCallback:
                 f"{training.best_iteration}"
             )
 
-    def _compare(self, value: float, iteration: int, model: Any) -> bool:
+    def _compare(self, value: float, iteration: int) -> bool:
         """Return whether a value of the monitored metric is better than the best so far."""
         training = self._training
         score = signed_score(self._monitor, value)
@@ -456,8 +557,6 @@ class EvaluationCallback:
             )
         if score > training.best_score:
             training.best_score, training.best_iteration, training.waited = score, iteration, 0
-            if self._patience is not None:
-                training.best_factors = model.user_factors.copy(), model.item_factors.copy()
             return True
         training.waited += 1
         return False
@@ -484,6 +583,7 @@ class _Training:
     best_iteration: int | None = None
     best_factors: tuple[AnyArray, AnyArray] | None = None
     waited: int = 0
+    ledger: Ledger | None = None
 
     def end(self) -> None:
         """Restore the best factors of the model, if they were kept, and release it.
@@ -507,3 +607,8 @@ def _on_cpu(model: Any) -> Any:
     if not hasattr(model, "to_cpu"):
         return model
     return copy_ids(model, model.to_cpu())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,46 +1,57 @@
-"""Evaluate several models on several splits with several seeds, in a folder that can be resumed."""
+"""Evaluate several models on several splits with several seeds, in a folder that can be resumed.
+
+The ledger of the folder, ``cross_validation.jsonl`` (see `sparse_eval.jobs.ledger`), has the
+settings; a row for each fold, ``fold 1``, with digests and sizes of its parts; one for each run,
+``MODEL, fold F, seed S``, added when its evaluation is saved in the folder
+``MODEL-fold-F-seed-S``; and ``finished`` at the end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 from ..core.arguments import check_whole
 from ..core.bars import tqdm
-from ..core.files import make_folder
 from ..core.mistaken import describe
 from ..core.printable import printable
 from ..core.progress import display
 from ..core.removed import removed
-from ..core.versions import library_versions
+from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
-from ..errors import InvalidDataError, SparseEvalError
+from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..metrics.protocol import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
 from ..models.inputs import digest_of, open_held_out, open_train, training_part
 from ..models.shared_candidates import SharedCandidates, share_candidates
-from ..results import Evaluation
-from ..results.runs import Fold, Run, RunValues
-from .cross_validation import CrossValidation
-from .run_folder import RunFolder, runs_of_fold
+from ..results.runs import Fold, RunValues
+from ..results.saving import SUMMARY
+from .cross_validation import FINISHED, JOB, CrossValidation, runs_of_fold
+from .ledger import Ledger
 from .trainers import read_trainers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..core.types import JSONValue, PathLike, SparseInput
+    from ..core.types import PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
     from ..models.shared_candidates import CandidatesOfSplit
+    from ..results import Evaluation
+    from ..results.runs import Run
     from .trainers import TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
+
+#: Longest name of a model as part of a folder's, which file systems allow 255 bytes for.
+_MAX_NAME = 180
 
 
 @removed("corrected", "judged_only", "seen")
@@ -84,10 +95,10 @@ def cross_validate(
         split; each other split has others, as many further on as these span (3, 4, 5; 6, 7, 8),
         because models of the same seed start alike and would err alike on all splits.
     out : str or Path, optional
-        A folder, created if missing, for the evaluation of each run and ``cross_validation.json``,
-        which says what they are of; see `sparse_eval.jobs.run_folder`. The same call continues
-        from it, to the same bits if trainings are reproducible; other data, splits, models,
-        metrics or versions are refused. `CrossValidation.load` reads it when it is finished.
+        A folder, created if missing, for the evaluation of each run and their ledger,
+        ``cross_validation.jsonl``. The same call continues from it, to the same bits if trainings
+        are reproducible; other data, splits, models, metrics or versions raise an error.
+        `CrossValidation.load` reads it when it is finished. One process at a time may use it.
     convention, memory, client, num_threads
         As in `evaluate_model`.
     candidates : as for `evaluate_model`, or callable, optional
@@ -113,10 +124,10 @@ def cross_validate(
     InvalidMetricError
         As from `evaluate_model`.
     InvalidFileError
-        If `out` belongs to another cross-validation, or has such files of another origin. They are
-        left as they are.
+        If `out` belongs to another cross-validation, or its ledger is damaged. It is left as it
+        is.
     OutputError
-        If `out` cannot be written.
+        If `out` cannot be written, or another process writes there.
     SparseEvalError
         What trainings and evaluations raise passes through, with a note on which one it was.
 
@@ -153,21 +164,22 @@ def cross_validate(
     inputs = {"train"} if candidates is None else {"train", "candidates"}
     request = parse_cut_request(Protocol.of(metrics, convention), inputs)
     chosen = _read_seeds(seeds)
-    folder = None
-    if out is not None:
-        settings: dict[str, JSONValue] = {  # what determines the numbers, but for the splits
-            "versions": dict(library_versions()),
-            "models": {name: trainer.identity for name, trainer in trainers.items()},
-            "metrics": list(request.names),
-            "convention": request.rules,
-            "seen": request.seen,
-            "judged_only": request.judged_only,
-            "seeds": list(chosen),
-        }
-        folder = RunFolder(make_folder(out), settings)
+    settings = {  # what determines the numbers, but for the splits
+        "versions": library_versions() | {"numbers": NUMBERS_VERSION},
+        "models": {name: trainer.identity for name, trainer in trainers.items()},
+        "metrics": list(request.names),
+        "convention": request.rules,
+        "seen": request.seen,
+        "judged_only": request.judged_only,
+        "seeds": list(chosen),
+    }
     folds: list[Fold] = []
     values: dict[Run, RunValues] = {}
-    with tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar:
+    earlier = ("cross_validation.json", f"*-fold-*/{SUMMARY}")
+    with (
+        Ledger.opened(out, JOB, settings, earlier) as ledger,
+        tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar,
+    ):
         for holdout in _make_splits(interactions, splits):
             among = _share(candidates, holdout, request, len(folds) + 1)
             whole = among.corrected(request)
@@ -180,14 +192,12 @@ def cross_validate(
                 among.digest,
             )
             folds.append(fold)
-            if folder is not None:
-                folder.begin(len(folds), fold)
+            _begin(ledger, len(folds), fold)
             for run in runs_of_fold(len(folds), trainers, chosen):
                 bar.set_postfix_str(printable(run.name))
-                if folder is not None and folder.has(run):
-                    evaluation = Evaluation.load(folder.path(run))
-                    folder.check(run, evaluation.about)
-                else:
+                place = None if out is None else folder_name(run)
+                evaluation = _finished(ledger, run)
+                if evaluation is None:
                     try:
                         model = trainers[run.model].train(holdout.train, run.seed)
                         with without_warning():  # it was trained on this part
@@ -205,15 +215,55 @@ def cross_validate(
                     except SparseEvalError as error:
                         error.add_note(f"This is about {run.name}.")
                         raise
-                    if folder is not None:
-                        evaluation.save(folder.path(run), about=folder.about(run))
+                    if place is not None:
+                        about = run._asdict() | {"parameters": trainers[run.model].identity}
+                        about |= {"train": fold.train, "validation": fold.validation}
+                        saved = ledger.save(place, evaluation._savable(), about)
+                        ledger.append(run.name, saved=saved)
                 values[run] = RunValues.of(evaluation)
                 bar.update()
-    if not folds:
-        raise InvalidDataError("splits: there are none; give at least one Holdout")
-    if folder is not None:
-        folder.finish(len(folds))
+        if not folds:
+            raise InvalidDataError("splits: there are none; give at least one Holdout")
+        if FINISHED not in ledger.rows:
+            ledger.append(FINISHED, folds=len(folds))
+        ledger.check(FINISHED, {"folds": len(folds)})
     return CrossValidation(whole, folds, values)
+
+
+def _begin(ledger: Ledger, number: int, fold: Fold) -> None:
+    """Add a fold, or raise `InvalidFileError` if another one has its number."""
+    slot = f"fold {number}"
+    if slot in ledger.rows:
+        ledger.check(slot, fold._asdict())
+    elif FINISHED in ledger.rows:
+        ledger.check(FINISHED, {"folds": f"{number} or more"})
+    else:
+        ledger.append(slot, **fold._asdict())
+
+
+def _finished(ledger: Ledger, run: Run) -> Evaluation | None:
+    """Return the evaluation of a run, if it is there; a damaged one is computed again."""
+    try:
+        return ledger.evaluation(run.name)
+    except InvalidFileError:
+        return None
+
+
+def folder_name(run: Run) -> str:
+    """Return the name of the folder of a run, which no other run has.
+
+    Raises
+    ------
+    InvalidDataError
+        If the model's name is too long.
+    """
+    model = quote(run.model, safe=" +,=()")
+    if not 0 < len(model) <= _MAX_NAME:
+        raise InvalidDataError(
+            f"models: the name {run.model[:60]!r} of {len(run.model):,} characters cannot be part "
+            "of a file's name; give a shorter one, and not an empty one"
+        )
+    return f"{model}-fold-{run.fold}-seed-{run.seed}"
 
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:

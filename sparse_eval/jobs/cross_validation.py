@@ -5,26 +5,28 @@ from __future__ import annotations
 import html
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.arguments import check_fraction
 from ..core.files import as_path
 from ..core.formatting import number, text_table
-from ..errors import InvalidDataError
+from ..errors import InvalidDataError, InvalidFileError
 from ..results.comparison import compare
-from ..results.evaluation import Evaluation
-from ..results.runs import Runs, RunValues
+from ..results.runs import Fold, Run, Runs, RunValues
 from ..results.scores import LEVEL
 from ..results.variance import Cells
-from .run_folder import RunFolder
+from .ledger import INPUTS, Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
     from ..core.types import PathLike
     from ..results.comparison import Comparison
+
+#: The kind of job, after which the file of its ledger is named, and the slot of its last row.
+JOB, FINISHED = "cross_validation", "finished"
 
 
 class CrossValidation(Runs):
@@ -201,15 +203,25 @@ class CrossValidation(Runs):
             If the folder is not that of a finished cross-validation, or a file in it cannot be
             read or was changed.
         """
-        place = RunFolder.open(as_path(folder))
-        request, values = None, {}
-        for run in place.runs():
-            evaluation = Evaluation.load(place.path(run))
-            place.check(run, evaluation.about)
-            request = request or evaluation.request
-            values[run] = RunValues.of(evaluation)
-        assert request is not None  # noqa: S101 - there is at least one run
-        return cls(request, place.folds, values)
+        path = as_path(folder) / f"{JOB}.jsonl"
+        if not path.exists():
+            raise InvalidFileError("does not exist; cross_validate(out=folder) writes it", path)
+        ledger = Ledger(path, JOB)
+        if FINISHED not in ledger.rows:
+            raise InvalidFileError(
+                "is of a cross-validation that is not finished; call cross_validate again with "
+                "the same data and this folder, and it continues",
+                path,
+            )
+        settings: dict[str, Any] = ledger.rows[INPUTS]
+        folds, values = [], {}
+        for fold in range(1, ledger.rows[FINISHED]["folds"] + 1):
+            row = ledger.rows[f"fold {fold}"]
+            folds.append(Fold(*(row[name] for name in Fold._fields)))
+            for run in runs_of_fold(fold, settings["models"], settings["seeds"]):
+                evaluation = ledger.evaluation(run.name)
+                values[run] = RunValues.of(evaluation)
+        return cls(evaluation.request, folds, values)
 
     def __repr__(self) -> str:
         return f"<{self._heading()}>\n{self._table('simple')}"
@@ -230,3 +242,15 @@ class CrossValidation(Runs):
             rows.append([self.shown(name), model, number(mean) or "none", interval])
         headings = ["metric", "model", "mean", "95 % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
+
+
+def runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Iterator[Run]:
+    """Yield the runs of a fold, by model, then by seed.
+
+    Fold 1 has the seeds that are given, and each other fold seeds of its own, as many further on as
+    the given ones span: models of one seed start alike, and would be lucky together on all folds.
+    """
+    step = max(seeds) - min(seeds) + 1
+    for model in models:
+        for seed in seeds:
+            yield Run(model, fold, seed + (fold - 1) * step)

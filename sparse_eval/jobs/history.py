@@ -1,25 +1,26 @@
 """`History`: a file with a line for each night, and what has changed from night to night.
 
-A line is a JSON object with
+It is a ledger, see `sparse_eval.jobs.ledger`. A line has
 
-- ``schema``, 1; ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``name`` of what was evaluated;
-  ``sparse_eval``, the version; ``about``, what the caller wanted to be remembered;
+- ``night``, by default the date, and ``name`` of what was evaluated; a later line of both replaces
+  an earlier one;
+- ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``about``, what the caller wanted to be
+  remembered;
 - ``metrics``: of each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval
   ``ci_low``, ``ci_high`` and its kind ``interval``, ``n_users`` and ``higher_is_better``; null
   stands for NaN;
 - ``n_users``, the evaluated users; ``users``, a digest of their labels, null where they have none;
   ``relevance``, a digest of their relevant items. Both are null where the values of the users were
   not kept;
-- ``convention``, ``no_relevant``, ``without_list``, ``seen``, ``corrected``; ``candidates``: what
-  they were and a ``digest``, null where they were all items.
+- ``settings``, without which numbers do not compare: ``convention``, ``no_relevant``,
+  ``without_list``, ``seen``, ``corrected`` and the kind of ``candidates``, null for all items;
+  ``candidates``, a digest of them.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -27,34 +28,28 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..core.arguments import check_choice, check_fraction
-from ..core.files import as_input, make_folder
+from ..core.files import as_input
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
-from ..core.locks import lock_file
-from ..core.versions import installed_version
-from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
+from ..errors import InvalidDataError
 from ..results.candidates import name_among
 from ..results.paired_tests import CORRECTIONS, correct, significance
 from ..results.record import check_about
 from ..results.shared import are_row_numbers
 from ..results.variance import UNKNOWN, Error, add_variances
+from .ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from ..core.types import PathLike
     from ..results.evaluation import Evaluation
+    from .ledger import Row
 
 #: Of the intervals in a history.
 LEVEL = 0.95
-
-#: Every write goes to the end; Windows would change line ends without its own flag.
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-
-#: What has to be the same on two nights whose numbers are compared.
-SETTINGS = ("convention", "no_relevant", "without_list", "seen", "corrected", "candidates")
 
 
 class History:
@@ -100,13 +95,17 @@ class History:
 
     def __init__(self, path: PathLike) -> None:
         self.path = as_input(path)
-        self.nights: list[Night] = []
-        if self.path.exists():
-            self._read()
+        self._ledger = Ledger(self.path, "history")
+
+    @property
+    def nights(self) -> list[Night]:
+        """The nights, in the order of their times."""
+        nights = map(Night.of, self._ledger.rows.values())
+        return sorted(nights, key=lambda night: night.time)
 
     def __len__(self) -> int:
         """Return the number of nights."""
-        return len(self.nights)
+        return len(self._ledger.rows)
 
     def __repr__(self) -> str:
         n = len(self)
@@ -120,8 +119,7 @@ class History:
         OutputError
             If the file cannot be written.
         """
-        with self._opened():
-            pass
+        self._ledger.begin()
 
     def append(
         self,
@@ -129,12 +127,13 @@ class History:
         name: str,
         *,
         time: datetime | str | None = None,
+        night: str | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a night to the file, as one whole line.
 
-        Several processes may add to one file at once, and one that is killed leaves no part of a
-        line.
+        A line of the same night and name is replaced. Several processes may add to one file at
+        once, and one that is killed leaves no part of a line.
 
         Parameters
         ----------
@@ -143,6 +142,10 @@ class History:
             What was evaluated, such as the name of a checkpoint.
         time : datetime or str, optional
             With its time zone, as text as ISO 8601 has it; by default now.
+        night : str, optional
+            The night, by default the date of `time` in UTC. Name several runs of a day by
+            different nights, such as ``"2026-11-23T06"``, and a run after midnight by the day
+            before.
         about : mapping, optional
             As in `Evaluation.save`.
 
@@ -150,28 +153,11 @@ class History:
         ------
         InvalidDataError
             If an argument is something else.
-        InvalidFileError
-            If the last line of the file is cut off.
         OutputError
             If the file cannot be written; it is left as it was.
         """
-        content = _line(evaluation, name, time, about)
-        line = json.dumps(content, allow_nan=False) + "\n"
-        with self._opened() as file:
-            size = os.fstat(file).st_size
-            if size and _read(file, 1, size - 1) != b"\n":
-                line_number = _read(file, size, 0).count(b"\n") + 1
-                raise self._damaged(line_number, "it is cut off")
-            try:
-                data = line.encode()
-                if os.write(file, data) < len(data):
-                    raise OSError(28, os.strerror(28))  # no space is left
-                os.fsync(file)
-            except BaseException:
-                os.ftruncate(file, size)
-                raise
-        self.nights.append(parse_night(content))
-        self.nights.sort(key=lambda night: night.time)
+        row = _row(evaluation, name, time, night, about)
+        self._ledger.append(f"{row['night']} {row['name']}", **row)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each night and metric.
@@ -191,14 +177,10 @@ class History:
             "n_users", "users", "relevance", "convention", "candidates", "sparse_eval",
         )  # fmt: skip
         rows = [
-            (
-                night.time, night.name, night.shown(metric), one.mean, one.standard_error,
-                one.ci_low, one.ci_high, one.interval, one.n_users, night.users, night.relevance,
-                night.settings["convention"], night.settings["candidates"], night.version,
-            )
+            night._asdict() | night.settings | one._asdict() | {"metric": night.shown(metric)}
             for night in self.nights
             for metric, one in night.metrics.items()
-        ]  # fmt: skip
+        ]
         frame = pd.DataFrame(rows, columns=columns)
         frame["time"] = pd.to_datetime(frame["time"], utc=True)
         return frame
@@ -248,81 +230,92 @@ class History:
            population variances are involved", Biometrika 34, 1947, pp. 28-35.
            doi:10.1093/biomet/34.1-2.28
         """
+        import pandas as pd
+
         check_choice("correction", correction, list(CORRECTIONS))
-        chosen = [metrics] if isinstance(metrics, str) else metrics
-        if chosen is not None:
-            chosen = list(chosen)
-            known = {metric for night in self.nights for metric in night.metrics}
-            missing = [metric for metric in chosen if metric not in known]
-            if missing:
-                raise InvalidDataError(
-                    f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
-                )
-        return changes(self.nights, chosen, correction, level)
+        level = check_fraction("level", level)
+        nights = self.nights
+        known = {metric: None for night in nights for metric in night.metrics}
+        wanted = (
+            [metrics] if isinstance(metrics, str) else [*(known if metrics is None else metrics)]
+        )
+        missing = [metric for metric in wanted if metric not in known]
+        if missing:
+            raise InvalidDataError(
+                f"no night has {', '.join(map(str, missing))}, but {', '.join(sorted(known))}"
+            )
+        rows = []
+        for before, night in _pairs(nights):
+            alike = before.settings == night.settings
+            for metric, b in night.metrics.items():
+                a = before.metrics.get(metric)
+                if a is None or metric not in wanted:
+                    continue
+                difference = b.mean - a.mean if alike else math.nan
+                error = add_variances([a.error, b.error])
+                interval = error.interval(difference, level)
+                rows.append((
+                    night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
+                    a.mean, difference, interval.low, interval.high, error.p_value(difference),
+                    night.same_users(before), b.higher_is_better,
+                ))  # fmt: skip
+        columns = (
+            "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
+            "ci_low", "ci_high", "p", "same_users", "higher_is_better",
+        )  # fmt: skip
+        table = pd.DataFrame(rows, columns=columns)
+        p = correct(table["p"].to_numpy(np.float64), correction)
+        table.insert(11, "p_corrected", p)
+        higher = table.pop("higher_is_better").to_numpy(bool)
+        change = np.where((table["difference"] > 0).to_numpy() == higher, "better", "worse")
+        table.insert(12, "change", np.where(p < significance(level), change, ""))
+        table["same_users"] = table["same_users"].astype("boolean")
+        return table
 
     def notes(self) -> list[str]:
         """Return what is to be known about the changes, such as nights of other users."""
-        return notes(self.nights)
-
-    def _read(self) -> None:
-        try:
-            with self.path.open("rb") as file:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file.fileno(), shared=True)
-                data = file.read()
-        except OSError as error:
-            raise InvalidFileError(f"cannot be read: {error.strerror}", self.path) from None
-        lines = data.removesuffix(b"\n").split(b"\n") if data else []
-        for number, line in enumerate(lines, start=1):
-            try:
-                content = json.loads(line.decode())
-            except (ValueError, RecursionError):
-                raise self._damaged(number, "it is not JSON") from None
-            try:
-                self.nights.append(parse_night(content))
-            except InvalidDataError as error:
-                raise self._damaged(number, str(error)) from None
-        self.nights.sort(key=lambda night: night.time)
-
-    def _damaged(self, line: int, why: str) -> InvalidFileError:
-        return InvalidFileError(
-            f"is no line of a history: {why}; delete the line, or restore it", self.path, line
-        )
-
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
-        """Open the file to add to it, and keep other processes from that meanwhile."""
-        if not self.path.exists():
-            make_folder(self.path.parent)
-        try:
-            file = os.open(self.path, _FLAGS, 0o666)
-            try:
-                with suppress(OSError):  # a file system without locks
-                    lock_file(file)
-                yield file
-            finally:
-                os.close(file)
-        except OSError as error:
-            raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error
-
-
-def _read(file: int, size: int, at: int) -> bytes:
-    """Return bytes of a file, which Windows has no pread for."""
-    os.lseek(file, at, os.SEEK_SET)
-    return os.read(file, size)
+        pairs = _pairs(self.nights)
+        said = []
+        same = [night.same_users(before) for before, night in pairs]
+        n_other, n_unknown = same.count(False), same.count(None)
+        if n_other:
+            said.append(
+                f"nights of other users than the night before: {n_other:,} of {len(pairs):,}"
+            )
+        if n_unknown:
+            said.append(
+                f"nights of users who may be others than the night before: {n_unknown:,} of "
+                f"{len(pairs):,}; they have no labels, or their values were not kept"
+            )
+        if True in same:
+            said.append(
+                "nights of the same users are compared as if they were of others, since they "
+                "cannot be paired by means alone, so that smaller changes are missed; compare "
+                "their saved evaluations"
+            )
+        for before, night in pairs:
+            for option, b in night.settings.items():
+                a = before.settings[option]
+                if a != b:
+                    said.append(
+                        f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
+                        f"{option} is {b or 'none'}, and was {a or 'none'}"
+                    )
+        return said
 
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
     """Return what a line of a history would hold."""
-    return parse_night(_line(evaluation, name, None, None))
+    return Night.of(_row(evaluation, name, None, None, None))
 
 
-def _line(
+def _row(
     evaluation: Evaluation,
     name: str,
     time: datetime | str | None,
+    night: str | None,
     about: Mapping[str, Any] | None,
-) -> dict[str, Any]:
+) -> Row:
     """Return what a line holds; its time is in UTC, by default now."""
     parsed = datetime.now(UTC) if time is None else time
     if isinstance(parsed, str):
@@ -332,17 +325,17 @@ def _line(
         raise InvalidDataError(
             f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
         )
+    parsed = parsed.astimezone(UTC)
     return {
-        "schema": 1,
-        "time": parsed.astimezone(UTC).isoformat(timespec="seconds"),
+        "night": escaped(night or f"{parsed:%Y-%m-%d}"),
+        "time": parsed.isoformat(timespec="seconds"),
         "name": escaped(name),
-        "sparse_eval": installed_version(),
         **_describe(evaluation),
         "about": check_about(about),
     }
 
 
-def _describe(ev: Evaluation) -> dict[str, Any]:
+def _describe(ev: Evaluation) -> Row:
     """Return what a line holds of an evaluation."""
     candidates = ev.candidates
     users, relevance = _digests(ev)
@@ -354,13 +347,15 @@ def _describe(ev: Evaluation) -> dict[str, Any]:
         "n_users": ev.n_users,
         "users": users,
         "relevance": relevance,
-        "convention": ev.convention,
-        "no_relevant": ev.no_relevant,
-        "without_list": ev.request.without_list,
-        "seen": ev.request.seen,
-        "corrected": ev.request.corrected,
-        "candidates": None if candidates is None else candidates.kind,
-        "candidates_digest": None if candidates is None else candidates.digest,
+        "settings": {
+            "convention": ev.convention,
+            "no_relevant": ev.no_relevant,
+            "without_list": ev.request.without_list,
+            "seen": ev.request.seen,
+            "corrected": ev.request.corrected,
+            "candidates": None if candidates is None else candidates.kind,
+        },
+        "candidates": None if candidates is None else candidates.digest,
     }
 
 
@@ -412,6 +407,12 @@ class NightlyMetric(NamedTuple):
     n_users: int
     higher_is_better: bool
 
+    @classmethod
+    def of(cls, row: Row) -> NightlyMetric:
+        """Return a metric of a line."""
+        numbers: Row = {name: math.nan if x is None else x for name, x in row.items()}
+        return cls(**numbers)
+
     @property
     def error(self) -> Error:
         """The variance of the mean."""
@@ -425,6 +426,8 @@ class Night(NamedTuple):
 
     Attributes
     ----------
+    night : str
+        The night, by default the date.
     time : datetime
         In UTC.
     name : str
@@ -436,11 +439,12 @@ class Night(NamedTuple):
         Digests of the users, and of their relevant items; None where they are not known.
     settings : dict of str to (str or None)
         Convention, candidates and what else has to be the same for numbers to compare.
-    version : str
-        Of sparse_eval.
+    sparse_eval : str
+        The version.
     about : dict
     """
 
+    night: str
     time: datetime
     name: str
     metrics: dict[str, NightlyMetric]
@@ -448,8 +452,16 @@ class Night(NamedTuple):
     users: str | None
     relevance: str | None
     settings: dict[str, str | None]
-    version: str
+    sparse_eval: str
     about: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: Row) -> Night:
+        """Return the night of a line."""
+        values: Row = {name: row.get(name) for name in cls._fields}
+        values["time"] = datetime.fromisoformat(row["time"])
+        values["metrics"] = {name: NightlyMetric.of(one) for name, one in row["metrics"].items()}
+        return cls(**values)
 
     def shown(self, metric: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
@@ -464,96 +476,12 @@ class Night(NamedTuple):
         return self.users == other.users
 
 
-def parse_night(content: Any) -> Night:
-    """Return what a line holds, or raise `InvalidDataError` with what is wrong."""
-    if not isinstance(content, dict) or not isinstance(content.get("schema"), int):
-        raise InvalidDataError("it is something else")
-    if content["schema"] != 1:
-        raise InvalidDataError(f"it is of schema {content['schema']}, and 1 can be read here")
-    try:
-        metrics = {}
-        for name, one in content["metrics"].items():
-            written = map(one.__getitem__, NightlyMetric._fields)
-            numbers: Any = (math.nan if number is None else number for number in written)
-            metrics[name] = NightlyMetric(*numbers)
-        return Night(
-            datetime.fromisoformat(content["time"]).astimezone(UTC),
-            content["name"],
-            metrics,
-            content["n_users"],
-            content["users"],
-            content["relevance"],
-            {name: content[name] for name in SETTINGS},
-            content["sparse_eval"],
-            content["about"],
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidDataError(f"a value is missing or something else ({error})") from None
-
-
-def changes(
-    nights: Sequence[Night], metrics: Iterable[str] | None, correction: str, level: float
-) -> pd.DataFrame:
-    """Compare each night with the one before; see `History.changes`."""
-    import pandas as pd
-
-    level = check_fraction("level", level)
-    wanted = None if metrics is None else set(metrics)
-    rows: list[tuple[Any, ...]] = []
-    for before, night in pairwise(nights):
-        alike = before.settings == night.settings
-        for metric in night.metrics:
-            if metric not in before.metrics or (wanted is not None and metric not in wanted):
-                continue
-            a, b = before.metrics[metric], night.metrics[metric]
-            difference = b.mean - a.mean if alike else math.nan
-            error = add_variances([a.error, b.error])
-            interval = error.interval(difference, level)
-            p_value, same_users = error.p_value(difference), night.same_users(before)
-            rows.append((
-                night.shown(metric), night.time, night.name, before.time, before.name, b.mean,
-                a.mean, difference, interval.low, interval.high, p_value, same_users,
-                b.higher_is_better,
-            ))  # fmt: skip
-    columns = (
-        "metric", "time", "name", "before", "name_before", "mean", "mean_before", "difference",
-        "ci_low", "ci_high", "p", "same_users", "higher_is_better",
-    )  # fmt: skip
-    table = pd.DataFrame(rows, columns=columns)
-    p = correct(table["p"].to_numpy(np.float64), correction)
-    table.insert(11, "p_corrected", p)
-    better = (table["difference"] > 0).to_numpy() == table.pop("higher_is_better").to_numpy(bool)
-    change = np.where(better, "better", "worse")
-    table.insert(12, "change", np.where(p < significance(level), change, ""))
-    table["same_users"] = table["same_users"].astype("boolean")
-    return table
-
-
-def notes(nights: Sequence[Night]) -> list[str]:
-    """Return what is to be known about comparisons of nights."""
-    pairs = list(pairwise(nights))
-    said = []
-    same = [night.same_users(before) for before, night in pairs]
-    n_other, n_unknown = same.count(False), same.count(None)
-    if n_other:
-        said.append(f"nights of other users than the night before: {n_other:,} of {len(pairs):,}")
-    if n_unknown:
-        said.append(
-            f"nights of users who may be others than the night before: {n_unknown:,} of "
-            f"{len(pairs):,}; they have no labels, or their values were not kept"
-        )
-    if True in same:
-        said.append(
-            "nights of the same users are compared as if they were of others, since they cannot be "
-            "paired by means alone, so that smaller changes are missed; compare their saved "
-            "evaluations"
-        )
-    for before, night in pairs:
-        for option in SETTINGS:
-            a, b = before.settings[option], night.settings[option]
-            if a != b:
-                said.append(
-                    f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
-                    f"{option} is {b or 'none'}, and was {a or 'none'}"
-                )
-    return said
+def _pairs(nights: Sequence[Night]) -> list[tuple[Night, Night]]:
+    """Return each line with the last one of an earlier night, which it is compared with."""
+    pairs: list[tuple[Night, Night]] = []
+    before = None
+    for last, night in pairwise(nights):
+        before = last if last.night != night.night else before
+        if before is not None:
+            pairs.append((before, night))
+    return pairs

@@ -1,8 +1,6 @@
-"""Score many checkpoints into one table, from which an interrupted sweep continues.
+"""Score many checkpoints into one table, with a ledger from which an interrupted sweep continues.
 
-Each row records what it was computed from: the content of the checkpoint and of both matrices, the
-convention and the version. So its table is all that a sweep needs to continue, and results are
-recognized by content, whatever the name of the checkpoint is now.
+Results are recognized by the content of a checkpoint, whatever its name is now.
 """
 
 from __future__ import annotations
@@ -10,19 +8,17 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.arguments import check_flag
 from ..core.bars import tqdm
-from ..core.files import as_path, make_folder
+from ..core.files import as_path
 from ..core.formatting import plain
-from ..core.locks import locked_folder
 from ..core.printable import printable
 from ..core.progress import display
 from ..core.removed import removed
 from ..core.threads import thread_count
-from ..core.versions import installed_version
+from ..core.versions import NUMBERS_VERSION
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -38,8 +34,8 @@ from ..models.identifiers import lacks_ids, warn_of_checkpoints, without_warning
 from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from ..models.shared_candidates import share_candidates
 from .callback import parse_monitored
-from .sweep_folder import Scored
-from .sweep_table import AFTER_AMONG, BEFORE, Table, natural, text_of
+from .ledger import Ledger
+from .sweep_table import JOB, TABLE, Scored, Table, natural, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +51,17 @@ if TYPE_CHECKING:
     from ..metrics.protocol import MetricsLike
     from ..metrics.request import Request
     from ..models.inputs import CandidatesLike, TrainLike
-    from .csv_log import Row
+    from .ledger import Row
+
+#: The row of a checkpoint that is not scored.
+_FAILED: Row = {
+    "status": "failed",
+    "error": "",
+    "seconds": 0.0,
+    "sha256": "",
+    "metrics": {},
+    "parameters": {},
+}
 
 #: Device, inode, size and time of the last change of a file.
 _State = tuple[int, int, int, int]
@@ -99,10 +105,11 @@ def sweep(
     metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
     out : str or Path, optional
-        A folder, created if missing, for ``table.csv``, which is replaced as a whole after each
-        checkpoint. If the file exists, the sweep continues from it: its results are not computed
-        again, except for failures, and its rows of checkpoints that are not in `paths` are kept,
-        after the others. One process at a time may use the folder.
+        A folder, created if missing, for the ledger, ``sweep.jsonl``, and ``table.csv``, which is
+        replaced as a whole after each checkpoint. If the ledger exists, the sweep continues from
+        it: its results are not computed again, except for failures, and its rows of checkpoints
+        that are not in `paths` are kept, after the others. One process at a time may use the
+        folder.
     save : bool
         Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
         checkpoint: ``als-32`` for ``als-32.npz``, and where another checkpoint has that name,
@@ -133,9 +140,9 @@ def sweep(
         row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line; ``seconds``,
         the time to load and score this content; each metric, NaN if it failed; ``sha256`` of the
         file; ``train`` and ``validation``, a digest of each matrix, and of ``candidates`` if they
-        are given; ``convention``, ``seen`` and ``sparse_eval``, the version; then the other single
-        values in the file, such as ``factors`` and ``regularization``, sorted by name, in nullable
-        columns. A name that is already a column is followed by an underscore.
+        are given; ``convention``, ``seen`` and ``sparse_eval``, the version that scored it; then
+        the other single values in the file, such as ``factors`` and ``regularization``, sorted by
+        name, in nullable columns. A name that is already a column is followed by an underscore.
 
     Raises
     ------
@@ -148,8 +155,8 @@ def sweep(
         `monitor` is not one of the metrics.
     InvalidFileError
         If a folder cannot be read or has no checkpoint, or `out` was made from other data or
-        metrics, under another convention or by another version, or has a table that was not
-        written by a sweep. The folder is left as it is.
+        metrics, under another convention or by a version with other numbers, has a table without
+        a ledger, or a damaged one. The folder is left as it is.
     OutputError
         If `out` cannot be written, or another process writes there. The previous table is kept.
 
@@ -203,20 +210,20 @@ def sweep(
     among = share_candidates(candidates, known, relevance, request, names)
     request = among.corrected(request)
     thread_count(num_threads)  # refuses a wrong number
-    origin = {
+    columns = among.names(request)
+    inputs = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
-        **({} if among.digest is None else {"candidates": among.digest}),
+        "candidates": among.digest,
         "convention": request.rules,
         "seen": request.seen,
-        "sparse_eval": installed_version(),
+        "metrics": ", ".join(sorted(columns.values())),
+        "numbers": NUMBERS_VERSION,
     }
-    columns = among.names(request)
-    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, origin, save)
-    folder = None if out is None else make_folder(out)
-    with nullcontext() if folder is None else locked_folder(folder):
-        table = Table(folder, save, columns, monitored, origin)
-        table.save(files)  # an error in writing is raised now, and not after the first hour
+    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, save)
+    with Ledger.opened(out, JOB, inputs, earlier=(TABLE,)) as ledger:
+        ledger.compact()
+        table = Table(ledger, files, columns, monitored, save=save)
         tasks = ((path.absolute(), path) for path in files)
         with (
             tqdm(total=len(files), desc="score", unit=" checkpoints", **display(progress)) as bar,
@@ -224,12 +231,11 @@ def sweep(
         ):
             for path, scored in runner.run(score_task, (job, table.scored), tasks):
                 bar.set_postfix_str(printable(path.name))
-                if not table.add(path, scored, files):
-                    table.add(path, score_file(path, job, {}), files)
+                if not table.add(path, scored):
+                    table.add(path, score_file(path, job, {}))
                 bar.update()
-        table.save(files)
     warn_of_checkpoints(table.without_ids)
-    return table.frame(files)
+    return table.frame()
 
 
 def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
@@ -253,8 +259,7 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
 class Job(NamedTuple):
     """The data and options that all checkpoints share, checked and converted once.
 
-    `columns` has the column of each metric, and `origin` the cells that say what a row was computed
-    from, apart from the checkpoint. `saves` says whether evaluations are to be saved.
+    `columns` has the column of each metric. Evaluations are to be saved if `saves` is True.
     """
 
     train: CSRMatrix | Relevance | NewUsers
@@ -263,7 +268,6 @@ class Job(NamedTuple):
     request: Request
     columns: dict[str, str]
     num_threads: int | None
-    origin: Row
     saves: bool
 
 
@@ -281,13 +285,8 @@ def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Scored:
         attempted = _attempt(path, _state(path), job, scored)
         if attempted is not None:
             return attempted
-    row = {
-        "file": text_of(path),
-        "status": "failed",
-        "error": "changed while it was read, twice; score it again when it is complete",
-        "seconds": "0.0",
-    }
-    return Scored(row | job.origin)
+    reason = "changed while it was read, twice; score it again when it is complete"
+    return Scored(_FAILED | {"error": reason})
 
 
 def _attempt(
@@ -295,9 +294,7 @@ def _attempt(
 ) -> Scored | None:
     """Score a checkpoint; None if its state changes before it is loaded."""
     start = time.perf_counter()
-    savable = parameters = None
-    numbers = False
-    row = {"file": text_of(path), "status": "ok"} | job.origin
+    row, savable, numbers = dict(_FAILED), None, False
     try:
         if not path.is_file():
             reason = "is not a file" if path.exists() else "does not exist"
@@ -306,7 +303,7 @@ def _attempt(
             row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
         earlier = scored.get(row["sha256"])
         if earlier is not None:
-            return Scored(earlier | {"file": row["file"]}) if _state(path) == state else None
+            return Scored({name: earlier[name] for name in row}) if _state(path) == state else None
         checkpoint = read_checkpoint(path)
         model = as_model(checkpoint.model)
         if _state(path) != state:
@@ -325,25 +322,20 @@ def _attempt(
             )
         seen = job.train.seen if isinstance(job.train, NewUsers) else job.train
         numbers = lacks_ids(model, seen, job.relevance)
-        if job.saves:
-            savable = ev._savable()
-            parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
-        row |= {job.columns[name]: repr(float(mean)) for name, mean in ev.mean().items()}
-        cells: Row = {}  # hyperparameters, under names that are not taken
-        for name, value in checkpoint.parameters.items():
-            column = text_of(name)
-            while column in {*BEFORE, *AFTER_AMONG, *row, *cells}:
-                column += "_"
-            cells[column] = text_of(value)
-        row |= {column: text for column, text in cells.items() if text}
+        savable = ev._savable() if job.saves else None
+        row |= {
+            "status": "ok",
+            "metrics": {job.columns[name]: plain(mean) for name, mean in ev.mean().items()},
+            "parameters": {name: plain(value) for name, value in checkpoint.parameters.items()},
+        }
     except (SparseEvalError, OSError, MemoryError) as error:
         if _state(path) != state:
             return None
         reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
-        row |= {"status": "failed", "error": text_of(" ".join(reason.split()))}
+        row["error"] = text_of(" ".join(reason.split()))
         savable = None
-    row["seconds"] = str(round(time.perf_counter() - start, 3))
-    return Scored(row, savable, parameters, numbers)
+    row["seconds"] = round(time.perf_counter() - start, 3)
+    return Scored(row, savable, numbers)
 
 
 def _state(path: Path) -> _State | None:

@@ -1,161 +1,233 @@
-"""The table of a sweep: a row for each checkpoint, and the CSV file from which it continues."""
+"""The table of a sweep: a row for each checkpoint, in a ledger and in a CSV file next to it.
+
+A row of the ledger ``sweep.jsonl`` (see `sparse_eval.jobs.ledger`) has the absolute path of a
+checkpoint as its slot, and
+
+- ``file``, as it was given; ``sha256`` of its content; ``status``, ``error`` and ``seconds``;
+- ``metrics`` by name, null for NaN, and ``parameters``, the other single values in the checkpoint;
+- ``saved``, the folder of its evaluation and a digest of that, if it was saved.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ..core.files import replacing
+from ..core.formatting import escaped
+from ..results.saving import PER_USER, SUMMARY, remove_saved
 from .callback import signed_score
-from .csv_log import CSVLog, check_origin
-from .sweep_folder import EvaluationFolder
+from .ledger import INPUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ..core.types import JSONValue, PathLike
     from ..metrics import Metric
-    from .csv_log import Row
-    from .sweep_folder import Scored
+    from ..results.saving import Savable
+    from .ledger import Ledger, Row
 
-#: The file of the table.
-TABLE = "table.csv"
+#: The kind of job, after which the file of its ledger is named, and the file of the table.
+JOB, TABLE = "sweep", "table.csv"
 
-#: The columns before and after the metrics, also with candidates; the hyperparameters come last.
+#: The columns before the metrics.
 BEFORE = ("file", "best", "status", "error", "seconds")
-AFTER = ("sha256", "train", "validation", "convention", "seen", "sparse_eval")
-AFTER_AMONG = ("sha256", "train", "validation", "candidates", "convention", "seen", "sparse_eval")
+
+
+class Scored(NamedTuple):
+    """The result of a checkpoint, and its evaluation if that is to be saved.
+
+    `lacks_ids` is True if the checkpoint has no ids and the data have ids.
+    """
+
+    row: Row
+    savable: Savable | None = None
+    lacks_ids: bool = False
 
 
 class Table:
-    """The rows of a sweep by file, with every cell as text, and what is written of them.
+    """The rows of a sweep over some files.
 
-    With `save`, a row is added when its evaluation has been saved in the folder.
+    Parameters
+    ----------
+    ledger : Ledger
+    files : sequence of Path
+    metrics : dict of str to str
+        The column of each metric.
+    monitor : Metric
+        The metric that determines the best row.
+    save : bool
+        Whether each row needs a saved evaluation.
     """
 
     def __init__(
         self,
-        folder: Path | None,
-        save: bool,
-        columns: dict[str, str],
+        ledger: Ledger,
+        files: Sequence[Path],
+        metrics: Mapping[str, str],
         monitor: Metric,
-        origin: Row,
+        *,
+        save: bool,
     ) -> None:
-        self.metrics = list(columns.values())
-        self.monitor = monitor
-        self.monitored = columns[str(monitor)]
-        self.after = ("sha256", *origin)
-        self.rows: dict[str, Row] = {}
-        self.scored: dict[str, Row] = {}  # by the content of the checkpoint
+        self.ledger, self._save = ledger, save
+        self._listed = {path_of(file): text_of(file) for file in files}
+        self._metrics, self._monitor = list(metrics.values()), monitor
+        self._monitored = metrics[str(monitor)]
+        inputs = ledger.rows[INPUTS]
+        names = ("train", "validation", "candidates", "convention", "seen")
+        self._inputs = {name: inputs[name] for name in names if inputs[name] is not None}
+        self._path = None if ledger.path is None else ledger.path.with_name(TABLE)
+        #: Earlier rows by the content of the checkpoint, which is not scored again.
+        self.scored: dict[str, Row] = {
+            row["sha256"]: row
+            for row in self._rows()
+            if row["status"] == "ok" and (not save or ledger.has_evaluation(row))
+        }
         self.without_ids: list[Path] = []  # checkpoints that lack ids, on data with ids
-        self.log: CSVLog | None = None
-        if folder is not None:
-            self.log = CSVLog(
-                folder / TABLE,
-                "is not a table that a sweep wrote, and is left as it is; choose another folder",
-                "is not what a sweep wrote; delete the line, and its checkpoint is scored again",
-            )
-            self._load(self.log, origin)
-        self.saved: EvaluationFolder | None = None
-        if folder is not None and save:
-            inputs = origin | {"metrics": ", ".join(sorted(self.metrics))}
-            saved = self.saved = EvaluationFolder(folder, inputs)
-            self.scored = {key: row for key, row in self.scored.items() if saved.has(key)}
+        self.write()
 
-    def add(self, path: Path, scored: Scored, files: Sequence[Path]) -> bool:
-        """Add the row of a checkpoint, with its evaluation, and save the table.
+    def add(self, path: Path, scored: Scored) -> bool:
+        """Save the evaluation of a checkpoint, add its row, and write the table.
 
         False if it has to be scored again, since an evaluation like it has been replaced.
         """
-        row = scored.row | {"file": text_of(path)}
-        if self.saved is not None:
-            if row["status"] == "ok":
-                if not self.saved.keep(path, row["sha256"], scored, files):
-                    self.scored.pop(row["sha256"], None)
-                    return False
-            else:
-                self.saved.drop(path)
+        slot, row = path_of(path), scored.row | {"file": text_of(path)}
+        before = self.ledger.rows.get(slot, {})
+        if not self._save:
+            if "saved" in before and before["sha256"] != row["sha256"]:
+                row["saved"] = before["saved"] | {"digest": None}
+        elif row["status"] == "failed":
+            self._drop(slot)
+        elif (saved := self._saved(path, row, scored.savable)) is None:
+            self.scored.pop(row["sha256"], None)
+            return False
+        else:
+            row["saved"] = saved
         if scored.lacks_ids:
             self.without_ids.append(path)
-        if self.rows.get(row["file"]) != row:
-            self._keep(row)
-            self.save(files)
-        return True
-
-    def save(self, files: Sequence[Path]) -> None:
-        """Write the CSV file, unless it has the same content."""
-        if self.log is not None:
-            rows = self._ordered(files)
-            self.log.write(self._columns(rows), rows)
-
-    def frame(self, files: Sequence[Path]) -> pd.DataFrame:
-        """Return the table with numbers instead of text."""
-        rows = self._ordered(files)
-        columns = self._columns(rows)
-        frame = pd.DataFrame(
-            [[row.get(name, "") for name in columns] for row in rows], columns=columns
-        )
-        frame["best"] = frame["best"] == "True"
-        for name in ("seconds", *self.metrics):
-            frame[name] = np.array([text or "nan" for text in frame[name]], np.float64)
-        for name in columns[len(BEFORE) + len(self.metrics) + len(self.after) :]:
-            frame[name] = pd.array([_parse_cell(text) for text in frame[name]])
-        return frame
-
-    def _columns(self, rows: Sequence[Row]) -> list[str]:
-        fixed = [*BEFORE, *self.metrics, *self.after]
-        # Sorted, so that their order does not depend on which checkpoint came first.
-        return fixed + sorted({name for row in rows for name in row}.difference(fixed))
-
-    def _ordered(self, files: Sequence[Path]) -> list[Row]:
-        """Return the rows of `files`, then the other scored rows of different content."""
-        names = dict.fromkeys(map(text_of, files))
-        rows = [self.rows[name] for name in names if name in self.rows]
-        contents = {row.get("sha256") for row in rows}
-        unlisted = [
-            row
-            for name, row in self.rows.items()
-            if name not in names and row["status"] == "ok" and row["sha256"] not in contents
-        ]
-        # Only a row of `files` can be the best: another checkpoint may no longer exist.
-        values = [float(row.get(self.monitored, "nan")) for row in rows]
-        scores = [signed_score(self.monitor, value) for value in values]
-        ranked = [(score, -i) for i, score in enumerate(scores) if not math.isnan(score)]
-        best = -max(ranked)[1] if ranked else None
-        rows += sorted(unlisted, key=lambda row: natural(row["file"]))
-        return [row | {"best": str(i == best)} for i, row in enumerate(rows)]
-
-    def _keep(self, row: Row) -> None:
-        self.rows[row["file"]] = row
+        if not row.items() <= before.items():
+            row = self.ledger.append(slot, **row)
+            self.write()
         if row["status"] == "ok":
             self.scored[row["sha256"]] = row
+        return True
 
-    def _load(self, log: CSVLog, origin: Row) -> None:
-        """Load the rows of an earlier sweep, or raise `InvalidFileError`."""
-        columns = log.columns
-        if columns is None:
-            return
-        end = columns.index("sha256") if "sha256" in columns else 0
-        metrics = columns[len(BEFORE) : end]
-        after = AFTER_AMONG if columns[end:][3:4] == ["candidates"] else AFTER
-        if columns[: end + len(after)] != [*BEFORE, *metrics, *after]:
-            raise log.foreign()
-        for line, row in log.rows():
-            if not _is_sound(row, metrics, after):
-                raise log.unsound(line)
-            check_origin(
-                log.path,
-                {"metrics": ", ".join(sorted(metrics)), "candidates": "none"} | row,
-                {"metrics": ", ".join(sorted(self.metrics)), "candidates": "none"} | origin,
-                "was made with other inputs",
-                "choose another place for this sweep, or delete that file",
-            )
-            del row["best"]  # depends on the rows and on the monitored metric
-            self._keep(row)
+    def write(self) -> None:
+        """Write the CSV file, unless it has the same content."""
+        if self._path is not None:
+            text = self.frame().to_csv(index=False, lineterminator="\n").encode()
+            if not self._path.exists() or self._path.read_bytes() != text:
+                with replacing(self._path) as temporary:
+                    temporary.write_bytes(text)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table."""
+        rows = self._ordered()
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in BEFORE}
+        for name in self._metrics:
+            values = [row["metrics"].get(name) for row in rows]
+            columns[name] = np.array([math.nan if x is None else x for x in values], np.float64)
+        columns["sha256"] = [row["sha256"] for row in rows]
+        columns |= self._inputs
+        columns["sparse_eval"] = [row["sparse_eval"] for row in rows]
+        cells = [_cells(row["parameters"], {*columns, "candidates"}) for row in rows]
+        # Sorted, so that their order does not depend on which checkpoint came first.
+        for name in sorted({name for one in cells for name in one}):
+            columns[name] = pd.array([one.get(name) for one in cells])
+        return pd.DataFrame(columns)
+
+    def _rows(self) -> list[Row]:
+        return [row for slot, row in self.ledger.rows.items() if slot != INPUTS]
+
+    def _ordered(self) -> list[Row]:
+        """Return the rows of the files, then the other scored rows of different content."""
+        rows = [
+            self.ledger.rows[slot] | {"file": file}
+            for slot, file in self._listed.items()
+            if slot in self.ledger.rows
+        ]
+        # Only a row of the files can be the best: another checkpoint may no longer exist.
+        values = [row["metrics"].get(self._monitored) for row in rows]
+        scores = [
+            (signed_score(self._monitor, value), -i)
+            for i, value in enumerate(values)
+            if value is not None
+        ]
+        best = -max(scores)[1] if scores else None
+        contents = {row["sha256"] for row in rows}
+        others = [
+            row
+            for row in self._rows()
+            if row["slot"] not in self._listed
+            and row["status"] == "ok"
+            and row["sha256"] not in contents
+        ]
+        rows += sorted(others, key=lambda row: natural(row["file"]))
+        return [row | {"best": i == best} for i, row in enumerate(rows)]
+
+    def _saved(self, path: Path, row: Row, savable: Savable | None) -> Row | None:
+        """Save the evaluation of a checkpoint: a new one, or that of another file like it.
+
+        Returns
+        -------
+        dict or None
+            What the row records of it. None if there was one like it, which has been replaced.
+        """
+        slot, alike = path_of(path), {}
+        if savable is None:
+            alike = {
+                one["slot"]: one
+                for one in self._rows()
+                if one["sha256"] == row["sha256"] and self.ledger.has_evaluation(one)
+            }
+            if slot in alike:
+                saved: Row = alike[slot]["saved"]
+                return saved
+            if not alike:
+                return None
+        about = {
+            "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
+            "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
+        }
+        source = next(iter(alike.values())) if savable is None else savable
+        return self.ledger.save(self._folder_for(path).name, source, about)
+
+    def _drop(self, slot: str) -> None:
+        """Remove the evaluation of a checkpoint that can no longer be scored."""
+        for folder, held in self._held().items():
+            if held == slot:
+                remove_saved(folder)
+                with suppress(OSError):  # there are other files
+                    folder.rmdir()
+
+    def _folder_for(self, path: Path) -> Path:
+        """Return the folder of a checkpoint's evaluation: the one it has, or the first one free."""
+        held = self._held()
+        for folder in map(self._beside, _names(path)):
+            if held[folder] == path_of(path) if folder in held else _is_free(folder):
+                return folder
+        raise AssertionError  # names do not end
+
+    def _held(self) -> dict[Path, str]:
+        """Return the slots with an evaluation by its folder."""
+        rows = [row for row in self._rows() if "saved" in row]
+        return {self._beside(row["saved"]["folder"]): row["slot"] for row in rows}
+
+    def _beside(self, name: str) -> Path:
+        assert self._path is not None  # noqa: S101 - evaluations are saved in a folder only
+        return self._path.with_name(name)
+
+
+def path_of(file: PathLike) -> str:
+    """Return the absolute path of a checkpoint as JSON can hold it."""
+    return escaped(Path(file).absolute())
 
 
 def natural(name: str) -> tuple[list[str | int], str]:
@@ -172,24 +244,31 @@ def text_of(value: object) -> str:
     )
 
 
-def _parse_cell(text: str) -> bool | int | float | str | None:
-    """Return the value of a cell; None if it is empty."""
-    if text in ("True", "False"):
-        return text == "True"
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text or None
+def _cells(parameters: Mapping[str, JSONValue], taken: set[str]) -> dict[str, JSONValue]:
+    """Return the parameters of a checkpoint by columns whose names are not taken."""
+    cells: dict[str, JSONValue] = {}
+    for name, value in parameters.items():
+        column = text_of(name)
+        while column in taken or column in cells:
+            column += "_"
+        cells[column] = text_of(value) if isinstance(value, str) else value
+    return {column: value for column, value in cells.items() if value not in ("", None)}
 
 
-def _is_sound(row: Row, metrics: list[str], after: tuple[str, ...]) -> bool:
-    """Return whether a sweep can have written a row; an edited one would pass for a result."""
-    needed = {"file", "best", "status", "seconds", *after[1:]}
-    if row.get("status") == "ok":
-        needed |= {"sha256", *metrics}
-    try:
-        for name in ("seconds", *metrics):
-            float(row.get(name, "nan"))
-    except ValueError:
-        return False
-    return needed <= {*row} and row["status"] in ("ok", "failed")
+def _names(path: Path) -> Iterator[str]:
+    """Yield names for a folder without end: ``als``, ``models-als``, ``nightly-models-als``."""
+    name = path.stem
+    yield name
+    for parent in path.absolute().parents:
+        if parent.name:
+            name = f"{parent.name}-{name}"
+            yield name
+    yield from (f"{name}-{number}" for number in count(2))
+
+
+def _is_free(folder: Path) -> bool:
+    """Return whether nothing is there, or only what a save left that was killed."""
+    if not folder.exists():
+        return True
+    parts = ("totals", PER_USER, ".totals", f".{PER_USER}", f".{Path(SUMMARY).stem}")
+    return folder.is_dir() and all(file.name.startswith(parts) for file in folder.iterdir())

@@ -5,27 +5,30 @@ The search is a study of Optuna. What is done here ties its trials to the parts 
 
 from __future__ import annotations
 
+import json
+import logging
 import math
-from contextlib import nullcontext
-from functools import partial
+import os
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
-from ..core.files import make_folder, remove
-from ..core.locks import locked_folder
+from ..core.files import remove
 from ..core.progress import display
 from ..core.removed import removed
-from ..core.versions import installed_version
+from ..core.versions import NUMBERS_VERSION
 from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
     InvalidMetricError,
     MissingExtraError,
+    OutputError,
     SparseEvalError,
+    shown,
 )
 from ..inputs.labelled import labels_of
 from ..metrics.protocol import Protocol
@@ -35,37 +38,43 @@ from ..models.identifiers import id_arrays
 from ..models.inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
 from ..models.matching import add_sides, match_sides
 from ..models.shared_candidates import SharedCandidates, share_candidates
-from ..results import Evaluation
 from ..results.saving import SUMMARY
 from .callback import EvaluationCallback, parse_monitored, signed_score
-from .csv_log import check_origin
+from .ledger import Ledger
 from .search_space import PARAMETERS, read_grid, read_space
-from .study import STUDY, Study
 from .train import train_als
 from .tuning import Tuning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    import pandas as pd
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-    from ..core.types import CSRMatrix, JSONValue, PathLike
+    from ..core.types import CSRMatrix, PathLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.protocol import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
     from ..models.shared_candidates import CandidatesOfSplit
+    from ..results import Evaluation
     from .search_space import Searched
 
 #: How trials are sampled.
 SamplerLike: TypeAlias = "Literal['tpe', 'random'] | BaseSampler"
 
-#: The files of a test, beside those of the study.
-_MODEL, _TEST = "model.npz", "test"
+#: The kind of job, after which the file of its ledger is named; the files of a test.
+JOB, _MODEL, _TEST = "tune", "model.npz", "test"
+
+#: Optuna's journal.
+STUDY = "study.jsonl"
+
+_FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
+
+#: What Optuna raises if a journal holds something else.
+_DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 #: Iterations before a trial may be pruned.
 _WARM_UP = 3
@@ -140,10 +149,11 @@ def tune(
     test : as `validation`, optional
         Held out before `validation` was. It is checked at the start and scored once, at the end.
     out : str or Path, optional
-        A folder, created if missing, for ``study.jsonl``, Optuna's journal; of the test,
-        ``model.npz`` and ``test``, for `Evaluation.load`. The same search on the same data
-        continues from it, failed trials included. A larger `n_trials` adds trials, and the test is
-        repeated if another one is best then. One process at a time may use the folder.
+        A folder, created if missing, for ``study.jsonl``, Optuna's journal, and ``tune.jsonl``,
+        the settings; of the test, ``model.npz`` and ``test``, for `Evaluation.load`. The same
+        search on the same data continues from it, failed trials included. A larger `n_trials` adds
+        trials, and the test is repeated if another one is best then. One process at a time may use
+        the folder.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -222,11 +232,11 @@ class Search:
 
     Attributes
     ----------
-    so_far : callable or None
-        Returns the finished trials, once there is a study.
+    study : optuna.Study or None
+        The study, once there is one.
     """
 
-    so_far: Callable[[], Tuning] | None = None
+    study: Any = None
 
     def __init__(
         self,
@@ -278,42 +288,43 @@ class Search:
         held_out = open_held_out(validation)
         known = matrix if new_users is None else new_users.seen
         among = share_candidates(candidates[0], known, held_out, self.request)
-        objective = _Objective(self, parts, matrix, held_out, among)
+        self._names = among.names(among.corrected(self.request))
+        callback = EvaluationCallback(
+            parts,
+            held_out,
+            self.protocol,
+            patience=self.patience,
+            monitor=self.monitor,
+            candidates=among.candidates,
+            log=self._report,
+        )
         truth, among_test = None, SharedCandidates()
         if test is not None:
             truth, names = open_held_out(test, "test"), ("train", "test")
             among_test = share_candidates(candidates[1], known, truth, self.request, names)
-        folder = None if out is None else make_folder(out)
-        if folder is not None:
+        if out is not None:
             id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-        with nullcontext() if folder is None else locked_folder(folder):
-            for name in (_MODEL, _TEST):
-                if folder and (folder / name).exists() and not (folder / STUDY).exists():
-                    raise InvalidFileError(
-                        f"is there without the {STUDY} that it is of; choose another folder",
-                        folder / name,
-                    )
-            sampler = "grid" if self.grid else self.sampler or "tpe"
-            settings: dict[str, JSONValue] = {  # all that determines the values of trials
-                "sparse_eval": installed_version(),
-                "train": digest_of(parts),
-                "validation": digest_of(held_out),
-                "candidates": among.digest,
-                "metrics": list(self.request.names),
-                "monitor": str(self.monitor),
-                "convention": self.request.rules,
-                "seen": self.request.seen,
-                "judged_only": self.request.judged_only,
-                "patience": self.patience,
-                **{name: str(values) for name, values in self.space.items()},
-                "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
-                "seed": self.seed,
-            }
-            direction = "maximize" if self.monitor.definition.higher_is_better else "minimize"
-            study = Study(folder, direction, settings, self.pruner)
-            self.so_far = partial(self._tuning, study, objective.names)
-            self._run_trials(study, objective, progress)
-            tuning, best = self.so_far(), self._best(study.finished())
+        sampler = "grid" if self.grid else self.sampler or "tpe"
+        settings = {  # all that determines the values of trials
+            "numbers": NUMBERS_VERSION,
+            "train": digest_of(parts),
+            "validation": digest_of(held_out),
+            "candidates": among.digest,
+            "metrics": list(self.request.names),
+            "monitor": str(self.monitor),
+            "convention": self.request.rules,
+            "seen": self.request.seen,
+            "judged_only": self.request.judged_only,
+            "patience": self.patience,
+            **{name: str(values) for name, values in self.space.items()},
+            "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
+            "seed": self.seed,
+        }
+        with Ledger.opened(out, JOB, settings, (STUDY, _MODEL, f"{_TEST}/{SUMMARY}")) as ledger:
+            with _written(ledger.path and ledger.path.with_name(STUDY)) as path:
+                self.study = self._open(path)
+                self._run_trials(callback, matrix, progress)
+            tuning, best = self.so_far(), self._best()
             if best is None:
                 return tuning
             chosen = {
@@ -334,47 +345,153 @@ class Search:
                 if new_users is None
                 else NewUsers(new_users.holdout.for_test())
             )
-            ev = self._test(about, together, truth, among_test, folder, progress)
+            ev = self._test(about, together, truth, among_test, ledger, progress)
             return tuning._replace(best=chosen, test=ev)
 
-    def _tuning(self, study: Study, names: list[str]) -> Tuning:
+    def so_far(self) -> Tuning:
         """Return the finished trials, without a test."""
-        trials = study.finished()
-        return Tuning(_frame(trials, self._best(trials), names), None, None, study.study)
+        import pandas as pd
 
-    def _run_trials(self, study: Study, objective: _Objective, progress: bool | None) -> None:
+        best, names = self._best(), list(self._names.values())
+        rows = [
+            {
+                "trial": trial.number,
+                "best": best is not None and trial.number == best.number,
+                "status": {"COMPLETE": "ok", "PRUNED": "pruned"}.get(trial.state.name, "failed"),
+                "error": trial.user_attrs.get("error", ""),
+                **{name: trial.params[name] for name in PARAMETERS},
+                "best_iteration": trial.user_attrs.get("best_iteration"),
+                **trial.user_attrs.get("metrics", {}),
+                "seconds": trial.duration.total_seconds() if trial.duration else math.nan,
+            }
+            for trial in self._finished()
+        ]
+        columns = ["trial", "best", "status", "error", *PARAMETERS, "best_iteration", *names]
+        types = {"best_iteration": "Int64", **dict.fromkeys(names, "float64")}
+        frame = pd.DataFrame(rows, columns=[*columns, "seconds"]).astype(types)
+        return Tuning(frame, None, None, self.study)
+
+    def _open(self, path: Path | None) -> Any:
+        """Return the study, in memory or in a journal."""
+        import optuna
+        from optuna.storages import InMemoryStorage, JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        storage: Any = InMemoryStorage()
+        logger = logging.getLogger("optuna")
+        level = logger.level
+        logger.setLevel(max(level, logging.WARNING))  # that a study was made need not be said
+        try:
+            if path is not None:
+                path.touch()
+                _end_journal(path)
+                unlocked: Any = _NoLock()
+                storage = JournalStorage(JournalFileBackend(str(path), unlocked))
+            return optuna.create_study(
+                study_name="tune",
+                storage=storage,
+                direction="maximize" if self.monitor.definition.higher_is_better else "minimize",
+                pruner=self.pruner,
+                load_if_exists=True,
+            )
+        except _DAMAGE as error:
+            raise InvalidFileError(_FOREIGN, path) from error
+        finally:
+            logger.setLevel(level)
+
+    def _run_trials(
+        self, callback: EvaluationCallback, train: CSRMatrix, progress: bool | None
+    ) -> None:
+        from optuna.trial import TrialState
+
+        for lost in self.study.get_trials(states=(TrialState.RUNNING,)):
+            self.study.tell(lost.number, state=TrialState.FAIL)
         with tqdm(total=self.n_trials, desc="tune", unit=" trials", **display(progress)) as bar:
-
-            def show() -> None:
-                trials = study.finished()
-                bar.update(min(len(trials), self.n_trials) - bar.n)
-                if best := self._best(trials):
+            while True:
+                n_finished = len(self._finished())
+                bar.update(min(n_finished, self.n_trials) - bar.n)
+                if best := self._best():
                     value = f"{best.values[0]:.4f}"
                     bar.set_postfix({"best trial": best.number, str(self.monitor): value})
+                if n_finished >= self.n_trials:
+                    return
+                self._trial = self._ask(n_finished)
+                self.study.tell(self._trial, **self._outcome(callback, train))
 
-            show()
-            for trial in study.start_trials(self.n_trials, self.space, self.grid, self._sampler_of):
-                with study.written():
-                    study.study.tell(trial, **objective.run(trial))
-                show()
+    def _ask(self, n_finished: int) -> Trial:
+        """Return the next trial: of the grid, or as the sampler suggests.
 
-    def _sampler_of(self, index: int) -> BaseSampler:
-        """Return the sampler of a trial.
-
-        Each has a seed of its own, so that a search that continues samples what it would have
-        sampled.
+        Each trial has a sampler with its own seed, so that a search that continues samples what it
+        would have sampled.
         """
         from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
         if isinstance(self.sampler, BaseSampler):
-            return self.sampler
-        kind = RandomSampler if self.sampler == "random" else TPESampler
-        return kind(seed=int(np.random.SeedSequence((self.seed, index)).generate_state(1)[0]))
+            self.study.sampler = self.sampler
+        else:
+            kind = RandomSampler if self.sampler == "random" else TPESampler
+            seed = np.random.SeedSequence((self.seed, n_finished)).generate_state(1)[0]
+            self.study.sampler = kind(seed=int(seed))
+        known = [trial.system_attrs.get("fixed_params") for trial in self._known()]
+        for parameters in self.grid:
+            if parameters not in known:  # in the order of the grid, also what was lost
+                self.study.enqueue_trial(parameters)
+                break
+        trial: Trial = self.study.ask(self.space)
+        return trial
 
-    def _best(self, trials: list[FrozenTrial]) -> FrozenTrial | None:
+    def _outcome(self, callback: EvaluationCallback, train: CSRMatrix) -> dict[str, Any]:
+        """Train a trial; return what to tell the study of it, and note its other values."""
+        from optuna import TrialPruned
+        from optuna.trial import TrialState
+
+        trial, pruned = self._trial, False
+        options = {**trial.params, "seed": self.seed, "progress": False}
+        monitored = self._names[str(self.monitor)]
+        try:
+            try:
+                train_als(train, **options, callback=callback)
+            except TrialPruned:
+                pruned = True
+            if callback.best_iteration is None:
+                raise InvalidMetricError(
+                    f"{monitored} is defined for no user, so nothing says which iteration is best; "
+                    "monitor another metric"
+                )
+        except (SparseEvalError, MemoryError) as error:
+            reason = " ".join(str(error).split()) or "there is not enough memory"
+            trial.set_user_attr("error", reason)
+            return {"state": TrialState.FAIL}
+        names = list(self._names.values())
+        best = callback.history.loc[callback.best_iteration, names].astype(float).to_dict()
+        trial.set_user_attr("best_iteration", callback.best_iteration)
+        trial.set_user_attr("metrics", best)
+        return {"state": TrialState.PRUNED} if pruned else {"values": best[monitored]}
+
+    def _report(self, values: dict[str, float], iteration: int) -> None:
+        from optuna import TrialPruned
+
+        value = values[self._names[str(self.monitor)]]
+        if not math.isnan(value):
+            self._trial.report(value, iteration - 1)  # pruners count from 0
+        if self._trial.should_prune():
+            raise TrialPruned
+
+    def _known(self) -> list[FrozenTrial]:
+        """Return the trials without those that were lost: one that failed has a reason."""
+        return [
+            trial
+            for trial in self.study.get_trials(deepcopy=False)
+            if trial.state.name != "FAIL" or "error" in trial.user_attrs
+        ]
+
+    def _finished(self) -> list[FrozenTrial]:
+        return [trial for trial in self._known() if trial.state.is_finished()]
+
+    def _best(self) -> FrozenTrial | None:
         """Return the best of the trials that came to their end, the first of equal ones."""
         return max(
-            (trial for trial in trials if trial.state.name == "COMPLETE"),
+            (trial for trial in self._known() if trial.state.name == "COMPLETE"),
             key=lambda trial: signed_score(self.monitor, trial.values[0]),
             default=None,
         )
@@ -385,114 +502,54 @@ class Search:
         train: CSRMatrix | NewUsers,
         truth: Relevance,
         among: SharedCandidates,
-        folder: Path | None,
+        ledger: Ledger,
         progress: bool | None,
     ) -> Evaluation:
         """Train the model of the best trial on train and validation, and score the test part.
 
         A finished test of that model is not repeated.
         """
-        place = None if folder is None else folder / _TEST
-        if place is not None and (place / SUMMARY).exists():
-            ev = Evaluation.load(place)
-            check_origin(
-                place / SUMMARY,
-                dict.fromkeys(about) | ev.about,
-                {name: about[name] for name in ("test", "test_candidates")},
-                "is of another test",
-                "choose another folder, or delete it to test again",
-            )
-            if ev.about == about:
-                return ev
+        if _TEST in ledger.rows:
+            ledger.check(_TEST, {name: about[name] for name in ("test", "test_candidates")})
+            if about.items() <= ledger.rows[_TEST].items():
+                with suppress(InvalidFileError):  # or it is repeated
+                    return ledger.evaluation(_TEST)
         matrix = train.train if isinstance(train, NewUsers) else train
         model = train_als(matrix, **about["parameters"], progress=progress)
         request = among.corrected(self.request)
         ev = evaluate_request(request, model, train, truth, among.inputs, progress=progress)
-        if folder is not None and place is not None:
-            with saving_model(model, folder / _MODEL):
-                remove(place / SUMMARY)  # of another model
-            ev.save(place, about=about)
+        if ledger.path is not None:
+            with saving_model(model, ledger.path.with_name(_MODEL)):
+                remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model
+            ledger.append(_TEST, **about, saved=ledger.save(_TEST, ev._savable(), about))
         return ev
 
 
-def _frame(trials: list[FrozenTrial], best: FrozenTrial | None, names: list[str]) -> pd.DataFrame:
-    """Return the table of `Tuning`."""
-    import pandas as pd
+class _NoLock:
+    """The lock of a journal that no other process writes, as Optuna calls it."""
 
-    rows = [
-        {
-            "trial": trial.number,
-            "best": trial is best,
-            "status": {"COMPLETE": "ok", "PRUNED": "pruned", "FAIL": "failed"}[trial.state.name],
-            "error": trial.user_attrs.get("error", ""),
-            **{name: trial.params[name] for name in PARAMETERS},
-            "best_iteration": trial.user_attrs.get("best_iteration"),
-            **trial.user_attrs.get("metrics", {}),
-            "seconds": trial.duration.total_seconds() if trial.duration else math.nan,
-        }
-        for trial in trials
-    ]
-    columns = ["trial", "best", "status", "error", *PARAMETERS, "best_iteration", *names, "seconds"]
-    types = {"best_iteration": "Int64", **dict.fromkeys(names, "float64")}
-    return pd.DataFrame(rows, columns=columns).astype(types)
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
 
 
-class _Objective:
-    """The training of a trial, evaluated and reported to Optuna after every iteration."""
+@contextmanager
+def _written(path: Path | None) -> Iterator[Path | None]:
+    """Raise `OutputError` if the study cannot be written."""
+    try:
+        yield path
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"{shown(path)}: cannot be written: {reason}") from error
 
-    def __init__(
-        self,
-        search: Search,
-        parts: CSRMatrix | NewUsers,
-        train: CSRMatrix,
-        held_out: Relevance,
-        among: SharedCandidates,
-    ) -> None:
-        names = among.names(among.corrected(search.request))
-        self.names = list(names.values())
-        self._monitored = names[str(search.monitor)]
-        self._train, self._seed = train, search.seed
-        self._trial: Any = None
-        self._callback = EvaluationCallback(
-            parts,
-            held_out,
-            search.protocol,
-            patience=search.patience,
-            monitor=search.monitor,
-            candidates=among.candidates,
-            log=self._report,
-        )
 
-    def run(self, trial: Trial) -> dict[str, Any]:
-        """Return what to tell the study of a trial, and note its other values."""
-        from optuna import TrialPruned
-        from optuna.trial import TrialState
-
-        self._trial, pruned, callback = trial, False, self._callback
-        options = {**trial.params, "seed": self._seed, "progress": False}
-        try:
-            try:
-                train_als(self._train, **options, callback=callback)
-            except TrialPruned:
-                pruned = True
-            if callback.best_iteration is None:
-                raise InvalidMetricError(
-                    f"{self._monitored} is defined for no user, so nothing says which iteration "
-                    "is best; monitor another metric"
-                )
-        except (SparseEvalError, MemoryError) as error:
-            reason = " ".join(str(error).split()) or "there is not enough memory"
-            trial.set_user_attr("error", reason)
-            return {"state": TrialState.FAIL}
-        best = callback.history.loc[callback.best_iteration, self.names].astype(float).to_dict()
-        trial.set_user_attr("best_iteration", callback.best_iteration)
-        trial.set_user_attr("metrics", best)
-        return {"state": TrialState.PRUNED} if pruned else {"values": best[self._monitored]}
-
-    def _report(self, values: dict[str, float], iteration: int) -> None:
-        from optuna import TrialPruned
-
-        if not math.isnan(values[self._monitored]):
-            self._trial.report(values[self._monitored], iteration - 1)  # pruners count from 0
-        if self._trial.should_prune():
-            raise TrialPruned
+def _end_journal(path: Path) -> None:
+    """End a journal of Optuna where a full disk cut its last line off; raise if it is none."""
+    *lines, rest = path.read_bytes().split(b"\n")
+    codes = [json.loads(line)["op_code"] for line in lines]
+    if codes and codes[0] != 0:  # the first one creates the study
+        raise ValueError(_FOREIGN)
+    if rest:
+        os.truncate(path, path.stat().st_size - len(rest))

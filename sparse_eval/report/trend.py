@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.formatting import records
 from ..errors import InvalidDataError, InvalidFileError
-from ..jobs.history import LEVEL, History, changes
+from ..jobs.history import History
 from .axes import COLOURS, axes_of
 
 if TYPE_CHECKING:
@@ -91,12 +91,13 @@ def describe_trend(
     rows = records(opened.changes(main, correction=correction))
     rows += records(of_others[of_others["change"] != ""])
     rows.sort(key=lambda row: str(row["time"]), reverse=True)
-    last = records(changes(nights[-2:], [main], "none", LEVEL))
+    by_main = opened.changes(main, correction="none")
+    last = records(by_main[by_main["time"] == nights[-1].time])
     return Trend(
         len(nights),
         nights[-1].shown(main),
         charts,
-        last[0] if last else None,
+        last[-1] if last else None,
         rows,
         opened.notes(),
     )

@@ -96,6 +96,7 @@ VALUES = {
     "--neighbors": "--model cosine / 2",
     "--no-counts": "counted.txt /",
     "--no-header": "numbers.csv --user 0 --item 1 /",
+    "--night": "--history h.jsonl / 2026-11-23",
     "--no-history": "behaviors.tsv /",
     "--no-relevant": "zero",
     "--only-known": "--method temporal /",
@@ -107,6 +108,7 @@ VALUES = {
     "tune --patience": "--iterations 9 / 1",
     "--prometheus": "p.prom",
     "--propensity": "-m recall(weights=ips)@2 / d/propensity.csv",
+    "--resume": "--validation d/b/clicks.csv --checkpoints c /",
     "--rank": "place",
     "--regularization": "9",
     "--safe-csv": "--format csv /",
@@ -140,7 +142,7 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--no-progress", "compare --users",
+SAME = {"--click-history", "--counts", "--header", "--night", "--no-progress", "compare --users",
         "report --users", "recommend --value"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.

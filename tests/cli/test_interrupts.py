@@ -15,8 +15,8 @@ from commands import SMALL, Command
 
 import sparse_eval as se
 from sparse_eval.cli import interrupts, main
-from sparse_eval.jobs import study, sweep_table
 from sparse_eval.jobs import sweep as sweeping
+from sparse_eval.jobs import sweep_table
 from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
 
@@ -271,4 +271,4 @@ def test_a_signal_while_modules_are_imported_prints_no_traceback() -> None:
 
 
 def test_files_have_the_same_names_everywhere() -> None:
-    assert (interrupts.STUDY, interrupts.TABLE) == (study.STUDY, sweep_table.TABLE)
+    assert (interrupts.STUDY, interrupts.TABLE) == (tuning.STUDY, sweep_table.TABLE)

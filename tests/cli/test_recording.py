@@ -15,9 +15,7 @@ from judged_checkpoints import save_split_and_models
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.cli import recording
 from sparse_eval.cli.recording import write_prometheus
-from sparse_eval.errors import OutputError
 from sparse_eval.jobs.history import night_of
 
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
@@ -46,21 +44,6 @@ def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
     return found
 
 
-def test_a_night_is_added_once_where_the_disk_was_full(
-    command: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OutputError("s.prom: cannot be written: No space left on device")
-
-    history = tmp_path / "h.jsonl"
-    options = ("--history", history, "--prometheus", tmp_path / "s.prom")
-    with monkeypatch.context() as patch:
-        patch.setattr(recording, "write_prometheus", full)
-        assert command(*words(folder, "models/als8.npz"), *options)[0] == 2
-    assert command(*words(folder, "models/als8.npz"), *options)[0] == 0
-    assert len(se.History(history)) == 1
-
-
 @pytest.mark.parametrize("with_out", [False, True])
 def test_the_best_of_several_is_a_line(
     command: Command, folder: Path, tmp_path: Path, with_out: bool
@@ -70,11 +53,14 @@ def test_the_best_of_several_is_a_line(
     options = (*out, "--history", history, "--prometheus", gauges)
     assert command(*words(folder, "models"), *options)[0] == 0
     status, printed, _ = command(*words(folder, "models"), *options, "--fail-under", "ndcg@10=1")
-    assert status == 3  # and it is in the history
+    assert status == 3  # and it is in the history, in place of the first one
     holdout = se.Holdout.load(folder / "split")
     ev = se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], keep="lists")
+    assert len(se.History(history)) == 1
+    again = (*words(folder, "models/als8.npz"), "--history", history, "--night", "2026-11-01")
+    assert command(*again)[0] == 0
     nights = se.History(history).nights
-    assert [night.name for night in nights] == ["als8", "als8"]
+    assert [night.night for night in nights[1:]] == ["2026-11-01"]
     assert nights[0].metrics == night_of(ev, "als8").metrics
     assert nights[0].relevance == night_of(ev, "als8").relevance
     assert nights[0].about["file"] == str(folder / "models" / "als8.npz")
@@ -126,7 +112,7 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
     (tmp_path / "h.jsonl").write_text("{}\n")
     (tmp_path / "d.prom").mkdir()
     for option, value, message in (
-        ("--history", tmp_path / "h.jsonl", "h.jsonl, line 1: is no line of a history"),
+        ("--history", tmp_path / "h.jsonl", "h.jsonl, line 1: is damaged"),
         ("--history", tmp_path / "h.jsonl" / "x", "cannot be "),
         ("--history", tmp_path, "cannot be read: Is a directory"),
         ("--prometheus", tmp_path / "d.prom", "it is a folder"),

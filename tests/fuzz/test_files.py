@@ -172,7 +172,7 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "ev/summary.json": (saved_evaluation, lambda path: _load(path.parent)),
     "ev/totals.npz": (saved_evaluation, lambda path: _load(path.parent)),
     "ev/per_user.csv": (saved_evaluation, lambda path: _load(path.parent)),
-    "cv/cross_validation.json": (
+    "cv/cross_validation.jsonl": (
         saved_folds,
         lambda path: se.CrossValidation.load(path.parent).summary(),
     ),
@@ -199,7 +199,7 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "blocks/truth.parquet": (tables("parquet"), evaluated),
     "trec/run.txt": (trec, evaluated_trec),
     "trec/qrels.txt": (trec, evaluated_trec),
-    "sweep/table.csv": (saved_sweep, resume),
+    "sweep/sweep.jsonl": (saved_sweep, resume),
     "negatives.txt": (
         text("".join(f"({u},{u % 30})\t{(u + 3) % 30}\t{(u + 5) % 30}\n" for u in range(40))),
         lambda path: se.read_negatives(path, TRAIN),

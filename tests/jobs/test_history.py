@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -68,8 +67,9 @@ def test_a_saved_evaluation_is_the_same_night(tmp_path: Path) -> None:
     for ev in (evaluate(0), evaluate(0, users)):
         saved = se.Evaluation.load(ev.save(tmp_path / "ev"))
         for one in (ev, saved):
-            history.append(one, "als", time="2026-11-23T04:00+01:00", about={"seed": 1})
-    first, second, third, fourth = (tmp_path / "h.jsonl").read_text().splitlines()
+            when: dict[str, Any] = {"time": "2026-11-23T04:00+01:00", "about": {"seed": 1}}
+            history.append(one, "als", **when, night=f"night {len(history)}")
+    first, second, third, fourth = (night._replace(night="") for night in history.nights)
     assert first == second
     assert third == fourth
     assert history.nights[0].time == datetime(2026, 11, 23, 3, tzinfo=UTC)
@@ -116,7 +116,8 @@ def test_less_is_better(tmp_path: Path) -> None:
     for worst in (2, 4):
         ranks = rng.integers(1, worst + 1, 300)
         positions = csr_matrix((ranks.astype(float), (range(300), [0] * 300)), (300, 4))
-        history.append(se.evaluate(se.Rankings.from_positions(positions), truth, "mean_rank"), "x")
+        ev = se.evaluate(se.Rankings.from_positions(positions), truth, "mean_rank")
+        history.append(ev, "x", night=str(worst))
     assert history.changes()["change"].tolist() == ["worse"]
 
 
@@ -140,11 +141,25 @@ def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
     assert (without.nights[0].users, without.nights[0].relevance) == (None, None)
 
 
+def test_a_night_is_not_compared_with_itself(tmp_path: Path) -> None:
+    history = write(tmp_path / "h.jsonl", "fair good")
+    for name, minute in (("poor", 1), ("good", 2)):  # the night again, with another best model
+        history.append(EVS[name], "rerun", time=f"2026-11-02T04:0{minute}Z")
+    history.append(EVS["poor"], "late", time="2026-11-03T01:00Z", night="2026-11-02")
+    history.append(EVS["fair"], "fair", time="2026-11-03T03:00Z")
+    for found in (history, se.History(history.path)):
+        assert [night.name for night in found.nights] == ["fair", "good", "rerun", "late", "fair"]
+        assert found.nights[2].metrics == history.nights[1].metrics
+        table = found.changes("ndcg@10")
+        assert table["name_before"].tolist() == ["fair"] * 3 + ["late"]
+    assert len(history.path.read_text().splitlines()) == 6
+
+
 def test_a_night_without_numbers(tmp_path: Path) -> None:
     history = se.History(tmp_path / "h.jsonl")
     lists, truth = se.Rankings.from_topk([[0]], shape=(1, 2)), csr_matrix([[0, 1]])
-    for _ in range(2):
-        history.append(se.evaluate(lists, truth, "fcp,mrr@1"), "als")
+    for night in "ab":
+        history.append(se.evaluate(lists, truth, "fcp,mrr@1"), "als", night=night)
     found = se.History(history.path)
     assert math.isnan(found.nights[0].metrics["fcp"].mean)
     assert found.changes()["p"].isna().all()
@@ -171,43 +186,12 @@ def test_refuses_what_is_no_night(tmp_path: Path) -> None:
     assert [night.name for night in history.nights] == ["good", "als", "fair", "poor"]
 
 
-def damaged(line: str, **changes: Any) -> str:
-    return json.dumps(json.loads(line) | changes)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda line: line[:-20],
-        lambda line: line.replace('"mean"', '"maen"', 1),
-        lambda line: line.replace('"name": "', '"name": "\udcff', 1),  # bytes that are no text
-        lambda line: "[1]",
-        lambda line: "",
-        lambda line: damaged(line, time="today"),
-        lambda line: damaged(line, schema=2),
-        lambda line: damaged(line, metrics=[]),
-        lambda line: "\0" * 40,
-    ],
-)
-def test_names_a_damaged_line(tmp_path: Path, damage: Any) -> None:
-    path = write(tmp_path / "h.jsonl").path
-    lines = path.read_text().splitlines()
-    text = "\n".join([lines[0], damage(lines[1]), lines[2]]) + "\n"
-    path.write_bytes(text.encode(errors="surrogateescape"))
-    with raises(InvalidFileError, line=2):
-        se.History(path)
-
-
-def test_does_not_add_to_a_line_that_is_cut_off(tmp_path: Path) -> None:
-    history = write(tmp_path / "h.jsonl")
-    with history.path.open("a") as file:
-        file.write('{"schema": 1, "ti')
-    before = history.path.read_bytes()
-    with raises(InvalidFileError, line=4):
-        history.append(EVS["good"], "als")
-    assert history.path.read_bytes() == before
-    with raises(InvalidFileError, line=4):
-        se.History(history.path)
+def test_refuses_lines_of_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    for line in (b'{"schema": 1, "sparse_eval": "0.1.0", "name": "als"}\n', b"[1]\n"):
+        path.write_bytes(line)
+        with raises(InvalidFileError, line=1):
+            se.History(path)
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(

@@ -17,6 +17,7 @@ from systems import need_posix
 import sparse_eval as se
 from sparse_eval.errors import (
     InvalidDataError,
+    InvalidFileError,
     InvalidMetricError,
     OutputError,
     UnsupportedModelError,
@@ -152,3 +153,50 @@ def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> No
     undefined = evaluating(holdout, "fcp@1", keep="best", out=tmp_path)
     with raises(InvalidMetricError):
         undefined.fit(make("als"))
+
+
+@pytest.mark.parametrize("keep", ["all", "best"])
+@pytest.mark.parametrize("patience", [None, 3])
+def test_a_stopped_training_continues_from_its_checkpoints(
+    holdout: Any, tmp_path: Path, keep: Any, patience: int | None
+) -> None:
+    def stop(_: Any, step: int) -> None:
+        steps.append(step)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+
+    whole = evaluating(holdout, patience=patience)
+    expected = whole.fit(make("als"))
+    options: dict[str, Any] = {"patience": patience, "keep": keep, "resume": True, "out": tmp_path}
+    steps: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        evaluating(holdout, log=stop, **options).fit(make("als"))
+    assert steps == [1, 2, 3, 4, 5]
+    for _ in range(2):  # the second time, there is nothing left to do
+        callback = evaluating(holdout, log=stop, **options)
+        model = callback.fit(make("als"))
+        values = callback.history[METRICS]
+        assert values.equals(whole.history[METRICS][: len(values)])
+        assert callback.best_iteration == whole.best_iteration
+        if keep == "all":
+            assert values.equals(whole.history[METRICS])
+            assert bits(model) == bits(expected)
+            assert steps == [*range(1, len(values) + 1)]
+            assert model.iterations == make("als").iterations
+    whole = evaluating(holdout)
+    expected = whole.fit(make("als", 14))
+    callback = evaluating(holdout, **options | {"patience": None})
+    model = callback.fit(make("als", 14))
+    assert callback.history[METRICS].equals(whole.history[METRICS])
+    assert bits(model) == bits(expected)
+
+
+def test_refuses_to_continue_another_training(holdout: Any, tmp_path: Path) -> None:
+    evaluating(holdout, out=tmp_path, resume=True).fit(make("als", 2))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for metrics, model in (("mrr@5", make("als", 2)), (METRICS, make("als", 2, factors=3))):
+        with raises(InvalidFileError):
+            evaluating(holdout, metrics, out=tmp_path, resume=True).fit(model)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    with raises(InvalidDataError):
+        evaluating(holdout, resume=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from killed import run_killed
 from raising import raises
 
 import sparse_eval as se
+import sparse_eval.jobs.cross_validate as cross_validate
 import sparse_eval.jobs.trainers as trainers
 from sparse_eval.errors import InvalidDataError, InvalidFileError, OutputError
 
@@ -44,7 +45,11 @@ def test_a_folder_has_the_same_numbers(whole: Any) -> None:
     assert same(se.CrossValidation.load(str(out)), cv)
     names = {path.split("/")[0] for path in content(out)}
     assert len(names) == 9
-    assert {"cross_validation.json", "als2-fold-1-seed-0", "als 6%2F%CE%B1=1-fold-2-seed-3"} < names
+    assert {
+        "cross_validation.jsonl",
+        "als2-fold-1-seed-0",
+        "als 6%2F%CE%B1=1-fold-2-seed-3",
+    } < names
     run = se.Evaluation.load(out / "als2-fold-2-seed-3")
     assert run.about["model"] == "als2"
     assert run["ndcg@5"] == cv.table["ndcg@5"][5]
@@ -148,44 +153,33 @@ def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:
     for options in refused:
         with raises(InvalidFileError):
             cross(**options, out=out)
-    manifest = json.loads(before["cross_validation.json"])
-    manifest["settings"]["versions"]["numpy"] = "1.0"
-    (out / "cross_validation.json").write_text(json.dumps(manifest))
-    with raises(InvalidFileError):
-        cross(out=out)
-    (out / "cross_validation.json").write_bytes(before["cross_validation.json"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cross_validate, "library_versions", lambda: {"numpy": "1.0"})
+        with raises(InvalidFileError):
+            cross(out=out)
     assert trained == []
     assert content(out) == before
 
 
-def test_refuses_files_of_another_origin(whole: Any, tmp_path: Path) -> None:
-    _, out = whole
-    sound = content(out)
-    summary = "als2-fold-1-seed-0/summary.json"
-    for name, text in (
-        ("cross_validation.json", b'{"settings": {}, "folds": [], "finished": false}'),
-        (summary, sound["als2-fold-1-seed-1/summary.json"]),
-    ):
-        (out / name).write_bytes(text)
-        with raises(InvalidFileError):
-            cross(out=out)
-        assert content(out) == sound | {name: text}
-        (out / name).write_bytes(sound[name])
+def test_a_damaged_run_is_not_loaded_and_runs_again(
+    whole: Any, tmp_path: Path, trained: list[Any]
+) -> None:
+    cv, out = whole
+    copied = tmp_path / "copied"
+    shutil.copytree(out, copied)
     # A whole evaluation of another run.
-    one, other, kept = out / "als2-fold-1-seed-0", out / "als2-fold-1-seed-1", tmp_path / "kept"
-    for source, target in ((other, kept), (one, other), (kept, one)):
-        source.rename(target)
+    one, other = (copied / f"als2-fold-1-seed-{seed}" for seed in (0, 1))
+    shutil.rmtree(one)
+    shutil.copytree(other, one)
     with raises(InvalidFileError):
-        se.CrossValidation.load(out)
-    for source, target in ((one, kept), (other, one), (kept, other)):
-        source.rename(target)
-    assert content(out) == sound
-    (out / "cross_validation.json").unlink()
-    with raises(InvalidFileError):
-        cross(out=out)
-    with raises(InvalidFileError):
-        se.CrossValidation.load(out)
-    (out / "cross_validation.json").write_bytes(sound["cross_validation.json"])
+        se.CrossValidation.load(copied)
+    assert same(cross(out=copied), cv)
+    assert trained == [(2, 0)]
+    assert same(se.CrossValidation.load(copied), cv)
+    (copied / "cross_validation.jsonl").unlink()
+    for call in (cross, lambda out: se.CrossValidation.load(out)):
+        with raises(InvalidFileError):
+            call(out=copied)
     with raises(InvalidDataError):
         cross(models={"x" * 300: {"factors": 2}}, out=tmp_path / "new")
 

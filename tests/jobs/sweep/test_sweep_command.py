@@ -30,7 +30,9 @@ def test_the_command_scores_several(
     assert [line.split()[1] == "*" for line in lines[2:]] == [i == best for i in range(3)]
     assert number(expected["ndcg@10"][0]) in lines[2]
     names = [f"als-{factors}" for factors in (10, 2, 4)]
-    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [*names, "table.csv"]
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
+        *names, "sweep.jsonl", "table.csv",
+    ]  # fmt: skip
 
     files = sorted(folder.iterdir())
     status, printed, _ = command(*files, *split, "--out", tmp_path / "o", "--format", "json")
@@ -75,4 +77,4 @@ def test_the_command_refuses_before_it_reads(
     assert command(folder, *split, "--out", tmp_path / "o")[0] == 0
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
-    assert "table.csv: was made with other inputs: metrics" in said
+    assert "sweep.jsonl: was made with other inputs: metrics" in said

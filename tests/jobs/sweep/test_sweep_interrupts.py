@@ -62,7 +62,8 @@ def test_ctrl_c_keeps_the_finished_rows(
     out.parent.mkdir()
     with interrupted(monkeypatch, owner, name, call):
         se.sweep(folder, *data, out=out.parent)
-    assert [path.name for path in out.parent.iterdir()] == ["table.csv"] * out.exists()
+    names = ["sweep.jsonl"] + ["table.csv"] * out.exists()
+    assert sorted(path.name for path in out.parent.iterdir()) == names
     if owner is not os:
         assert len(rows_of(out)) == call - 1
     elif call == 1:  # the empty table

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluations import some
 from killed import run_killed
 from raising import raises
 from sweep_cases import METRICS, NAMES, same_table, save
@@ -19,7 +18,7 @@ from systems import need_posix
 import sparse_eval as se
 import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.errors import InvalidFileError, OutputError
-from sparse_eval.jobs.sweep_folder import saved_evaluations
+from sparse_eval.jobs.ledger import Ledger
 
 
 @pytest.fixture
@@ -31,12 +30,19 @@ def load_all(folder: Path) -> dict[str, se.Evaluation]:
     return {path.parent.name: se.Evaluation.load(path) for path in folder.glob("*/summary.json")}
 
 
+def saved_by_file(folder: Path) -> dict[str, str]:
+    """Return the names of the evaluations of a sweep by the path of the checkpoint."""
+    ledger = Ledger(folder / "sweep.jsonl", "sweep")
+    rows = [row for row in ledger.rows.values() if ledger.has_evaluation(row)]
+    return {row["slot"]: row["saved"]["folder"] for row in rows}
+
+
 def contents(folder: Path) -> dict[str, str]:
     """Return a hash of each file of the evaluations in a folder, by its path there."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "table.csv"
+        if path.is_file() and path.name not in ("sweep.jsonl", "table.csv")
     }
 
 
@@ -100,31 +106,32 @@ def test_equal_names_get_those_of_their_folders(
     se.sweep(files[:1], *data, out="evs", save=True)
     se.sweep(files[::-1], *data, out="evs", save=True)
     assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "checkpoints-als-2"}
-    found = {
-        Path(file).parent.name: path.name for file, path in saved_evaluations(Path("evs")).items()
-    }
-    assert found["monday"] == "als-4"
+    assert saved_by_file(Path("evs"))[str(other / "als-4.npz")] == "als-4"
     before = contents(tmp_path / "evs")
     (folder / "als-10.npz").unlink()
     se.sweep(["checkpoints", "monday"], *data, out="evs", save=True)
     assert contents(tmp_path / "evs") == before
 
 
-def test_only_whole_evaluations_of_sweeps_are_found(tmp_path: Path) -> None:
-    checkpoint = {"file": "/models/als.npz", "sha256": "5f3a"}
-    some().save(tmp_path / "als", about={"sweep": {}, "checkpoint": checkpoint})
-    some().save(tmp_path / "mine")
-    some().save(tmp_path / "another", about={"checkpoint": checkpoint})
-    assert saved_evaluations(tmp_path) == {"/models/als.npz": tmp_path / "als"}
-    (tmp_path / "als" / "totals.npz").unlink()
-    assert saved_evaluations(tmp_path) == {}
+def test_a_row_keeps_no_evaluation_of_other_content(
+    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
+) -> None:
+    out = tmp_path / "evs"
+    se.sweep(folder, *data, out=out, save=True)
+    save(folder / "als-4.npz", 5)
+    se.sweep(folder, *data, out=out)
+    assert set(saved_by_file(out).values()) == {"als-2", "als-10"}
+    scored.clear()
+    (out / "als-2" / "totals.npz").unlink()
+    se.sweep(folder, *data, out=out, save=True)
+    assert scored == [2, 5]
+    assert load_all(out)["als-4"].about["checkpoint"]["factors"] == 5
 
 
 def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
     evs = tmp_path / "evs"
     se.sweep(folder, *data, out=evs, save=True)
     before = contents(evs)
-    (evs / "table.csv").unlink()
     for change in ({"convention": "ranx"}, {"metrics": se.Protocol(METRICS, filter_seen=False)}):
         with raises(InvalidFileError):
             se.sweep(folder, *data[:2], **{"metrics": METRICS} | change, out=evs, save=True)

@@ -1,0 +1,298 @@
+"""Ledgers: finished work as rows in a file, from which an interrupted job continues.
+
+A line is a JSON object with
+
+- ``job``, the kind of job, and ``slot``, the piece of work, such as the path of a checkpoint; a
+  later line of the same slot replaces an earlier one;
+- the result, as each job describes it;
+- ``schema``, ``sparse_eval``, the version, and ``check``, a digest of the rest of the line.
+
+The slot ``inputs`` holds everything that determines the numbers of all other rows: digests of the
+data, the request, and the version of the numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..core.files import make_folder, replacing
+from ..core.locks import lock_file, locked_folder
+from ..core.versions import installed_version
+from ..core.warning import warn
+from ..errors import InvalidFileError, OutputError, shown
+from ..results import Evaluation
+from ..results.saving import (
+    SUMMARY,
+    check_beside,
+    copy_saved,
+    read_summary,
+    remove_saved,
+    save,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from ..core.types import PathLike
+    from ..results.saving import Savable
+
+#: What a line holds.
+Row: TypeAlias = dict[str, Any]
+
+#: The slot of what determines the numbers of all rows.
+INPUTS = "inputs"
+
+#: The version of the lines. Version 0.1.0 of the package wrote the first one.
+SCHEMA = 2
+
+_REMEDY = "It is left as it is; choose another folder, or delete it"
+
+
+class Ledger:
+    """The rows of a job, the newest of each slot.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file, which need not exist; None keeps the rows in memory only.
+    job : str
+        The kind of job.
+
+    Attributes
+    ----------
+    rows : dict of str to dict
+        By slot, in the order in which they were added.
+
+    Raises
+    ------
+    InvalidFileError
+        If the file cannot be read, was written by another version or job, or a line is damaged. An
+        incomplete last line gives a warning only.
+    """
+
+    def __init__(self, path: Path | None, job: str) -> None:
+        self.path, self.job = path, job
+        self.rows: dict[str, Row] = {}
+        self._n_lines = 0
+        if path is not None and path.exists():
+            self._read(path)
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, out: PathLike | None, job: str, inputs: Row, earlier: Sequence[str] = ()
+    ) -> Iterator[Ledger]:
+        """Open the ledger ``JOB.jsonl`` of a folder, which no other process may use meanwhile.
+
+        Parameters
+        ----------
+        out : str, Path or None
+            The folder, created if missing; None keeps the rows in memory only.
+        job : str
+        inputs : dict
+            What determines the numbers of all rows, ready for JSON.
+        earlier : sequence of str
+            Patterns of files that are in the folder only together with a ledger.
+
+        Raises
+        ------
+        InvalidFileError
+            As for the class, or if the ledger has other inputs.
+        OutputError
+            If the folder cannot be written to, or another process uses it.
+        """
+        folder = None if out is None else make_folder(out)
+        with nullcontext() if folder is None else locked_folder(folder):
+            ledger = cls(None if folder is None else folder / f"{job}.jsonl", job)
+            if INPUTS in ledger.rows:
+                ledger.check(INPUTS, inputs)
+            else:
+                for pattern in earlier:
+                    for path in [] if folder is None else folder.glob(pattern):
+                        raise InvalidFileError(
+                            f"is there without {job}.jsonl, as sparse_eval 0.1.0 left it, whose "
+                            f"folders are not continued. {_REMEDY}",
+                            path,
+                        )
+                ledger.append(INPUTS, **inputs)
+            yield ledger
+
+    def check(self, slot: str, values: Row) -> None:
+        """Raise `InvalidFileError` unless a row has these values; the message shows the others."""
+        found = self.rows[slot]
+        prefix = "" if slot == INPUTS else f"{slot} "
+        differences = [
+            f"{prefix}{name} {found.get(name)} (here {values[name]})"
+            for name in values
+            if found.get(name) != values[name]
+        ]
+        if differences:
+            raise InvalidFileError(
+                f"was made with other inputs: {'; '.join(differences)}. {_REMEDY}", self.path
+            )
+
+    def append(self, slot: str, **values: Any) -> Row:
+        """Add a row as one whole line, and return it.
+
+        Several processes may add rows to a file at once.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written; it is left as it was.
+        """
+        row = {"job": self.job, "slot": slot, **values}
+        row |= {"schema": SCHEMA, "sparse_eval": installed_version()}
+        row["check"] = _check(row)
+        with self._opened() as file:
+            if file is not None:
+                size = _whole_lines(file)
+                try:
+                    file.truncate(size)
+                    if os.write(file.fileno(), line := _line(row)) < len(line):
+                        raise OSError(28, os.strerror(28))  # no space is left
+                    os.fsync(file.fileno())
+                except BaseException:
+                    file.truncate(size)
+                    raise
+        self._keep(row)
+        return row
+
+    def begin(self) -> None:
+        """Create the file, or raise `OutputError` if it cannot be written."""
+        with self._opened():
+            pass
+
+    def compact(self) -> None:
+        """Remove replaced rows from the file, which no other process may use meanwhile."""
+        if self.path is not None and len(self.rows) < self._n_lines:
+            with replacing(self.path) as temporary:
+                temporary.write_bytes(b"".join(map(_line, self.rows.values())))
+            self._n_lines = len(self.rows)
+
+    def save(self, name: str, source: Savable | Row, about: Mapping[str, Any]) -> Row:
+        """Save an evaluation, or copy that of a row, to a folder next to the file.
+
+        Returns
+        -------
+        dict
+            What its row, which is added after that, records of it as ``saved``.
+        """
+        folder = self._beside(name)
+        remove_saved(folder, unfinished=True)  # left by a process that was killed
+        if isinstance(source, dict):
+            copy_saved(self._folder_of(source), folder, about)
+        else:
+            save(folder, source, "csv", about)
+        return {"folder": name, "digest": read_summary(folder)["digest"]}
+
+    def has_evaluation(self, row: Row) -> bool:
+        """Return whether the evaluation of a row is there, with all of its files."""
+        if "saved" not in row:
+            return False
+        try:
+            check_beside(self._folder_of(row), read_summary(self._folder_of(row)))
+        except InvalidFileError:
+            return False
+        return True
+
+    def evaluation(self, slot: str) -> Evaluation:
+        """Return the saved evaluation of a row.
+
+        Raises
+        ------
+        InvalidFileError
+            If there is none, or a file of it was changed or exchanged.
+        """
+        if slot not in self.rows:
+            raise InvalidFileError(f"has no row of {slot}", self.path)
+        return Evaluation.load(self._folder_of(self.rows[slot]))
+
+    def _folder_of(self, row: Row) -> Path:
+        """Return the folder of the evaluation of a row, if it is still that evaluation."""
+        folder = self._beside(row["saved"]["folder"])
+        if read_summary(folder)["digest"] != row["saved"]["digest"]:
+            raise InvalidFileError(f"is not the evaluation of {row['slot']}", folder / SUMMARY)
+        return folder
+
+    def _beside(self, name: str) -> Path:
+        assert self.path is not None  # noqa: S101 - evaluations are saved next to a file only
+        return self.path.parent / name
+
+    def _keep(self, row: Row) -> None:
+        self.rows.pop(row["slot"], None)
+        self.rows[row["slot"]] = row
+        self._n_lines += 1
+
+    def _read(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                with suppress(OSError):  # a file system without locks
+                    lock_file(file.fileno(), shared=True)
+                *lines, rest = file.read().split(b"\n")
+        except OSError as error:
+            raise InvalidFileError(f"cannot be read: {error.strerror}", path) from None
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line.decode())
+                if row["schema"] == SCHEMA and row["check"] != _check(row):
+                    raise ValueError
+            except (ValueError, RecursionError, LookupError, TypeError):
+                raise InvalidFileError(
+                    "is damaged; delete the line, or restore it", path, number
+                ) from None
+            if row["schema"] != SCHEMA:
+                raise InvalidFileError(
+                    f"was written by sparse_eval {row.get('sparse_eval')}, whose lines are not "
+                    "read here; choose another file",
+                    path,
+                    number,
+                )
+            if row["job"] != self.job:
+                raise InvalidFileError(f"is of a {row['job']}, not of a {self.job}", path, number)
+            self._keep(row)
+        if rest:
+            warn(f"{shown(path)}: the last line is incomplete and is left out; its job runs again")
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO | None]:
+        """Open the file to add to it, and keep other processes from that meanwhile."""
+        if self.path is None:
+            yield None
+            return
+        if not self.path.exists():
+            make_folder(self.path.parent)
+        try:
+            with self.path.open("a+b", buffering=0) as file:
+                with suppress(OSError):  # a file system without locks
+                    lock_file(file.fileno())
+                yield file
+        except OSError as error:
+            raise OutputError(f"{shown(self.path)}: cannot be written: {error.strerror}") from error
+
+
+def _check(row: Row) -> str:
+    """Return a digest of a row, so that what is read is what was written."""
+    rest = {name: value for name, value in row.items() if name != "check"}
+    text = json.dumps(rest, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _line(row: Row) -> bytes:
+    return json.dumps(row).encode() + b"\n"
+
+
+def _whole_lines(file: BinaryIO) -> int:
+    """Return the size of a file without an incomplete last line."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    if file.read(1) in (b"", b"\n"):
+        return size
+    file.seek(0)
+    return file.read().rfind(b"\n") + 1

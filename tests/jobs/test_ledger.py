@@ -1,0 +1,109 @@
+"""Ledgers: rows that are read as they were written, and damage that is found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raising import raises, warns
+from systems import need_posix
+
+from sparse_eval.errors import InvalidFileError, OutputError
+from sparse_eval.jobs.ledger import INPUTS, Ledger
+
+VALUES: dict[str, Any] = {"third": 1 / 3, "text": "a\n\udcff", "none": None, "list": [1, "2"]}
+
+
+def write(path: Path) -> bytes:
+    ledger = Ledger(path, "test")
+    for slot in "abc":
+        ledger.append(slot, **VALUES)
+    return path.read_bytes()
+
+
+def test_reads_what_it_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "rows.jsonl"
+    write(path)
+    ledger = Ledger(path, "test")
+    assert [*ledger.rows] == ["a", "b", "c"]
+    ledger.append("a", third=1)
+    for found in (ledger, Ledger(path, "test")):
+        assert [*found.rows] == ["b", "c", "a"]  # the newest of each slot
+        assert {name: found.rows["b"][name] for name in VALUES} == VALUES
+        assert found.rows["a"]["third"] == 1
+    ledger.compact()
+    assert Ledger(path, "test").rows == ledger.rows
+    assert len(path.read_bytes().splitlines()) == 3
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_an_incomplete_last_line_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    whole = write(path)
+    for cut in (1, 20, len(whole) // 3 - 1):
+        path.write_bytes(whole[:-cut])
+        with warns():
+            ledger = Ledger(path, "test")
+        assert [*ledger.rows] == ["a", "b"]
+        ledger.append("c", **VALUES)
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: line[:-20],
+        lambda line: line.replace(b"0.3333", b"0.3334"),
+        lambda line: line.replace(b'"b"', b'"\xff"'),
+        lambda line: b"[1]",
+        lambda line: b"",
+        lambda line: b"{}",
+        lambda line: b"\0" * 40,
+        lambda line: b"[" * 100_000,
+        lambda line: line.replace(b'"schema": 2', b'"schema": 9'),
+        lambda line: line.replace(b"Infinity", b"NaN").replace(b"null", b"NaN"),
+    ],
+)
+def test_names_a_damaged_line(tmp_path: Path, damage: Any) -> None:
+    path = tmp_path / "rows.jsonl"
+    first, second, third = write(path).splitlines()
+    path.write_bytes(b"\n".join([first, damage(second), third, b""]))
+    with raises(InvalidFileError, line=2):
+        Ledger(path, "test")
+
+
+def test_refuses_other_jobs_and_inputs(tmp_path: Path) -> None:
+    write(tmp_path / "test.jsonl")
+    with raises(InvalidFileError, line=1):
+        Ledger(tmp_path / "test.jsonl", "sweep")
+    with raises(InvalidFileError):
+        Ledger(tmp_path, "test")
+    out = tmp_path / "out"
+    made: dict[str, Any] = {"train": "abc", "patience": 3, "metrics": ["mrr@5"]}
+    for _ in range(2):
+        with Ledger.opened(out, "test", made) as ledger:
+            assert [*ledger.rows] == [INPUTS]
+    before = (out / "test.jsonl").read_bytes()
+    with (
+        raises(InvalidFileError),
+        Ledger.opened(out, "test", made | {"patience": None, "metrics": ["mrr@5", "map@5"]}),
+    ):
+        pass
+    assert (out / "test.jsonl").read_bytes() == before
+    with raises(InvalidFileError), Ledger.opened(out, "sweep", made, earlier=["*.jsonl"]):
+        pass
+    with Ledger.opened(None, "test", made) as ledger:
+        assert ledger.append("a", x=1)["x"] == 1
+    need_posix()
+    with Ledger.opened(out, "test", made), raises(OutputError), Ledger.opened(out, "test", made):
+        pass
+
+
+def test_json_has_no_infinity(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "rows.jsonl", "test")
+    with pytest.raises(ValueError, match="JSON"):
+        ledger.append("a", value=float("inf"))
+    assert not ledger.rows
+    assert json.loads(write(ledger.path or tmp_path).splitlines()[0])["job"] == "test"
