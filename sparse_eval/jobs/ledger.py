@@ -110,7 +110,7 @@ class Ledger:
         folder = None if out is None else make_folder(out)
         with nullcontext() if folder is None else locked_folder(folder):
             ledger = cls(None if folder is None else folder / f"{job}.jsonl", job)
-            if INPUTS in ledger.rows:
+            if ledger.rows:
                 ledger.check(INPUTS, inputs)
             else:
                 for pattern in earlier:
@@ -125,7 +125,7 @@ class Ledger:
 
     def check(self, slot: str, values: Row) -> None:
         """Raise `InvalidFileError` unless a row has these values; the message shows the others."""
-        found = self.rows[slot]
+        found = self.rows.get(slot, {})
         prefix = "" if slot == INPUTS else f"{slot} "
         differences = [
             f"{prefix}{name} {found.get(name)} (here {values[name]})"
@@ -197,7 +197,8 @@ class Ledger:
         if "saved" not in row:
             return False
         try:
-            check_beside(self._folder_of(row), read_summary(self._folder_of(row)))
+            folder = self._folder_of(row)
+            check_beside(folder, read_summary(folder))
         except InvalidFileError:
             return False
         return True
@@ -258,7 +259,7 @@ class Ledger:
                 raise InvalidFileError(f"is of a {row['job']}, not of a {self.job}", path, number)
             self._keep(row)
         if rest:
-            warn(f"{shown(path)}: the last line is incomplete and is left out; its job runs again")
+            warn(f"{shown(path)}: the last line is incomplete, and is left out")
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO | None]:

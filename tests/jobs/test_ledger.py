@@ -92,6 +92,11 @@ def test_refuses_other_jobs_and_inputs(tmp_path: Path) -> None:
     ):
         pass
     assert (out / "test.jsonl").read_bytes() == before
+    ledger.append("a")
+    (out / "test.jsonl").write_bytes((out / "test.jsonl").read_bytes().partition(b"\n")[2])
+    with raises(InvalidFileError), Ledger.opened(out, "test", made):  # without its inputs
+        pass
+    (out / "test.jsonl").write_bytes(before)
     with raises(InvalidFileError), Ledger.opened(out, "sweep", made, earlier=["*.jsonl"]):
         pass
     with Ledger.opened(None, "test", made) as ledger:
