@@ -7,7 +7,7 @@ the array API standard, and anything else is read by ``__array__``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -64,26 +64,10 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
     try:
         return np.asarray(values)
     except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-        raise _unreadable(values, name, expected, error) from None
-
-
-def _unreadable(values: Any, name: str, expected: str, error: Exception) -> InvalidDataError:
-    """Return the error about values of which NumPy makes no array; a ragged row is named."""
-    if isinstance(values, list | tuple):
-        sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
-        row = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
-        if row is not None:
-            return InvalidDataError(
-                f"{name} have rows of different lengths: {sizes[0]} in row 0 and {sizes[row]} in "
-                f"row {row}",
-                argument=name,
-                row=row,
-                hint="pad shorter lists with -1" if name == "ids" else None,
-            )
-    return InvalidDataError(
-        f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}",
-        argument=name,
-    )
+        raise InvalidDataError(
+            f"{name} is {describe(values)} that NumPy cannot read ({error}); expected {expected}",
+            argument=name,
+        ) from None
 
 
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:

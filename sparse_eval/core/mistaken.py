@@ -41,7 +41,7 @@ def describe(values: Any) -> str:
     name = type(values).__name__
     kind = f"an {name}" if name[0].lower() in "aeio" else f"a {name}"
     if is_frame(values):
-        names = _columns(values)
+        names = column_names(values)
         more = ", …" if len(names) > _MOST_COLUMNS else ""
         return f"{kind} with the columns {', '.join(names[:_MOST_COLUMNS])}{more}"
     return f"{kind} with shape {values.shape}" if hasattr(values, "tocsr") else kind
@@ -54,7 +54,7 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     ending = ".matrix()" if maker.startswith("Interactions") else ""
     if is_frame(values):
         df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df")
-        if column == "score" and "rank" in _columns(values):
+        if column == "score" and "rank" in column_names(values):
             column = "rank"
         hint = f"of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
     elif isinstance(values, Mapping) and values:
@@ -73,7 +73,10 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     return InvalidDataError(message, argument=name, hint=hint)
 
 
-def _columns(frame: Any) -> list[str]:
+def column_names(frame: Any) -> list[str]:
+    """Return the names of the columns of a frame, without reading a row."""
     if hasattr(frame, "collect_schema"):  # polars warns of .columns where it has to compute them
         return list(map(str, frame.collect_schema().names()))
+    if not hasattr(frame, "columns"):
+        return list(map(str, getattr(getattr(frame, "schema", None), "names", ())))
     return list(map(str, getattr(frame, "column_names", frame.columns)))

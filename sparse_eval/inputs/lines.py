@@ -247,7 +247,6 @@ class TextFile:
 
     def _decoded(self, size: int) -> Iterator[bytes]:
         """Yield the content of the file, as UTF-8 if it has another encoding."""
-        n_lines = 0
         decoder = codecs.getincrementaldecoder(self._encoding)() if self._encoding else None
         try:
             with opened(self.path) as file:
@@ -258,7 +257,6 @@ class TextFile:
                     text = decoder.decode(data)
                     if text:
                         yield text.encode()
-                    n_lines += text.count("\n")
                 if decoder is not None and (text := decoder.decode(b"", final=True)):
                     yield text.encode()
         except FileNotFoundError:
@@ -266,13 +264,8 @@ class TextFile:
         except OSError as error:
             raise InvalidFileError(f"cannot be read ({error})", self.path) from error
         except UnicodeError as error:
-            if isinstance(error, UnicodeDecodeError):
-                before = bytes(error.object)[: error.start].decode(self._encoding or "", "replace")
-                n_lines += before.count("\n")
             raise InvalidFileError(
-                f"expected text in {self._encoding} ({error}); give another encoding=",
-                self.path,
-                n_lines + 1,
+                f"expected text in {self._encoding} ({error}); give another encoding=", self.path
             ) from None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.mistaken import describe
+from ..core.mistaken import column_names, describe
 from ..errors import InvalidDataError
 from .axes import Axis, order_of
 from .columns import role_of
@@ -106,7 +106,7 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
         return None
     import pyarrow as pa
 
-    names = list(map(str, _names(frame)))
+    names = column_names(frame)
     users = [name for name in names if role_of(name) == "user"]
     if len(users) != 1 or any(role_of(name) in ("rank", "score") for name in names):
         return None
@@ -124,15 +124,6 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
         return _of_wide(user, [_plain(table.column(name)) for name in wide])
     lists = [name for name in others if _is_list(table.schema.field(name).type)]
     return _of_lists(user, table.column(lists[0])) if len(lists) == 1 else None
-
-
-def _names(frame: Any) -> Any:
-    """Return the names of the columns, without reading a row."""
-    if hasattr(frame, "collect_schema"):  # of polars
-        return frame.collect_schema().names()
-    if hasattr(frame, "columns"):
-        return getattr(frame, "column_names", frame.columns)
-    return getattr(getattr(frame, "schema", None), "names", ())
 
 
 def _wide(names: list[str]) -> list[str]:

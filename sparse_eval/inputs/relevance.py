@@ -207,12 +207,19 @@ class Relevance:
             raise InvalidDataError(
                 "give gain= (a column of gains) or event= with gains=, not both of them"
             )
-        if event is not None:
+        if gains is not None:
             gain = None
+            if not hasattr(gains, "items"):
+                raise InvalidDataError(
+                    f"gains is {describe(gains)}; expected a mapping of events to gains, such as "
+                    "{'view': 1, 'purchase': 3}",
+                    argument="gains",
+                )
+            gains = {name: check_number(f"gains[{name!r}]", n, 0) for name, n in gains.items()}
         table = open_table(df)
         given = {"user": usual(user, "user"), "item": usual(item, "item"), "gain": gain}
         columns = table.choose(given, event)
-        return cls.of_table(table, columns, threshold, _checked_gains(gains), combine)
+        return cls.of_table(table, columns, threshold, gains, combine)
 
     @classmethod
     def of_table(
@@ -294,16 +301,3 @@ class Relevance:
             f"<Relevance: {n.sum()} relevant items of {np.count_nonzero(n)} users, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
         )
-
-
-def _checked_gains(gains: Mapping[Any, float] | None) -> Mapping[Any, float] | None:
-    """Return the gains of events, which are numbers of at least 0."""
-    if gains is None:
-        return None
-    if not hasattr(gains, "items"):
-        raise InvalidDataError(
-            f"gains is {describe(gains)}; expected a mapping of events to gains, such as "
-            "{'view': 1, 'purchase': 3}",
-            argument="gains",
-        )
-    return {name: check_number(f"gains[{name!r}]", gain, 0) for name, gain in gains.items()}

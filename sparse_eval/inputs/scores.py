@@ -52,10 +52,12 @@ class ScoreRows:
             items = self.all_items
             values = self.matrix[user].astype(np.float64)
             if not (values < np.inf).all():
-                row = sparse.coo_matrix(
-                    (values, (np.full(len(values), user), items)), (user + 1, len(values))
+                column = int(np.argmin(values < np.inf))
+                raise InvalidDataError(
+                    f"the score in row {user}, column {column} is {values[column]}; expected "
+                    f"{_SCORE}",
+                    row=user,
                 )
-                check_entries(row, values < np.inf, "the score", _SCORE)
         masked = values == -np.inf
         return (items[~masked], values[~masked]) if masked.any() else (items, values)
 

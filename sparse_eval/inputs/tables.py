@@ -261,13 +261,8 @@ class PandasTable(Table):
 
     def is_number(self, name: Hashable) -> bool:
         """Return whether a column has numbers or booleans."""
-        import pandas as pd
-
-        dtype = self.frame.dtypes.iloc[self.names.index(name)]
-        if dtype != np.dtype(object):
-            return bool(pd.api.types.is_numeric_dtype(dtype))
-        kind = pd.api.types.infer_dtype(self.frame[name], skipna=True)
-        return kind in ("integer", "floating", "boolean", "decimal", "mixed-integer-float")
+        column = self.frame.iloc[:, self.names.index(name)]
+        return is_number(_of_pandas(column, "number").type)
 
     def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
         """Yield all rows."""

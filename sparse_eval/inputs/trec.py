@@ -16,18 +16,21 @@ import re
 from array import array
 from contextlib import contextmanager
 from dataclasses import replace
+from sys import intern
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
 from scipy import sparse
 
+from ..core.csr import indptr_from_counts
 from ..core.files import as_path, replacing
 from ..core.mistaken import describe
+from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError, InvalidFileError
 from .lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from .rankings import Rankings
 from .relevance import Relevance
-from .rows import encode_texts, vocabulary
+from .rows import encode_texts
 from .scores import Ties, check_ties
 
 if TYPE_CHECKING:
@@ -280,8 +283,9 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
 def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMatrix, Axis, Axis]:
     """Return the numbers of a file as a CSR of users × items, and the sorted labels."""
     user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
-    users, items = vocabulary(), vocabulary()
-    user_numbers, item_numbers, lines, values = array("q"), array("q"), array("q"), array("d")
+    users: list[str] = []
+    items: list[str] = []
+    lines, values = array("q"), array("d")
     for number, line in numbered_lines(read_text(path)):
         try:
             parsed = _parse(line, fields, number_at)
@@ -290,33 +294,31 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMa
         if parsed is None:
             continue
         texts, value = parsed
-        user_numbers.append(users[texts[user_at]])
-        item_numbers.append(items[texts[item_at]])
+        users.append(intern(texts[user_at]))
+        items.append(intern(texts[item_at]))
         lines.append(number)
         values.append(value)
     if not lines:
         raise InvalidFileError("holds nothing but comments", path)
-    user_codes, user_index = encode_texts(list(users))
-    item_codes, item_index = encode_texts(list(items))
-    rows, columns = user_codes[np.array(user_numbers)], item_codes[np.array(item_numbers)]
+    rows, user_index = encode_texts(users)
+    columns, item_index = encode_texts(items)
+    shape = len(user_index), len(item_index)
     # The sort is stable: the lines of a repeated pair stay in ascending order.
-    order = np.lexsort((columns, rows))
-    rows, columns = rows[order], columns[order]
-    repeated = 1 + np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
+    order, sorted_columns, starts = sort_pairs(rows, columns, shape[1])
+    repeated = np.delete(order, starts)
     if len(repeated):
-        line_numbers = np.array(lines)[order]
-        entry = int(repeated[line_numbers[repeated].argmin()])
+        entry = int(repeated.min())
+        first = np.flatnonzero((rows == rows[entry]) & (columns == columns[entry]))[0]
+        user, item = user_index[rows[entry]], item_index[columns[entry]]
         raise InvalidFileError(
-            f"user {user_index[rows[entry]]!r} has item {item_index[columns[entry]]!r} already, "
-            f"on line {line_numbers[entry - 1]}; remove one of the two lines",
+            f"user {user!r} has item {item!r} already, on line {lines[first]}; remove one of the "
+            "two lines",
             path,
-            int(line_numbers[entry]),
-            user=user_index[rows[entry]],
+            lines[entry],
+            user=user,
         )
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows))))
-    matrix = sparse.csr_matrix(
-        (np.array(values)[order], columns, indptr), shape=(len(users), len(items))
-    )
+    indptr = indptr_from_counts(np.bincount(rows))
+    matrix = sparse.csr_matrix((np.array(values)[order], sorted_columns, indptr), shape=shape)
     return matrix, user_index, item_index
 
 

@@ -16,7 +16,7 @@ from .holdout import PARTS, LeftOut
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...core.types import Booleans, Integers
+    from ...core.types import Booleans
     from ..interactions import Interactions
     from ..times import Clock, Duration, Time
     from .events import Repeats
@@ -102,43 +102,38 @@ def last_n(
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
+    keep = repeats == "keep"
     train = np.ones(len(events), bool)
     parts: list[Booleans] = []
     limit = np.full(len(events), np.iinfo(np.int64).max)
+    times = events.first
+    positions = times if keep else events.positions(times)
     for count, share in [(n_test, None)] * (n_test > 0) + [(n, fraction)]:
         pairs = events.in_pairs(train)
-        times = np.where(pairs, events.first, UNDATED)
-        if repeats == "keep":
+        sizes = events.count(pairs)
+        held: Any = count
+        if share is not None:
+            held = np.minimum(np.rint(share * sizes).astype(np.int64), np.maximum(sizes - 1, 0))
+        end = sizes
+        if keep:
             times = events.last_of_pairs(train)
-        chosen = _latest(events, pairs, times, count, share)
+            positions, end = events.positions(times), events.sizes
+        n_dated = events.count(pairs & (times != UNDATED))
+        counts = np.where((sizes > held) & (n_dated >= held), held, 0)
+        chosen = pairs & (positions >= events.of_users(end - counts))
         from_on = events.first_of_users(chosen, times)
         part = train & events.of_events(chosen)
-        if repeats == "keep":
+        if keep:
             part &= events.times >= from_on
         train &= ~part
         # What is not held out must not be later than what is, of the same user.
-        parts.insert(0, part & (events.times <= limit) if repeats == "drop" else part)
+        parts.insert(0, part if keep else part & (events.times <= limit))
         limit = np.minimum(limit, from_on)
-    if repeats == "drop":
+    if not keep:
         train &= events.times <= limit
     parts.insert(0, train)
     n_repeated = len(events) - sum(int(np.count_nonzero(part)) for part in parts)
     return events.divide(parts, LeftOut(repeated=n_repeated))
-
-
-def _latest(
-    events: Events, available: Booleans, times: Integers, n: int, fraction: float | None
-) -> Booleans:
-    """Return the latest of each user's available pairs: `n`, or a share, but never all."""
-    n_pairs = events.count(available)
-    held: Any = n
-    if fraction is not None:
-        held = np.rint(fraction * n_pairs).astype(np.int64)
-        held = np.minimum(held, np.maximum(n_pairs - 1, 0))
-    n_dated = events.count(times != UNDATED)
-    counts = np.where((n_pairs > held) & (n_dated >= held), held, 0)
-    latest: Booleans = events.positions(times) >= events.of_users(events.sizes - counts)
-    return latest
 
 
 @removed(threshold="interactions.filter(min_value={!r}), and split the result")

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
 
 from ...core.arguments import check_whole
-from ...core.csr import coordinates, indptr_from_counts, plain_matrix, sorted_csr, sorted_entries
+from ...core.csr import (
+    coordinates,
+    indptr_from_counts,
+    plain_matrix,
+    sorted_csr,
+    sorted_entries,
+    summed_csr,
+)
 from ...core.hashing import splitmix64
 from ...core.mistaken import describe
 from ...core.sorting import gather, order_within
@@ -53,7 +61,7 @@ class HasMatrix(Protocol):
 Divisible: TypeAlias = "HasMatrix | SparseInput | FrameLike | PathLike"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Events:
     """Events sorted by pair of user and item, and within a pair by value.
 
@@ -120,20 +128,22 @@ class Events:
                 )
             axes = labels_of(matrix)
             users, items, values, shape = coordinates(matrix)
+        if function is None:  # pairs are divided whole, so that their events can be summed first
+            matrix = summed_csr(users, items, values, shape)
+            rows = (matrix.indptr, matrix.indices, matrix.data)
+            return cls(axes, shape, *rows, np.arange(len(matrix.data)), times, unit)
         bounds, items, values, starts, order = sorted_entries(users, items, values, shape)
-        if function is not None:
-            times = gather(times, order)
-        return cls(axes, shape, bounds, items, values, starts, times, unit)
+        return cls(axes, shape, bounds, items, values, starts, gather(times, order), unit)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    @property
+    @cached_property
     def pair_bounds(self) -> Integers:
         """Where the pairs of each user start and end."""
         return np.searchsorted(self.starts, self.bounds)
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """The number of pairs of each user."""
         return np.diff(self.pair_bounds)
@@ -159,10 +169,11 @@ class Events:
         return np.diff(indptr_from_counts(pairs.astype(np.int64))[self.pair_bounds])
 
     def random_order(self, seed: int) -> Integers:
-        """Return the position of each pair among those of its user, in a random order."""
-        bounds, items = self.pair_bounds, self.items
-        if len(self.starts) < len(self):
-            items = items[self.starts]
+        """Return the position of each pair among those of its user, in a random order.
+
+        The events are those of no named function, of which each pair has one.
+        """
+        bounds, items = self.bounds, self.items
         keys = np.empty(len(items), np.uint64)
         states = hashes(seed, np.arange(len(bounds) - 1))
 
@@ -174,7 +185,7 @@ class Events:
         for_blocks(hash_items, len(states))
         return order_within(bounds, keys)
 
-    @property
+    @cached_property
     def first(self) -> Integers:
         """The time of the first event of each pair."""
         if len(self.starts) == len(self):
