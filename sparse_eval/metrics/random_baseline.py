@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from .plan import View
 from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.types import Hashes, Integers
     from .aligned import Aligned
@@ -182,15 +182,10 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
         if part is not aligned and not view.judged:  # of the same candidates
             part.__dict__["n_candidates"] = aligned.n_candidates
         chosen = [plans[row] for row in rows]
-        cutoffs = sorted({plan.metric.k for plan in chosen})
-        exponential = any(plan.is_exponential for plan in chosen)
-        ideal = any("ideal_gain" in plan.definition.uses for plan in chosen)
         for first in range(0, part.n_users, BLOCK):
             last = min(first + BLOCK, part.n_users)
-            block = _Block(part, first, last, exponential, ideal)
             with np.errstate(divide="ignore", invalid="ignore"):  # users without relevant items
-                for k in cutoffs:
-                    statistics = block.expect(k)
+                for k, statistics in _expected_statistics(part, first, last, chosen):
                     for row, plan in zip(rows, chosen, strict=True):
                         if plan.metric.k == k:
                             formula = plan.definition.expected or plan.definition.formula
@@ -200,62 +195,46 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     return columns
 
 
-class _Block:
-    """The gains and candidates of a block of users, and the expectations of their statistics."""
-
-    def __init__(
-        self, aligned: Aligned, first: int, last: int, exponential: bool, ideal: bool
-    ) -> None:
-        self.aligned = aligned
-        self.first, self.last = first, last
-        self.exponential = exponential
-        self.ideal = ideal
-        self.lengths = aligned.rankings.lengths[first:last]
-        self.n_candidates = aligned.n_candidates[first:last]
-        self.n_drawn = aligned.n_drawn[first:last]
-        self.indptr = aligned.relevance.indptr[first : last + 1]
-        entries = slice(self.indptr[0], self.indptr[-1])
-        size = last - first
-        rows = np.repeat(np.arange(size), np.diff(self.indptr))
-        gains = np.where(aligned.drawn_hits[entries], aligned.hit_gains[0][entries], 0.0)
-        self.n_hits = np.bincount(rows[gains > 0], minlength=size)
-        self.gain = np.bincount(rows, gains, size).astype(np.float64)
-        raised = np.expm1(gains * np.log(2.0)) if exponential else gains
-        self.exp_gain = np.bincount(rows, raised, size).astype(np.float64)
-        self.total_gain = np.bincount(rows, aligned.relevant_gains[entries], size)
-
-    def expect(self, k: int) -> ExpectedStatistics:
-        """Return the expectations at cut-off `k`."""
-        convention, relevance = self.aligned.convention, self.aligned.relevance
-        depths = np.minimum(self.lengths if k == FULL_LIST else k, self.n_drawn)
-        deepest = max(int(depths.max(initial=1)), int(np.diff(self.indptr).max(initial=0)))
+def _expected_statistics(
+    aligned: Aligned, first: int, last: int, plans: Sequence[Plan]
+) -> Iterator[tuple[int, ExpectedStatistics]]:
+    """Yield the cut-offs of plans, each with the expectations for a block of users."""
+    convention, relevance, size = aligned.convention, aligned.relevance, last - first
+    exponential = any(plan.is_exponential for plan in plans)
+    indptr = relevance.indptr[first : last + 1]
+    entries = slice(indptr[0], indptr[-1])
+    rows = np.repeat(np.arange(size), np.diff(indptr))
+    gains = np.where(aligned.drawn_hits[entries], aligned.hit_gains[0][entries], 0.0)
+    n_hits = np.bincount(rows[gains > 0], minlength=size)
+    gain = np.bincount(rows, gains, size).astype(np.float64)
+    raised = np.expm1(gains * np.log(2.0)) if exponential else gains
+    exp_gain = np.bincount(rows, raised, size).astype(np.float64)
+    values: dict[str, Any] = {
+        "candidates": aligned.n_candidates[first:last],
+        "all_gain": np.bincount(rows, aligned.relevant_gains[entries], size),
+        "largest_gain": aligned.largest_gain,
+    }
+    if aligned.side_data.candidates is not None:
+        values["population"] = aligned.count_population(first, last)
+    lengths, n_drawn = aligned.rankings.lengths[first:last], aligned.n_drawn[first:last]
+    for k in sorted({plan.metric.k for plan in plans}):
+        depths = np.minimum(lengths if k == FULL_LIST else k, n_drawn)
+        deepest = max(int(depths.max(initial=1)), int(np.diff(indptr).max(initial=0)))
         if convention.ideal == "slots":
             deepest = max(deepest, min(k, MOST_SLOTS))
         tables = discount_tables(convention, deepest)
-        table = np.zeros((len(NAMES), 1, len(depths)))
-        n_relevant = np.empty(len(depths), np.int64)
+        table = np.zeros((len(NAMES), 1, size))
+        n_relevant = values["n_relevant"] = np.empty(size, np.int64)
         fill_ideal(
-            relevance, slice(self.first, self.last), np.array([min(k, deepest)]), tables, table,
-            n_relevant, self.exponential, convention.ideal, depths,
+            relevance, slice(first, last), np.array([min(k, deepest)]), tables, table, n_relevant,
+            exponential, convention.ideal, depths,
         )  # fmt: skip
-        chances = Chances(
-            self.n_drawn, depths, self.n_hits, self.gain, self.exp_gain, tables[1][depths]
-        )
-        values = {name: table[getattr(AT, name), 0] for name in ("idcg", "idcg_exp", "idcg_binary")}
-        if self.ideal:
-            sums = sum_largest(relevance, self.first, self.last, np.array([k]))
-            values["largest_sum"] = sums[0]
-        if self.aligned.side_data.candidates is not None:
-            values["population"] = self.aligned.count_population(self.first, self.last)
-        return ExpectedStatistics.of(
-            k,
-            chances,
-            n_relevant=n_relevant,
-            candidates=self.n_candidates,
-            all_gain=self.total_gain,
-            largest_gain=self.aligned.largest_gain,
-            **values,
-        )
+        for name in ("idcg", "idcg_exp", "idcg_binary"):
+            values[name] = table[getattr(AT, name), 0]
+        if any("ideal_gain" in plan.definition.uses for plan in plans):
+            values["largest_sum"] = sum_largest(relevance, first, last, np.array([k]))[0]
+        chances = Chances(n_drawn, depths, n_hits, gain, exp_gain, tables[1][depths])
+        yield k, ExpectedStatistics.of(k, chances, **values)
 
 
 def _expected_lists(
