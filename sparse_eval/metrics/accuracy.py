@@ -121,6 +121,10 @@ def hits_needed(level: float, n_relevant: Integers, rounding: str) -> Integers:
     return whole
 
 
+def _upper_unless_weighted(options: Arguments) -> float:
+    return 1.0 if options["weights"] == "none" else np.inf
+
+
 @metric("cg", upper=np.inf, averages_ties=always, source=JARVELIN)
 def cg(s: Statistics) -> Floats:
     """cumulative gain: the sum of the gains in the list
@@ -169,6 +173,7 @@ def idcg(s: Statistics, gain: str) -> Floats:
     options=(GAIN, *WEIGHTED),
     averages_ties=always,
     source=f"{JARVELIN}; {YANG}",
+    upper=_upper_unless_weighted,
 )
 def ndcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
     """normalized discounted cumulative gain
@@ -200,6 +205,7 @@ def _hits(s: Statistics, weights: str) -> Floats:
     cutoff="required",
     source=YANG,
     averages_ties=always,
+    upper=_upper_unless_weighted,
 )
 def precision(
     s: Statistics, denominator: str, average: str, weights: str, gamma: float | str
@@ -222,6 +228,7 @@ def precision(
     by_item=True,
     source=f"{LI}; {YANG}",
     averages_ties=always,
+    upper=_upper_unless_weighted,
 )
 def recall(
     s: Statistics, denominator: str, average: str, items: str, weights: str, gamma: float | str
@@ -416,6 +423,7 @@ def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float 
     averages_ties=_averages_auc,
     expected=_expected_auc,
     source=YANG,
+    upper=_upper_unless_weighted,
 )
 def auc(s: Statistics, among: str, weights: str, gamma: float | str) -> Floats:
     """chance that a relevant item is ranked above one that is not, of the C candidates

@@ -89,6 +89,8 @@ class _Sweep:
         }
         self.cutoffs = np.array(sorted({plans[row].depth for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}
+        if "candidates" in uses:
+            uses.add("hits")  # to tell whether lists hold more items than there are candidates
         self.exponential = any(plans[row].is_exponential for row in swept)
         longest = int(rankings.lengths.max(initial=0))
         deepest = max(

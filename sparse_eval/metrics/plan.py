@@ -110,8 +110,6 @@ class Plan(NamedTuple):
     def upper(self) -> float:
         """The largest value it can take."""
         upper = self.definition.upper
-        if self.weights is not None and not self.weights.ideal:
-            return math.inf
         return upper(self.arguments) if callable(upper) else upper
 
     @property
