@@ -21,14 +21,14 @@ from ..retrieval.scores import check_weights
 from .checkpoints import check_similarity, read_checkpoint
 from .factor_model import Factors, ImplicitFactors
 from .identifiers import ITEM_IDS, USER_IDS, copy_ids
-from .recommender import Recommender
-from .scorers import ItemItemModel, Scorer
+from .model import Model
+from .recommender import OwnLists, Recommender
+from .scorers import ItemItemModel, ScoreModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
     from ..inputs.labelled import LabelledMatrix
     from ..retrieval.scores import ScoreFunction
-    from .model import Model
 
 
 class ImplicitModel(Protocol):
@@ -47,7 +47,8 @@ class ImplicitModel(Protocol):
 #: What `evaluate_model` takes: a model, a checkpoint, only factors, an item-item matrix, scores of
 #: users × items, or a function that scores all items.
 ModelLike: TypeAlias = (
-    "ImplicitModel | Model | tuple[Any, Any] | AnyArray | SparseInput | ScoreFunction | PathLike"
+    "ImplicitModel | Model | Recommender | Scorer | tuple[Any, Any] | AnyArray "
+    "| SparseInput | ScoreFunction | PathLike"
 )
 
 
@@ -78,15 +79,17 @@ def as_model(model: Any, *, check: bool = True) -> Model:
         return model
     if isinstance(model, ItemItemModel):
         return replace(model, weights=check_weights(model.weights))
+    if isinstance(model, Model):
+        return model
     if isinstance(model, Scorer):
-        return model if model.item_item is None else ItemItemModel(model.item_item, model.item_ids)
+        return _of_scorer(model)
     if isinstance(model, Recommender):
         trained = as_model(model.model).trained
         if trained is None:
             raise UnsupportedModelError(
                 "factors, matrices and functions cannot recommend; leave Recommender out"
             )
-        return Recommender(trained)
+        return OwnLists(trained)
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if callable(getattr(model, "recommend", None)):
@@ -94,16 +97,23 @@ def as_model(model: Any, *, check: bool = True) -> Model:
     if sparse.issparse(plain_matrix(model)) or is_array(model):
         shape: tuple[int, ...] = getattr(model, "shape", ())
         if len(shape) == 2 and shape[0] != shape[1]:
-            return Scorer(model)
+            return _of_scorer(Scorer(model))
         return ItemItemModel(check_weights(model), labels_of(model)[1], may_be_scores=True)
     if callable(model) and not isinstance(model, type):
-        return Scorer(model)
+        return _of_scorer(Scorer(model))
     raise UnsupportedModelError(
         f"a {type(model).__name__} cannot recommend; expected a model of implicit, the path of "
         "a checkpoint, a pair of factors, an item-item matrix, scores of users × items, or a "
         "function that takes rows of users and returns their scores of all items; "
         "se.Scorer(frame) makes a model of a frame of scores"
     )
+
+
+def _of_scorer(scorer: Scorer) -> Model:
+    ids = scorer.user_ids, scorer.item_ids
+    if scorer.item_item is not None:
+        return ItemItemModel(scorer.item_item, ids[1])
+    return ScoreModel(scorer.function, scorer.n_users, scorer.n_items, *ids)
 
 
 def _of_implicit(model: Any) -> Model:
@@ -114,7 +124,7 @@ def _of_implicit(model: Any) -> Model:
         return ImplicitFactors.of_model(model)
     if getattr(model, "similarity", None) is not None:
         check_similarity(model.similarity)
-        return Recommender(model)
+        return OwnLists(model)
     raise UnsupportedModelError(
         f"the {type(model).__name__} has neither factors nor similarities; fit it first, or "
         "give an ALS, BPR, LMF or item-item neighbour model of implicit"

@@ -203,6 +203,7 @@ def evaluate_model(
     inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
     # Refuse the request before ranking, not after.
     request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
+    Execution(keep, memory, client).check()
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "

@@ -34,7 +34,7 @@ _IDS_PER_CALL = 4_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recommender(Model):
+class Recommender:
     """A model of implicit whose own ``recommend`` makes the lists.
 
     Without a `Recommender`, a model with factors is ranked exactly, with the lower id first among
@@ -63,41 +63,47 @@ class Recommender(Model):
 
     model: Any
 
-    exact: ClassVar[bool] = False
+    def __repr__(self) -> str:
+        return f"Recommender({type(self.model).__name__})"
 
-    @property
-    def trained(self) -> Any:
-        """The model of implicit."""
-        return self.model
+
+@dataclass(frozen=True, eq=False)
+class OwnLists(Model):
+    """A fitted model of implicit that makes its own lists."""
+
+    trained: Any
+
+    exact: ClassVar[bool] = False
 
     @property
     def factors(self) -> Factors | None:
         """The factors of the model; None of a neighbour model, which has similarities."""
-        return ImplicitFactors.of_model(self.model) if hasattr(self.model, "item_factors") else None
+        return (
+            ImplicitFactors.of_model(self.trained)
+            if hasattr(self.trained, "item_factors")
+            else None
+        )
 
-    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Recommender:
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> OwnLists:
         """Return the model with other users."""
-        changed = ImplicitFactors.of_model(self.model).with_users(user_factors, user_ids)
-        return Recommender(changed.trained)
+        changed = ImplicitFactors.of_model(self.trained).with_users(user_factors, user_ids)
+        return OwnLists(changed.trained)
 
     @property
     def shape(self) -> tuple[int | None, int]:
         """The number of users, None for a neighbour model, which takes any, and of items."""
         factors = self.factors
-        return (None, int(self.model.similarity.shape[0])) if factors is None else factors.shape
+        return (None, int(self.trained.similarity.shape[0])) if factors is None else factors.shape
 
     @property
     def name(self) -> str:
-        """The name of this class, or of a neighbour model, which always makes its own lists."""
-        return type(self.model if self.takes_any_user else self).__name__
+        """What messages call it: a neighbour model makes its own lists without a `Recommender`."""
+        return type(self.trained).__name__ if self.takes_any_user else "Recommender"
 
-    def take(self, rows: Integers) -> Recommender:
+    def take(self, rows: Integers) -> OwnLists:
         """Return the model with some of its users only, without ids."""
         factors = self.factors
         return self if factors is None else self.with_users(factors.user_factors[rows], None)
-
-    def __repr__(self) -> str:
-        return f"Recommender({type(self.model).__name__})"
 
 
 def recommend_lists(
@@ -136,7 +142,7 @@ def recommend_lists(
     UnsupportedModelError
         If the model does not return a row of ids and scores for each user.
     """
-    n_items = Recommender(model).shape[1]
+    n_items = OwnLists(model).shape[1]
     dtype = np.float32 if hasattr(model, "item_factors") else np.float64
     train = sparse.csr_matrix(  # of the class and dtypes that the model's compiled code takes
         (
