@@ -85,8 +85,8 @@ class Clock:
             "a date such as '2019-11-14', '2019-11-14T09:30' or '2019-11-14T09:30+01:00', or a "
             "whole number in the unit of the timestamps"
         )
-        if isinstance(value, np.datetime64):
-            value = value.astype("datetime64[ns]")
+        if isinstance(value, np.datetime64) and len(str(value)) < len("2019-11-14"):
+            value = value.astype("datetime64[D]")  # of a year or month
         if not isinstance(value, str | date | np.datetime64) or str(value).isdecimal():
             raise _not_valid(name, expected, value)
         try:
