@@ -176,6 +176,10 @@ class Rankings:
             labelled = 0 if items is None else len(items)
             n_items = max(int(table.max(initial=-1)) + 1, labelled)
             shape = (int(rows.max(initial=-1)) + 1, n_items)
+        if not isinstance(shape, tuple | list) or len(shape) != 2:
+            raise InvalidDataError(
+                f"shape is {shape!r}; expected (number of users, number of items)", argument="shape"
+            )
         n_users, n_items = shape
         check_whole("shape[0]", n_users, 0)
         check_whole("shape[1]", n_items, 0, MAX_ITEMS)
