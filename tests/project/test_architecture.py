@@ -53,7 +53,7 @@ def imported(path: Path) -> set[str]:
 
 
 #: What compiles and keeps kernels; vectors and fetching ahead cannot be written in Python.
-WITH_NUMBA = ("cache", "compress", "counting", "jit", "prefetch", "products")
+WITH_NUMBA = ("cache", "jit", "products", "vectors")
 
 
 def test_only_kernels_know_numba() -> None:
