@@ -432,6 +432,9 @@ def learning_curve(
             f"table is {describe(table)}; expected a pandas.DataFrame, such as callback.history"
         )
     names = [metrics] if isinstance(metrics, str) else metrics
+    of_text = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    if not (of_text and metrics):
+        raise InvalidDataError(f"metrics is {metrics!r}; expected names of columns of the table")
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator
 

@@ -32,104 +32,10 @@ if TYPE_CHECKING:
     from .parts import CandidateCounts, FirstRanks, Retrieval, SeenCounts, UserValues
 
 
-class Evaluated(Scores):
-    """Every metric of some users, each user's values and the lists, as far as these were kept.
+class PerUser(Scores):
+    """The values of each user, as far as they were kept."""
 
-    Numbers are the same to the last bit, whatever they are read from.
-    """
-
-    def __init__(
-        self, request: Request, measured: Measured | None, parts: tuple[Part, ...]
-    ) -> None:
-        super().__init__(request)
-        self._measured, self._given = measured, parts
-        self._part: Measured | Part
-        if measured is not None:
-            self._part = measured
-        else:
-            self._part = parts[0] if len(parts) == 1 else merge_parts(parts)
-        self._known_replicates: dict[int, Floats] = {}
-        if self.n_users:
-            return
-        if request.without_list != "exclude" or (measured and not measured.n_relevant.any()):
-            raise InvalidDataError(
-                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
-            )
-        raise InvalidDataError(
-            f"no user counts with convention={self.convention!r} and without_list="
-            f"{request.without_list!r}: none of them has both a relevant item and a list"
-        )
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, in the order in which they were requested."""
-        return self.request.metrics
-
-    @property
-    def retrieval(self) -> Retrieval | None:
-        """How the rankings were made, None where they were given."""
-        return self._part.retrieval
-
-    @property
-    def n_users(self) -> int:
-        """Number of users that count in the means."""
-        return self._part.n_counted
-
-    @property
-    def n_skipped(self) -> int:
-        """Number of users left out: without a relevant item, or as the convention says."""
-        measured = self._measured
-        n_users = self._part.span.n if measured is None else len(measured.n_relevant)
-        return n_users - self.n_users
-
-    @property
-    def n_without_list(self) -> int:
-        """Number of users with relevant items and no list.
-
-        Each counts 0 in every mean, unless the convention leaves them out.
-        """
-        return self._part.n_without_list
-
-    @property
-    def n_cold(self) -> int | None:
-        """Number of evaluated users without training data; None where train is not known."""
-        return None if self.seen is None else self.seen.n_cold
-
-    @property
-    def n_relevant_seen(self) -> int | None:
-        """Number of relevant items that their user has in train; None where it is not known."""
-        return None if self.seen is None else self.seen.n_relevant
-
-    @property
-    def n_listed_seen(self) -> int | None:
-        """Number of listed items that their user has in train; None where it is not known."""
-        return None if self.seen is None else self.seen.n_listed
-
-    @property
-    def seen(self) -> SeenCounts | None:
-        """These three, and the number of relevant items; None where train is not known."""
-        return self._part.seen
-
-    @property
-    def candidates(self) -> CandidateCounts | None:
-        """What the candidates were, None where they were all items that users had not seen."""
-        return self._part.candidates
-
-    @property
-    def propensities(self) -> dict[str, str]:
-        """A digest of each input by which hits are weighted, "train" or "propensity"."""
-        propensities: dict[str, str] = self._part.key["propensities"]
-        return propensities
-
-    @property
-    def first_ranks(self) -> FirstRanks | None:
-        """The first ranks of the lists; None if there are no lists or a model made them."""
-        return self._part.first_ranks
-
-    @property
-    def has_lists(self) -> bool:
-        """Whether the lists, and the values of each user, are kept in memory."""
-        return self._measured is not None
+    _part: Measured | Part
 
     @property
     def has_values(self) -> bool:
@@ -222,11 +128,6 @@ class Evaluated(Scores):
         with replacing(path) as temporary:
             write_parquet(self.per_user, temporary, index=True)
 
-    @property
-    def n_users_of(self) -> dict[str, int]:
-        """Number of users in the mean of each metric: fewer where it is undefined for some."""
-        return {name: self._count(row) for row, name in enumerate(self.names)}
-
     def values(self, name: str | Metric) -> Floats:
         """Return one metric of every user.
 
@@ -258,6 +159,110 @@ class Evaluated(Scores):
         column: Floats = self.columns[sum(plan.per_user for plan in plans[:row])]
         column.flags.writeable = False
         return column
+
+
+class Evaluated(PerUser):
+    """Every metric of some users, each user's values and the lists, as far as these were kept.
+
+    Numbers are the same to the last bit, whatever they are read from.
+    """
+
+    def __init__(
+        self, request: Request, measured: Measured | None, parts: tuple[Part, ...]
+    ) -> None:
+        super().__init__(request)
+        self._measured, self._given = measured, parts
+        if measured is not None:
+            self._part = measured
+        else:
+            self._part = parts[0] if len(parts) == 1 else merge_parts(parts)
+        self._known_replicates: dict[int, Floats] = {}
+        if self.n_users:
+            return
+        if request.without_list != "exclude" or (measured and not measured.n_relevant.any()):
+            raise InvalidDataError(
+                f"none of the {self.n_skipped} users has a relevant item (a stored value above 0)"
+            )
+        raise InvalidDataError(
+            f"no user counts with convention={self.convention!r} and without_list="
+            f"{request.without_list!r}: none of them has both a relevant item and a list"
+        )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, in the order in which they were requested."""
+        return self.request.metrics
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """How the rankings were made, None where they were given."""
+        return self._part.retrieval
+
+    @property
+    def n_users(self) -> int:
+        """Number of users that count in the means."""
+        return self._part.n_counted
+
+    @property
+    def n_skipped(self) -> int:
+        """Number of users left out: without a relevant item, or as the convention says."""
+        measured = self._measured
+        n_users = self._part.span.n if measured is None else len(measured.n_relevant)
+        return n_users - self.n_users
+
+    @property
+    def n_without_list(self) -> int:
+        """Number of users with relevant items and no list.
+
+        Each counts 0 in every mean, unless the convention leaves them out.
+        """
+        return self._part.n_without_list
+
+    @property
+    def n_cold(self) -> int | None:
+        """Number of evaluated users without training data; None where train is not known."""
+        return None if self.seen is None else self.seen.n_cold
+
+    @property
+    def n_relevant_seen(self) -> int | None:
+        """Number of relevant items that their user has in train; None where it is not known."""
+        return None if self.seen is None else self.seen.n_relevant
+
+    @property
+    def n_listed_seen(self) -> int | None:
+        """Number of listed items that their user has in train; None where it is not known."""
+        return None if self.seen is None else self.seen.n_listed
+
+    @property
+    def seen(self) -> SeenCounts | None:
+        """These three, and the number of relevant items; None where train is not known."""
+        return self._part.seen
+
+    @property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates were, None where they were all items that users had not seen."""
+        return self._part.candidates
+
+    @property
+    def propensities(self) -> dict[str, str]:
+        """A digest of each input by which hits are weighted, "train" or "propensity"."""
+        propensities: dict[str, str] = self._part.key["propensities"]
+        return propensities
+
+    @property
+    def first_ranks(self) -> FirstRanks | None:
+        """The first ranks of the lists; None if there are no lists or a model made them."""
+        return self._part.first_ranks
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether the lists, and the values of each user, are kept in memory."""
+        return self._measured is not None
+
+    @property
+    def n_users_of(self) -> dict[str, int]:
+        """Number of users in the mean of each metric: fewer where it is undefined for some."""
+        return {name: self._count(row) for row, name in enumerate(self.names)}
 
     def mean(self) -> dict[str, float]:
         """Return the mean of every metric over the evaluated users, or its one number.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
@@ -175,17 +175,17 @@ class Measured:
     @cached_property
     def moments(self) -> _Lazy[Moments]:
         """The sums of the values of each metric, empty where it has none."""
-        return _Lazy(self._moments)
+        return _Lazy(partial(_moments, self))
 
     @cached_property
     def samples(self) -> _Lazy[Floats | None]:
         """The values of each metric while they are too few for an interval from their sums."""
-        return _Lazy(self._sample)
+        return _Lazy(partial(_sample, self))
 
     @cached_property
     def ratios(self) -> _Lazy[Ratios]:
         """The sums of each micro average."""
-        return _Lazy(self._ratios)
+        return _Lazy(partial(_ratios, self))
 
     @cached_property
     def n_counted(self) -> int:
@@ -273,7 +273,7 @@ class Measured:
         for row, plan in enumerate(plans):
             key = list_key(self.request, row)
             if not plan.definition.per_user and key not in lists:
-                lists[key] = self._list_sums(row)
+                lists[key] = _list_sums(self, row)
         values = None
         if per_user:
             values = UserValues(
@@ -388,44 +388,47 @@ class Measured:
         keys = None if labels is None else labels.item_keys
         return fingerprints(relevance.indptr, items, relevance.gains, keys)
 
-    def _moments(self, row: int) -> Moments:
-        if not self.request.plans[row].per_user:
-            return Moments()
-        return self.numbers.moments(row, self.users_of(row), squares=True)
 
-    def _sample(self, row: int) -> Floats | None:
-        users = self.users_of(row) if self.request.plans[row].per_user else slice(0)
-        values = self.numbers.values[row, users]
-        return values if len(values) < FEWEST_FOR_T else None
+def _moments(block: Measured, row: int) -> Moments:
+    if not block.request.plans[row].per_user:
+        return Moments()
+    return block.numbers.moments(row, block.users_of(row), squares=True)
 
-    def _members(self, row: int) -> list[Integers]:
-        """Return the rows of the users that count for a plan, by group of the jackknife."""
-        users = self.users_of(row)
-        groups = self.groups[users]
-        return [users[groups == group] for group in range(N_GROUPS)]
 
-    def _ratios(self, row: int) -> Ratios:
-        below = self.numbers.denominators[row]
-        return tuple(
-            (self.numbers.moments(row, group), Moments.of(below[group], squares=False))
-            for group in self._members(row)
+def _sample(block: Measured, row: int) -> Floats | None:
+    users = block.users_of(row) if block.request.plans[row].per_user else slice(0)
+    values = block.numbers.values[row, users]
+    return values if len(values) < FEWEST_FOR_T else None
+
+
+def _members(block: Measured, row: int) -> list[Integers]:
+    """Return the rows of the users that count for a plan, by group of the jackknife."""
+    users = block.users_of(row)
+    groups = block.groups[users]
+    return [users[groups == group] for group in range(N_GROUPS)]
+
+
+def _ratios(block: Measured, row: int) -> Ratios:
+    below = block.numbers.denominators[row]
+    return tuple(
+        (block.numbers.moments(row, group), Moments.of(below[group], squares=False))
+        for group in _members(block, row)
+    )
+
+
+def _list_sums(block: Measured, row: int) -> ListSums:
+    """Return what numbers about all lists are made of, for each group of users."""
+    plan = block.request.plans[row]
+    n_users, n_listed, sums = [], [], []
+    for members in _members(block, row):
+        lists = block.aligned.lists(plan.metric.k, members)
+        n_users.append(lists.n_users)
+        n_listed.append(lists.n_listed)
+        is_combined = plan.definition.combine is not None
+        sums.append(
+            plan.definition.formula(lists, **plan.arguments) if is_combined else lists.item_counts
         )
-
-    def _list_sums(self, row: int) -> ListSums:
-        """Return what numbers about all lists are made of, for each group of users."""
-        plan = self.request.plans[row]
-        n_users, n_listed, sums = [], [], []
-        for members in self._members(row):
-            lists = self.aligned.lists(plan.metric.k, members)
-            n_users.append(lists.n_users)
-            n_listed.append(lists.n_listed)
-            is_combined = plan.definition.combine is not None
-            sums.append(
-                plan.definition.formula(lists, **plan.arguments)
-                if is_combined
-                else lists.item_counts
-            )
-        return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
+    return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
 
 
 def _count_seen(aligned: Aligned, counted: Booleans) -> SeenCounts | None:

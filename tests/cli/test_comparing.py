@@ -119,14 +119,14 @@ def test_reports_unreadable_results_and_shows_the_others(
     assert status == 1
     assert printed.count("\nndcg@5") == 1
     assert "left out: " in said
-    assert "bad/summary.json: is not JSON" in said
+    assert "bad/summary.json: is not a saved evaluation" in said
     assert "keep both together" in said
     assert "2 of 4 results could not be read" in said
     status, printed, said = command("report", results, "-o", tmp_path / "r.html")
     assert (status, printed) == (1, f"{tmp_path / 'r.html'}\n")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Left out" in page
-    assert "is not JSON" in page
+    assert "is not a saved evaluation" in page
     for folder in ("good", "poor"):
         shutil.rmtree(results / folder)
     status, _, said = command("compare", results)
