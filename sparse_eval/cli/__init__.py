@@ -15,7 +15,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .interrupts import signals_as_interrupts, tell_interruption, was_interrupted
+from .interrupts import signals_as_interrupts, tell_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with lines_without_terminal():
                 app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
         except BaseException as end:
-            if was_interrupted(end, received):
+            done = isinstance(end, SystemExit) and not end.code
+            if received and not done:  # compiled modules turn interruptions into ImportError
                 raise SystemExit(tell_interruption(end, received)) from None
             if isinstance(end, SystemExit):
                 raise

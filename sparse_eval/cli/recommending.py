@@ -5,56 +5,56 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..core.files import make_folder_of, replacing
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
-from . import options
-from .csv_text import check_safe_csv, csv_text
-from .echo import echo
-from .loading import check_inputs_are_kept, is_split, load, load_candidates
-from .printing import counted, print_table, step, warnings_in_a_line
+from .echo import note
+from .loading import Loading, check_inputs_are_kept, is_split
+from .measuring import Candidates, load_candidates
+from .options import Output, Progress, option
+from .printing import SafePrinting, counted, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     from ..inputs.axes import Axis
 
 
 def recommend(
-    checkpoint: Annotated[
-        Path,
-        typer.Argument(
-            help="A model saved by implicit, an item-item matrix (.npz, .npy), or scores of users "
-            "× items (.npy)."
-        ),
-    ],
-    seen: Annotated[
-        Path, typer.Argument(help="What users have seen: a folder that `split` wrote, or events.")
-    ],
+    checkpoint: Path,
+    seen: Path,
     *,
-    loading: options.Loading,
-    k: Annotated[int, typer.Option("--k", "-k", help="Items for each user.")] = 10,
-    users: Annotated[
-        list[str],
-        typer.Option(help="Ids of users, separated by commas; repeatable.", show_default="all"),
-    ] = [],
-    candidates: options.Candidates = None,
-    allow_seen: options.AllowSeen = False,
-    progress: options.Progress = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A file for the table: .csv, .parquet or .jsonl (JSON lines)."),
-    ] = None,
-    format: options.Printed = options.Format.table,
-    safe_csv: options.SafeCSV = False,
+    loading: Loading,
+    k: Annotated[int, option("--k", "-k")] = 10,
+    users: list[str] | None = None,
+    candidates: Candidates = None,
+    allow_seen: bool = False,
+    execution: Progress,
+    out: Output[Path | None] = None,
+    printing: SafePrinting,
 ) -> None:
-    """Recommend users the items that a model ranks first, without those they have seen."""
+    """Recommend users the items that a model ranks first, without those they have seen.
+
+    Example: sparse-eval recommend als.npz split --users 17,42 -k 20
+
+    Parameters
+    ----------
+    checkpoint
+        A model saved by implicit, an item-item matrix (.npz, .npy), or scores of users × items
+        (.npy).
+    seen
+        What users have seen: a folder that `split` wrote, or events.
+    k
+        Items for each user.
+    users
+        Ids of users, separated by commas; repeatable. [all]
+    allow_seen
+        What users have seen may be recommended again.
+    out
+        A file for the table: .csv, .parquet or .jsonl (JSON lines).
+    """
     from ..datasets.split import Holdout
     from ..models.recommendations import recommend as recommend_items
 
-    if k < 1:  # `k` is another option of other commands
-        raise InvalidDataError(f"-k: expected a whole number of at least 1, found {k}")
-    check_safe_csv(safe_csv, format, out)
+    printing.check(out)
     if out is not None:
         if out.suffix not in (".csv", ".parquet", ".jsonl"):
             raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
@@ -65,10 +65,10 @@ def recommend(
         holdout = Holdout.load(seen)
         train = holdout.train if holdout.fold_in is None else holdout
     else:
-        train = load(seen, loading, options.Filtering()).matrix()
+        train = loading.matrix(seen)
     labels = getattr(train, "users", None)
-    words = [word for words in users for word in words.split(",")]
-    with step("recommend") as note, warnings_in_a_line():
+    words = [word for words in users or [] for word in words.split(",")]
+    with step("recommend") as done, warnings_in_a_line():
         table = recommend_items(
             checkpoint,
             train,
@@ -76,20 +76,20 @@ def recommend(
             users=_ids(words, labels) if words else None,
             candidates=load_candidates(candidates, loading),
             filter_seen=not allow_seen,
-            progress=progress,
+            progress=execution.bars,
         )
-        note(counted(table["user"].nunique(), "user"))
+        done(counted(table["user"].nunique(), "user"))
     if out is None:
-        print_table(table, format, safe_csv)
+        printing.table(table)
         return
     with replacing(out) as temporary:
         if out.suffix == ".parquet":
             write_parquet(table, temporary, index=False)
         elif out.suffix == ".csv":
-            temporary.write_text(csv_text(table, safe_csv), encoding="utf-8", newline="")
+            temporary.write_text(printing.csv(table), encoding="utf-8", newline="")
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)
-    echo(f"left in {shown(out)}: {counted(len(table), 'row')}", err=True)
+    note(f"left in {shown(out)}: {counted(len(table), 'row')}")
 
 
 def _ids(words: list[str], labels: Axis | None) -> list[Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from ..core.files import make_folder_of, replacing
+from .options import Output, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,23 +25,22 @@ if TYPE_CHECKING:
     #: A sample: its labels, and its value.
     Sample = tuple[dict[str, str], float]
 
-HistoryFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--history",
-        metavar="FILE",
-        help="Add a line about the result, or the best of several, to a file of JSON lines; "
-        "`report --history` shows the trend.",
-    ),
-]
-PrometheusFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--prometheus",
-        metavar="FILE",
-        help="Write the result as gauges for the textfile collector of Prometheus (.prom).",
-    ),
-]
+
+@dataclass(frozen=True)
+class Records:
+    """Where a command records its result.
+
+    Parameters
+    ----------
+    history
+        Add a line about the result, or the best of several, to a file of JSON lines; `report
+        --history` shows the trend.
+    prometheus
+        Write the result as gauges for the textfile collector of Prometheus (.prom).
+    """
+
+    history: Output[Annotated[Path | None, option(metavar="FILE")]] = None
+    prometheus: Output[Annotated[Path | None, option(metavar="FILE")]] = None
 
 
 class Recording(NamedTuple):

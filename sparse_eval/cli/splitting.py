@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from ..core.arguments import check_whole
 from ..errors import InvalidDataError
-from .options import Method, Order, Splitting
+from .options import Rare, option
 from .printing import step
 
 if TYPE_CHECKING:
@@ -17,32 +19,163 @@ if TYPE_CHECKING:
     from ..datasets.split.events import Repeats
 
 
-def split_by(
-    interactions: Interactions | SparseInput,
-    splitting: Splitting,
-    seed: int,
-    purpose: str = "split",
-    *,
-    three_way: bool = False,
-    test_at: str | None = None,
-) -> Holdout:
-    """Split interactions; raise if an option does not apply to the method.
+#: How interactions are split.
+Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
 
-    With `three_way` there is a test part, which begins at `test_at` if that is given. Otherwise it
-    is as large a share, or as many pairs, as the validation part is then of what is left.
+
+@dataclass(frozen=True)
+class Splitting:
+    """How interactions are split.
+
+    Parameters
+    ----------
+    timestamp
+        CSV and Parquet: column of timestamps; "" for none. [recognized by its name]
+    method
+        How to hold interactions out. [random; with --at temporal]
+    fraction
+        random, temporal, users: share to hold out, between 0 and 1. [0.2]
+    fold_in
+        users: share of a held-out user's items that the model is given. [0.8]
+    order
+        users: whether it is given random items or the earliest. [random]
+    n
+        leave-k-out, last-n: how many to hold out per user. [1]
+    at
+        temporal: where validation begins, instead of --fraction: a date (2019-11-14,
+        2019-11-14T09:30+01:00; UTC without a time zone), or a whole number in the unit of the
+        timestamps.
+    gap
+        temporal: leave out what is so long before a cut: 1D, 12h, or a whole number in the unit of
+        the timestamps.
+    test
+        temporal: where a test part begins, after --at; likewise.
+    repeats
+        temporal, last-n: hold out what repeats an interaction of the training part too, for models
+        that may recommend again (--allow-seen).
+    only_known
+        Hold out only users and items that the training part has.
     """
-    method = splitting.how
-    _check_options(splitting, method, test_at, three_way)
-    with step(f"{purpose} ({method.value})") as note:
-        holdout = _split(interactions, splitting, seed, three_way, test_at)
-        if three_way and method in (Method.random, Method.leave_k_out):
-            part = _split(holdout.train, splitting, seed, three_way, test_at)
-            holdout = with_test(part, holdout)
-        _check_held_out(holdout, "users have too few distinct items for this method and options")
-        if splitting.only_known:
-            holdout = only_known(holdout)
-        note(", ".join([describe(holdout), *holdout.remarks()]))
-    return holdout
+
+    timestamp: str | None = None
+    method: Method | None = None
+    fraction: float | None = None
+    fold_in: Rare[float | None] = None
+    order: Rare[Literal["random", "time"] | None] = None
+    n: int | None = None
+    at: str | None = None
+    gap: Rare[str | None] = None
+    test: Rare[Annotated[str | None, option("--test-at")]] = None
+    repeats: Rare[Annotated[bool, option("--keep-repeats")]] = False
+    only_known: Rare[bool] = False
+
+    @property
+    def how(self) -> Method:
+        """The method: the given one, or else temporal if a date is given."""
+        return self.method or ("random" if self.at is None else "temporal")
+
+    @property
+    def times(self) -> str | None:
+        """The column of times to read: "" for none, None to recognize it by its name."""
+        by_time = self.how in ("last-n", "temporal") or self.order == "time"
+        return "" if self.timestamp is None and not by_time else self.timestamp
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any option is given that only a split of one file has."""
+        others = ("timestamp", "only_known")
+        return any(getattr(self, f.name) for f in fields(self) if f.name not in others)
+
+    def known(self, holdout: Holdout) -> Holdout:
+        """Hold out only what training knows if that is wanted; raise if that is nothing."""
+        if self.only_known:
+            holdout = holdout.known()
+            _check_held_out(holdout, "all of it has users or items that training does not know")
+        return holdout
+
+    def split(
+        self,
+        interactions: Interactions | SparseInput,
+        seed: int,
+        purpose: str = "split",
+        *,
+        three_way: bool = False,
+    ) -> Holdout:
+        """Split interactions; raise if an option does not apply to the method.
+
+        With `three_way` or --test-at there is a test part. Without --test-at, it is as large a
+        share, or as many pairs, as the validation part is then of what is left.
+        """
+        three_way = three_way or self.test is not None
+        self._check(three_way)
+        with step(f"{purpose} ({self.how})") as note:
+            holdout = self._cut(interactions, seed, three_way)
+            if three_way and self.how in ("random", "leave-k-out"):
+                holdout = with_test(self._cut(holdout.train, seed, three_way), holdout)
+            _check_held_out(
+                holdout, "users have too few distinct items for this method and options"
+            )
+            holdout = self.known(holdout)
+            note(", ".join([describe(holdout), *holdout.remarks()]))
+        return holdout
+
+    def _check(self, three_way: bool) -> None:
+        """Raise if an option does not apply to the method, or needs another one."""
+        by_share = self.how in ("random", "temporal", "users")
+        wrong, right = ("n", "fraction") if by_share else ("fraction", "n")
+        temporal, users = ("temporal",), ("users",)
+        for name, value, methods in (
+            ("at", self.at, temporal),
+            ("gap", self.gap, temporal),
+            ("test-at", self.test, temporal),
+            ("fold-in", self.fold_in, users),
+            ("order", self.order, users),
+            ("keep-repeats", self.repeats or None, ("temporal", "last-n")),
+            (wrong, getattr(self, wrong), ()),
+        ):
+            if value is not None and self.how not in methods:
+                instead = " or ".join(methods)
+                use = f"use --method {instead}" if methods else f"use --{right}"
+                raise InvalidDataError(f"--{name} does not apply to --method {self.how}; {use}")
+        if self.n is not None:
+            check_whole("--n", self.n, 1)
+        if self.test is not None and self.at is None:
+            raise InvalidDataError("--test-at needs --at, where the validation part begins")
+        if three_way and self.at is not None and self.test is None:
+            raise InvalidDataError("--at needs --test-at here, where the test part begins")
+
+    def _cut(self, interactions: Any, seed: int, three_way: bool) -> Holdout:
+        from ..datasets import split
+
+        share = 0.2 if self.fraction is None else self.fraction
+        n = 1 if self.n is None else self.n
+        repeats: Repeats = "keep" if self.repeats else "drop"
+        # The test part is a share of all, and validation of what is left.
+        rest, test = (share * (1 - share), share) if three_way else (share, None)
+        match self.how:
+            case "random":
+                return split.random(interactions, fraction=share, seed=seed)
+            case "leave-k-out":
+                return split.leave_k_out(interactions, k=n, seed=seed)
+            case "last-n":
+                last = n if three_way else None
+                return split.last_n(interactions, n=n, test=last, repeats=repeats)
+            case "temporal":
+                gap = _number_or_text(self.gap)
+                temporal = partial(split.temporal, interactions, gap=gap, repeats=repeats)
+                if self.at is None:
+                    return temporal(fraction=rest, test=test)
+                at, test_begins = _number_or_text(self.at), _number_or_text(self.test)
+                return temporal(at=at, fraction=self.fraction, test=test_begins)
+            case "users":
+                return split.users(
+                    interactions,
+                    fraction=rest,
+                    test=test,
+                    fold_in=0.8 if self.fold_in is None else self.fold_in,
+                    order=self.order or "random",
+                    seed=seed,
+                )
 
 
 def with_test(part: Holdout, whole: Holdout) -> Holdout:
@@ -50,13 +183,6 @@ def with_test(part: Holdout, whole: Holdout) -> Holdout:
     from ..datasets.split import Holdout
 
     return Holdout(part.train, part.validation, whole.users, whole.items, test=whole.validation)
-
-
-def only_known(holdout: Holdout) -> Holdout:
-    """Hold out only what training knows, or raise if that is nothing."""
-    known = holdout.known()
-    _check_held_out(known, "all of it has users or items that training does not know")
-    return known
 
 
 def describe(holdout: Holdout) -> str:
@@ -70,75 +196,10 @@ def describe(holdout: Holdout) -> str:
     return parts if holdout.test is None else f"{parts}, {count(holdout.test)} for the test"
 
 
-def _check_options(
-    splitting: Splitting, method: Method, test_at: str | None, three_way: bool
-) -> None:
-    """Raise if an option does not apply to the method, or needs another one."""
-    by_share = method in (Method.random, Method.temporal, Method.users)
-    if (splitting.n if by_share else splitting.fraction) is not None:
-        given, expected = ("--n", "--fraction") if by_share else ("--fraction", "--n")
-        raise InvalidDataError(f"{given} does not apply to --method {method.value}; use {expected}")
-    for name, value, needed in (
-        ("at", splitting.at, Method.temporal),
-        ("gap", splitting.gap, Method.temporal),
-        ("test-at", test_at, Method.temporal),
-        ("fold-in", splitting.fold_in, Method.users),
-        ("order", splitting.order, Method.users),
-    ):
-        if value is not None and method is not needed:
-            raise InvalidDataError(
-                f"--{name} does not apply to --method {method.value}; use --method {needed.value}"
-            )
-    if splitting.keep_repeats and method not in (Method.temporal, Method.last_n):
-        raise InvalidDataError(
-            f"--keep-repeats does not apply to --method {method.value}; use temporal or last-n"
-        )
-    if test_at is not None and splitting.at is None:
-        raise InvalidDataError("--test-at needs --at, where the validation part begins")
-    if three_way and splitting.at is not None and test_at is None:
-        raise InvalidDataError("--at needs --test-at here, where the test part begins")
-
-
 def _check_held_out(holdout: Holdout, reason: str) -> None:
     for name, matrix in (("validation", holdout.validation), ("the test", holdout.test)):
         if matrix is not None and matrix.nnz == 0:
             raise InvalidDataError(f"nothing is held out for {name}: {reason}")
-
-
-def _split(
-    interactions: Any, splitting: Splitting, seed: int, three_way: bool, test_at: str | None
-) -> Holdout:
-    from ..datasets import split
-
-    share = 0.2 if splitting.fraction is None else splitting.fraction
-    n = 1 if splitting.n is None else splitting.n
-    repeats: Repeats = "keep" if splitting.keep_repeats else "drop"
-    # The test part is a share of all, and validation of what is left.
-    rest, test = (share * (1 - share), share) if three_way else (share, None)
-    match splitting.how:
-        case Method.random:
-            return split.random(interactions, fraction=share, seed=seed)
-        case Method.leave_k_out:
-            return split.leave_k_out(interactions, k=n, seed=seed)
-        case Method.last_n:
-            return split.last_n(interactions, n=n, test=n if three_way else None, repeats=repeats)
-        case Method.temporal:
-            temporal = partial(
-                split.temporal, interactions, gap=_number_or_text(splitting.gap), repeats=repeats
-            )
-            if splitting.at is None:
-                return temporal(fraction=rest, test=test)
-            at, test_begins = _number_or_text(splitting.at), _number_or_text(test_at)
-            return temporal(at=at, fraction=splitting.fraction, test=test_begins)
-        case Method.users:
-            return split.users(
-                interactions,
-                fraction=rest,
-                test=test,
-                fold_in=0.8 if splitting.fold_in is None else splitting.fold_in,
-                order="time" if splitting.order is Order.time else "random",
-                seed=seed,
-            )
 
 
 def _number_or_text(text: str | None) -> int | str | None:

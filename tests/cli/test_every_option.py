@@ -83,6 +83,7 @@ VALUES = {
     "--learning-rate": "--model bpr / 0.5",
     "--level": "--format json / 0.9",
     "--max-failed": "d/broken.npz / 1",
+    "--memory": "1GB",
     "--method": "last-n",
     "--metric": "mrr@10",
     "train --metric": "--validation d/b/clicks.csv / mrr@10",
@@ -119,6 +120,7 @@ VALUES = {
     "--split": "d/split",
     "--test": "wilcoxon",
     "--test-at": "--at 2019-11-20 / 2019-12-01",
+    "--threads": "1",
     "--threshold": "2",
     "--ties": "pessimistic",
     "--timestamp": "--method temporal / day",
@@ -140,8 +142,8 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--no-progress", "compare --users",
-        "report --users", "recommend --value"}  # fmt: skip
+SAME = {"--click-history", "--counts", "--header", "--memory", "--no-progress",
+        "--threads", "compare --users", "report --users", "recommend --value"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {

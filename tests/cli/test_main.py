@@ -17,7 +17,7 @@ from commands import SMALL, Command
 from scipy import sparse
 
 from sparse_eval.cli import BUG
-from sparse_eval.cli.messages import ISSUES, message_of
+from sparse_eval.cli.messages import FLAGS, ISSUES, message_of
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -219,7 +219,20 @@ def test_output_in_an_encoding_that_lacks_a_letter() -> None:
     ],
 )
 def test_errors_name_options_as_on_the_command_line(error: Exception, message: str) -> None:
-    assert message_of(error) == message
+    names = ("monitor", "convention", "rank", "score", "propensity", "train", "seed", "users")
+    others = {
+        "n_trials": "--trials",
+        "how": "--users",
+        "header": "--no-header",
+        "history": "--no-history",
+        "format": "--input-format",
+        "on_bad_lines": "--skip-bad-lines",
+    }
+    token = FLAGS.set({name: f"--{name}" for name in names} | others)
+    try:
+        assert message_of(error) == message
+    finally:
+        FLAGS.reset(token)
 
 
 #: Limits the address space before other code runs.
