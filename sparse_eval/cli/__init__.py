@@ -15,6 +15,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from .echo import LINE
 from .interrupts import signals_as_interrupts, tell_interruption
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             from ..core.progress import lines_without_terminal
             from . import app
 
+            LINE.set(shlex.join(["sparse-eval", *words]))
             with lines_without_terminal():
-                app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
+                app(args=words, prog_name="sparse-eval")
         except BaseException as end:
             done = isinstance(end, SystemExit) and not end.code
             if received and not done:  # compiled modules turn interruptions into ImportError

@@ -13,8 +13,7 @@ from .interrupts import leaves
 from .listing import metrics
 from .options import Execution, declare
 from .printing import counted
-from .recommending import recommend
-from .scoring import evaluate, score
+from .scoring import evaluate, recommend, score
 from .training import demo, run, split, train
 from .tuning import tune
 

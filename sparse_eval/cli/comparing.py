@@ -60,26 +60,21 @@ class Pairing:
 
 
 class SavedResults(NamedTuple):
-    """Evaluations and sweeps by name, and folders that could not be read, with the reason.
-
-    Or, in place of evaluations, a cross-validation.
-    """
+    """Evaluations by name, or a cross-validation; sweeps; and why folders could not be read."""
 
     evaluations: dict[str, Evaluation] | CrossValidation
+    first: Evaluation | CrossValidation
+    n_results: int
     sweeps: dict[str, pd.DataFrame]
     left_out: dict[str, str]
+    lacks_last: bool  # whether the last one could not be read, so that there is none to judge
 
-    @property
-    def first(self) -> Evaluation | CrossValidation:
-        """The first evaluation, or the cross-validation."""
-        results = self.evaluations
-        return next(iter(results.values())) if isinstance(results, dict) else results
-
-    @property
-    def n_results(self) -> int:
-        """The number of evaluations, or of the models of the cross-validation."""
-        results = self.evaluations
-        return len(results) if isinstance(results, dict) else len(results.models)
+    def fail_if_left_out(self) -> None:
+        """End the command if results could not be read."""
+        if self.left_out:
+            total = counted(self.n_results + len(self.left_out), "result")
+            echo(f"{len(self.left_out):,} of {total} could not be read", err=True)
+            raise typer.Exit(1)
 
 
 def compare(
@@ -130,9 +125,9 @@ def compare(
         )
         for remark in compared.notes:
             echo(f"note: {remark}")
-    if gate.fail_if_worse and not _lacks_last(results, saved):
+    if gate.fail_if_worse and not saved.lacks_last:
         fail_if_worse(compared, tolerances)
-    _fail_if_left_out(saved)
+    saved.fail_if_left_out()
 
 
 def report(
@@ -181,7 +176,7 @@ def report(
         )
         done(counted(saved.n_results, "result"))
     echo(shown(page))
-    _fail_if_left_out(saved)
+    saved.fail_if_left_out()
 
 
 def _load(words: list[str]) -> SavedResults:
@@ -193,7 +188,7 @@ def _load(words: list[str]) -> SavedResults:
     from ..results.saving import SUMMARY
 
     evaluations: dict[str, Evaluation] = {}
-    saved = SavedResults(evaluations, {}, {})
+    sweeps, left_out, lacks_last = {}, {}, False
 
     def add(name: str, evaluation: Evaluation) -> None:
         if name in evaluations:
@@ -202,17 +197,18 @@ def _load(words: list[str]) -> SavedResults:
             )
         evaluations[name] = evaluation
 
-    with step("read") as note:
+    with step("read") as done:
         for word in words:
             name, path = _parse_argument(word)
+            lacks_last = False
             if (path / MANIFEST).exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
                         f"{word} is a cross-validation; give it alone, and without a name"
                     )
                 cv = CrossValidation.load(path)
-                note(counted(len(cv.models), "model"))
-                return SavedResults(cv, {}, {})
+                done(counted(len(cv.models), "model"))
+                return SavedResults(cv, cv, len(cv.models), {}, {}, lacks_last=False)
             if not path.is_dir() or (path / SUMMARY).exists():
                 folder = path if path.is_dir() else path.parent
                 add(name or folder.resolve().name, Evaluation.load(path))
@@ -230,23 +226,18 @@ def _load(words: list[str]) -> SavedResults:
             for summary in inside:
                 try:
                     add(summary.parent.name, Evaluation.load(summary))
+                    lacks_last = False
                 except InvalidFileError as error:
-                    saved.left_out[str(summary.parent)] = str(error)
+                    left_out[str(summary.parent)] = str(error)
+                    lacks_last = True
                     echo(f"left out: {error}", err=True)
             if (path / TABLE).exists():
-                saved.sweeps[path.resolve().name] = _read_sweep(path / TABLE)
-        note(counted(len(evaluations), "result"))
+                sweeps[path.resolve().name] = _read_sweep(path / TABLE)
+        done(counted(len(evaluations), "result"))
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
-    return saved
-
-
-def _lacks_last(words: list[str], saved: SavedResults) -> bool:
-    """Return whether the last result could not be read, so that there is none to judge."""
-    from ..results.saving import SUMMARY
-
-    inside = sorted(_parse_argument(words[-1])[1].glob(f"*/{SUMMARY}"))
-    return bool(inside) and str(inside[-1].parent) in saved.left_out
+    first = next(iter(evaluations.values()))
+    return SavedResults(evaluations, first, len(evaluations), sweeps, left_out, lacks_last)
 
 
 def _parse_argument(word: str) -> tuple[str, Path]:
@@ -271,10 +262,3 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
-
-
-def _fail_if_left_out(saved: SavedResults) -> None:
-    if saved.left_out:
-        total = counted(saved.n_results + len(saved.left_out), "result")
-        echo(f"{len(saved.left_out):,} of {total} could not be read", err=True)
-        raise typer.Exit(1)

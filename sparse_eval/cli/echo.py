@@ -9,6 +9,9 @@ from contextvars import ContextVar
 
 from ..core.printable import printable
 
+#: The command line.
+LINE: ContextVar[str] = ContextVar("LINE")
+
 #: Whether notes about the steps of a command are left out.
 QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
 

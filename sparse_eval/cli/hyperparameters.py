@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..core.arguments import check_number, check_whole
 from ..errors import InvalidDataError
-from .options import Rare
+from .options import Rare, Seed
 from .printing import step
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Hyperparameters:
     neighbors: Rare[int | None] = None
     k1: Rare[float | None] = None
     b: Rare[float | None] = None
+    seed: Seed = 0
 
     def settings(self) -> dict[str, Any]:
         """Return the values of the options that the model has.
@@ -92,7 +93,7 @@ class Hyperparameters:
         """
         defaults = _FAMILIES[self.model][2]
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        del given["model"]
+        del given["model"], given["seed"]
         for name, value in given.items():
             flag = _flag(name)
             if name not in defaults:
@@ -116,14 +117,14 @@ class Hyperparameters:
                 f"{self.model} cannot fold them in; use als or a model of neighbors"
             )
 
-    def about(self) -> dict[str, JSONValue]:
-        """Return what is saved with a result about the model."""
-        return {"class": _FAMILIES[self.model][0], **self.settings()}
+    def about(self, data: str) -> dict[str, JSONValue]:
+        """Return what is saved with a result about its origin."""
+        model = {"class": _FAMILIES[self.model][0], **self.settings()}
+        return {"data": data, "model": model, "seed": self.seed}
 
     def train(
         self,
         matrix: CSRMatrix,
-        seed: int,
         progress: bool | None,
         out: Path | None,
         callback: EvaluationCallback | None = None,
@@ -136,9 +137,9 @@ class Hyperparameters:
         options: dict[str, Any] = {"progress": progress, "callback": callback}
         with step("train") as note:
             if self.model == "als":
-                trained = train_als(matrix, **settings, seed=seed, **options)
+                trained = train_als(matrix, **settings, seed=self.seed, **options)
             else:
-                trained = train_model(_make(self.model, settings, seed), matrix, **options)
+                trained = train_model(_make(self.model, settings, self.seed), matrix, **options)
             sizes = [f"{settings[name]} {name}" for name in _WHOLE if name in settings]
             note(", ".join([_FAMILIES[self.model][0], *sizes]))
             if callback is not None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from .loading import Loading
 from .options import Evaluating, Rare, option
 from .printing import counted, step, warnings_in_a_line
 
@@ -90,11 +89,6 @@ Candidates: TypeAlias = Annotated[
         hidden=True,
     ),
 ]
-
-
-def load_candidates(path: Path | None, loading: Loading) -> Any:
-    """Read what each user can be recommended, as interactions are read."""
-    return None if path is None else loading.matrix(path)
 
 
 def score_model(

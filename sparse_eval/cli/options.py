@@ -143,6 +143,23 @@ class Evaluating(Progress):
     memory: Rare[Annotated[int | None, option(parser=number_of_bytes, metavar="SIZE")]] = None
 
 
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for parameter in context.command.params:
+            vars(parameter)["hidden"] = False
+        echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = typer.Option(
+    False,
+    "--help-all",
+    help="Show all options, also rare ones, and exit.",
+    is_eager=True,
+    callback=_show_all,
+)
+
+
 def declare(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command as typer needs it, with each field of its groups as an option.
 
@@ -150,7 +167,7 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     such as SPARSE_EVAL_SPLIT.
     """
     groups: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {}
-    parameters: list[inspect.Parameter] = []
+    declared: dict[str, tuple[Any, Any]] = {}
     flags: dict[str, str] = {}
 
     def add(name: str, annotation: Any, default: Any, help: str | None, positional: bool) -> str:
@@ -173,7 +190,7 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
             name = on.removeprefix("--").replace("-", "_")
             variable = f"SPARSE_EVAL_{name.upper()}"
             info = typer.Option(default, *words, envvar=variable, show_envvar=False, **settings)
-        parameters.append(_parameter(name, kind, info))
+        declared[name] = kind, info
         return name
 
     text, helps = _documented(command)
@@ -196,8 +213,6 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
                     for field in dataclasses.fields(kind)
                 },
             )
-        elif kind is typer.Context:
-            parameters.append(_parameter(name, kind))
         else:
             positional = parameter.kind is not parameter.KEYWORD_ONLY
             given = add(name, kind, default, helps.get(name), positional)
@@ -206,22 +221,25 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**values: Any) -> None:
         FLAGS.set(flags)
-        del values["all"]
         made = {
-            name: group(**{field: values.pop(given) for field, given in names.items()})
+            name: group(**{field: values[given] for field, given in names.items()})
             for name, (group, names) in groups.items()
         }
         with ExitStack() as stack:
             for value in made.values():
                 if isinstance(value, Execution):
                     stack.enter_context(value.applied())
-            command(**values, **made)
+            command(**made)
         interrupts.leaves("the command was done, and everything is kept")
 
-    parameters.append(_parameter("all", bool, _HELP_ALL))
+    declared["all"] = bool, _HELP_ALL
     run.__doc__ = text
+    run.__annotations__ = {name: kind for name, (kind, _) in declared.items()}
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
+        for name, (kind, info) in declared.items()
+    ]
     run.__dict__["__signature__"] = inspect.Signature(parameters)
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
@@ -233,24 +251,3 @@ def _documented(thing: Any) -> tuple[str, dict[str, str]]:
         for name, lines in re.findall(r"^(\w+)\n((?: .*\n?)+)", rest, re.M):
             helps[name] = " ".join(lines.split())
     return text.strip(), helps
-
-
-def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _show_all(context: typer.Context, wanted: bool) -> None:
-    if wanted:
-        for parameter in context.command.params:
-            vars(parameter)["hidden"] = False
-        echo(context.get_help())
-        raise typer.Exit
-
-
-_HELP_ALL = typer.Option(
-    False,
-    "--help-all",
-    help="Show all options, also rare ones, and exit.",
-    is_eager=True,
-    callback=_show_all,
-)

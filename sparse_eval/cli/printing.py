@@ -12,11 +12,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import typer
-
 from ..core.formatting import records, text_of_frame
 from ..errors import InvalidDataError
-from .echo import echo, note
+from .echo import LINE, echo, note
 from .options import Rare, option
 
 if TYPE_CHECKING:
@@ -75,16 +73,14 @@ class Printing:
         """Whether people read the result."""
         return self.printed in ("table", "markdown")
 
-    def evaluation(
-        self, command: typer.Context, ev: Evaluation, out: Path | None, **about: JSONValue
-    ) -> None:
+    def evaluation(self, ev: Evaluation, out: Path | None, **about: JSONValue) -> None:
         """Print the table of an evaluation, and save it in a folder.
 
         The command and what is given as `about` are saved with it.
         """
         with warnings_in_a_line():  # what JSON and CSV have no room for
             if out is not None:
-                ev.save(out, about={"command": command.obj, **about})
+                ev.save(out, about={"command": LINE.get(), **about})
             if self.printed == "json":
                 echo(ev.to_json(), nl=False, data=True)
             elif self.printed == "jsonl":

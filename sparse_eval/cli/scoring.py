@@ -1,4 +1,4 @@
-"""Commands that score existing models and lists: score, evaluate."""
+"""Commands that use existing models and lists: score, evaluate, recommend."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.files import make_folder
+from ..core.files import make_folder, make_folder_of, replacing
 from ..core.formatting import escaped, plain
-from ..errors import InvalidDataError
+from ..core.parquet import write_parquet
+from ..errors import InvalidDataError, shown
 from ..metrics.protocol import NoRelevant, WithoutList
-from .echo import echo
+from .echo import echo, note
 from .interrupts import leaves
 from .judging import Gate, GateOfSeveral, fail_if_under, parse_bounds
-from .loading import Loading
-from .measuring import Candidates, Measuring, load_candidates, score_model
+from .loading import Loading, check_inputs_are_kept, is_split
+from .measuring import Candidates, Measuring, score_model
 from .opening import Items, Tables
-from .options import Evaluating, Output, Rare, option
+from .options import Evaluating, Output, Progress, Rare, option
 from .printing import SafePrinting, counted, step, warnings_in_a_line
 from .recording import Recording, Records, folder_for_evaluations
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from ..core.types import JSONValue
     from ..datasets.split import Holdout
+    from ..inputs.axes import Axis
     from ..metrics.protocol import Protocol
 
 
@@ -56,12 +58,11 @@ class Parts:
         if self.split is not None and self.train is None and self.validation is None:
             return Holdout.load(self.split)
         if self.split is None and self.train is not None and self.validation is not None:
-            return loading.holdout(self.train, self.validation)
+            return loading.parts(self.train, self.validation)[1]
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
 
 
 def score(
-    command: typer.Context,
     checkpoint: list[str],
     *,
     parts: Parts,
@@ -99,7 +100,7 @@ def score(
     """
     printing.check()
     protocol = measuring.of_models()
-    bounds = parse_bounds(gate.fail_under, measuring.names(), measuring.convention)
+    bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
         raise InvalidDataError("a checkpoint has no name; name a file or a folder")
     paths = [Path(name) for name in checkpoint]
@@ -118,11 +119,12 @@ def score(
         make_folder(out)
     recording = Recording.begin(records.history, records.prometheus)
     holdout = parts.holdout(loading)
-    among = load_candidates(candidates, loading)
+    among = loading.matrix(candidates)
     if several:
-        options: dict[str, Any] = {"monitor": monitor, "candidates": among, "client": client}
-        options["progress"] = execution.bars
-        table = _sweep(paths, holdout, protocol, out, printing, recording, **options)
+        options = {"monitor": monitor, "candidates": among, "client": client}
+        table = _sweep(
+            paths, holdout, protocol, out, printing, recording, progress=execution.bars, **options
+        )
         n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
             file, values = _best(table, protocol)
@@ -135,14 +137,13 @@ def score(
             lists=out is not None, scheduler=client, candidates=among,
         )  # fmt: skip
         about = _about(paths[0])
-        printing.evaluation(command, ev, out, checkpoint=about)
+        printing.evaluation(ev, out, checkpoint=about)
         name = escaped(paths[0].stem)
         recording.leave({name: ev}, name, 0, {"file": about["file"], "sha256": about["sha256"]})
         fail_if_under(bounds, ev.__getitem__, checkpoint[0])
 
 
 def evaluate(
-    command: typer.Context,
     lists: Path,
     validation: Path,
     *,
@@ -217,10 +218,84 @@ def evaluate(
         if printing.for_people:
             echo()
     if not per_user or printing.for_people or out is not None:
-        printing.evaluation(command, ev, out)  # csv and json hold one table
+        printing.evaluation(ev, out)  # csv and json hold one table
     name = escaped(lists.stem)
     recording.leave({name: ev}, name, 0, {"file": escaped(lists)})
     fail_if_under(bounds, ev.__getitem__, str(lists))
+
+
+def recommend(
+    checkpoint: Path,
+    seen: Path,
+    *,
+    loading: Loading,
+    k: Annotated[int, option("--k", "-k")] = 10,
+    users: list[str] | None = None,
+    candidates: Candidates = None,
+    allow_seen: bool = False,
+    execution: Progress,
+    out: Output[Path | None] = None,
+    printing: SafePrinting,
+) -> None:
+    """Recommend users the items that a model ranks first, without those they have seen.
+
+    Example: sparse-eval recommend als.npz split --users 17,42 -k 20
+
+    Parameters
+    ----------
+    checkpoint
+        A model saved by implicit, an item-item matrix (.npz, .npy), or scores of users × items
+        (.npy).
+    seen
+        What users have seen: a folder that `split` wrote, or events.
+    k
+        Items for each user.
+    users
+        Ids of users, separated by commas; repeatable. [all]
+    allow_seen
+        What users have seen may be recommended again.
+    out
+        A file for the table: .csv, .parquet or .jsonl (JSON lines).
+    """
+    from ..datasets.split import Holdout
+    from ..models.recommendations import recommend as recommend_items
+
+    printing.check(out)
+    if out is not None:
+        if out.suffix not in (".csv", ".parquet", ".jsonl"):
+            raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
+        check_inputs_are_kept([checkpoint, seen, candidates], [out])
+        make_folder_of(out)
+    train: Any  # a matrix that knows its users and items, or a split by users
+    if is_split(seen):
+        holdout = Holdout.load(seen)
+        train = holdout.train if holdout.fold_in is None else holdout
+    else:
+        train = loading.matrix(seen)
+    labels = getattr(train, "users", None)
+    words = [word for words in users or [] for word in words.split(",")]
+    with step("recommend") as done, warnings_in_a_line():
+        table = recommend_items(
+            checkpoint,
+            train,
+            k,
+            users=_ids(words, labels) if words else None,
+            candidates=loading.matrix(candidates),
+            filter_seen=not allow_seen,
+            progress=execution.bars,
+        )
+        done(counted(table["user"].nunique(), "user"))
+    if out is None:
+        printing.table(table)
+        return
+    with replacing(out) as temporary:
+        if out.suffix == ".parquet":
+            write_parquet(table, temporary, index=False)
+        elif out.suffix == ".csv":
+            temporary.write_text(printing.csv(table), encoding="utf-8", newline="")
+        else:
+            table.to_json(temporary, orient="records", lines=True, force_ascii=False)
+    note(f"left in {shown(out)}: {counted(len(table), 'row')}")
 
 
 def _about(checkpoint: Path) -> dict[str, JSONValue]:
@@ -252,7 +327,7 @@ def _sweep(
 
     def left() -> str | None:
         if out is None:
-            return "nothing is kept; with --out FOLDER the same command would go on from there"
+            return "nothing is kept; with --out FOLDER the same command would go on later"
         if (out / TABLE).exists():
             return f"what was scored is in {out / TABLE}; the same command goes on from there"
         return None
@@ -260,14 +335,14 @@ def _sweep(
     leaves(left)
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     with folder_for_evaluations(out, recording) as folder:
-        with step("score") as note, warnings_in_a_line():
+        with step("score") as done, warnings_in_a_line():
             try:
                 table = sweep(*inputs, out=folder, save=folder is not None, **options)
             except KeyboardInterrupt:
                 if out is not None and (out / TABLE).exists():
                     _print_sweep(pd.read_csv((out / TABLE).absolute()), printing)
                 raise
-            note(counted(len(table), "checkpoint"))
+            done(counted(len(table), "checkpoint"))
         _print_sweep(table, printing)
         if folder is not None and recording.wanted:
             recording.leave_sweep(table, checkpoints, folder)
@@ -311,3 +386,13 @@ def _best(table: pd.DataFrame, protocol: Protocol) -> tuple[str, dict[str, float
     names = map(str, protocol.metrics)
     first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
     return str(best["file"].iloc[0]), dict(zip(names, best.iloc[0, first:], strict=False))
+
+
+def _ids(words: list[str], labels: Axis | None) -> list[Any]:
+    """Return ids as the data have them: as numbers if all of those are whole numbers."""
+    if labels is None or labels.dtype.kind not in "iu":
+        return words
+    try:
+        return [int(word) for word in words]
+    except ValueError as error:
+        raise InvalidDataError(f"--users: the ids are whole numbers; {error}") from None

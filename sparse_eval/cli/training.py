@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..core.arguments import check_whole
 from ..core.files import make_folder, make_folder_of, remove
@@ -13,23 +11,20 @@ from ..errors import InvalidDataError, shown
 from .echo import note
 from .hyperparameters import Hyperparameters
 from .interrupts import leaves
-from .loading import Filtering, Loading, check_inputs_are_kept, files_of_split, is_split, load
+from .loading import Events, Splitting, check_inputs_are_kept, describe, files_of_split, is_split
 from .measuring import Measuring, score_model
 from .options import Evaluating, Execution, Output, Progress, Seed, option
 from .printing import Printing, step, warnings_in_a_line
-from .splitting import Splitting, describe
 
 if TYPE_CHECKING:
     from ..datasets.split import Holdout
 
 
 def demo(
-    command: typer.Context,
     *,
     n_users: Annotated[int, option("--users")] = 50_000,
     n_items: Annotated[int, option("--items")] = 51_277,
     model: Hyperparameters,
-    seed: Seed = 0,
     measuring: Measuring,
     execution: Evaluating,
     out: Output[Path] = Path("sparse_eval_demo"),
@@ -54,27 +49,23 @@ def demo(
     make_folder(out)
     leaves(lambda: _left_in(out))
     with step("generate clicks") as done:
-        interactions = datasets.synthetic(n_users, n_items, seed=seed)
+        interactions = datasets.synthetic(n_users, n_items, seed=model.seed)
         done(repr(interactions))
     with step("hold out a fifth of each user's") as done:
-        holdout = split.random(interactions, fraction=0.2, seed=seed)
+        holdout = split.random(interactions, fraction=0.2, seed=model.seed)
         _save_split(holdout, out)
         done(describe(holdout))
-    trained = model.train(holdout.train, seed, execution.bars, out / "model.npz")
+    trained = model.train(holdout.train, execution.bars, out / "model.npz")
     ev = score_model(trained, holdout, protocol, execution, lists=True)
-    printing.evaluation(command, ev, out, **_about("synthetic", model, seed))
+    printing.evaluation(ev, out, **model.about("synthetic"))
     note(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json")
 
 
 def run(
-    command: typer.Context,
     input: Path,
     validation: Path | None = None,
     *,
-    loading: Loading,
-    filtering: Filtering,
     splitting: Splitting,
-    seed: Seed = 0,
     model: Hyperparameters,
     measuring: Measuring,
     execution: Evaluating,
@@ -104,29 +95,26 @@ def run(
         make_folder(out)
         leaves(lambda: _left_in(out))
     if validation is None:
-        interactions = load(input, loading, filtering, splitting.times)
-        holdout = splitting.split(interactions, seed)
+        holdout = splitting.split(splitting.events(input), model.seed)
     elif splitting.is_given:
         raise InvalidDataError(
             "--method and its options split one file, but two files are a split already"
         )
     else:
-        filtering.refuse()
-        holdout = splitting.known(loading.holdout(input, validation, splitting.times))
+        splitting.refuse_conditions()
+        holdout = splitting.known(splitting.parts(input, validation, splitting.times)[1])
     if out is not None:
         _save_split(holdout, out)
     checkpoint = None if out is None else out / "model.npz"
-    trained = model.train(holdout.train, seed, execution.bars, checkpoint)
+    trained = model.train(holdout.train, execution.bars, checkpoint)
     ev = score_model(trained, holdout, protocol, execution, lists=out is not None)
-    printing.evaluation(command, ev, out, **_about(str(input), model, seed))
+    printing.evaluation(ev, out, **model.about(str(input)))
 
 
 def split(
     input: Path,
     *,
     out: Output[Path],
-    loading: Loading,
-    filtering: Filtering,
     splitting: Splitting,
     seed: Seed = 0,
     execution: Execution,
@@ -143,8 +131,7 @@ def split(
         Folder for train.npz, validation.npz, labels.npz and other parts.
     """
     check_inputs_are_kept([input], files_of_split(out))
-    interactions = load(input, loading, filtering, splitting.times)
-    holdout = splitting.split(interactions, seed)
+    holdout = splitting.split(splitting.events(input), seed)
     holdout.save(out)
     more = [f"{name}.npz" for name in ("test", "fold_in") if getattr(holdout, name) is not None]
     files = ", ".join(["train.npz", "validation.npz", *more, "labels.npz"])
@@ -156,14 +143,12 @@ def train(
     *,
     out: Output[Path],
     validation: Path | None = None,
-    loading: Loading,
-    filtering: Filtering,
+    loading: Events,
     model: Hyperparameters,
     metrics: Annotated[list[str] | None, option("--metric", "-m")] = None,
     patience: int | None = None,
     checkpoints: Output[Path | None] = None,
     keep_best: bool = False,
-    seed: Seed = 0,
     execution: Progress,
 ) -> None:
     """Train a model of implicit and save it.
@@ -193,14 +178,9 @@ def train(
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
     settings = model.settings()  # raises before data are read
-    given = {
-        "--validation": validation,
-        "--metric": metrics,
-        "--patience": patience,
-        "--checkpoints": checkpoints,
-        "--keep-best": keep_best,
-    }
-    evaluating = next((name for name, value in given.items() if value), None)
+    names = ("--validation", "--metric", "--patience", "--checkpoints", "--keep-best")
+    values = (validation, metrics, patience, checkpoints, keep_best)
+    evaluating = next((name for name, value in zip(names, values, strict=True) if value), None)
     if evaluating and "iterations" not in settings:
         raise InvalidDataError(
             f"{evaluating} is for models that are trained in iterations, and {model.model} is "
@@ -217,8 +197,8 @@ def train(
         raise InvalidDataError(f"{input} has a validation part of its own; leave out --validation")
     callback = None
     if is_split(input) or validation is not None:
-        filtering.refuse()
-        holdout = loading.holdout(input, validation) if validation else Holdout.load(input)
+        loading.refuse_conditions()
+        holdout = loading.parts(input, validation)[1] if validation else Holdout.load(input)
         matrix = holdout.train
         if evaluating:
             from ..jobs.callback import EvaluationCallback
@@ -232,7 +212,7 @@ def train(
     elif evaluating:
         raise InvalidDataError(f"{evaluating} needs --validation, or a folder that `split` wrote")
     else:
-        matrix = load(input, loading, filtering).matrix()
+        matrix = loading.read(input, **loading.conditions()).matrix()
 
     def left() -> str | None:
         if checkpoints is None or not any(checkpoints.glob("[!.]*.npz")):
@@ -242,7 +222,7 @@ def train(
 
     leaves(left)
     with warnings_in_a_line():
-        model.train(matrix, seed, execution.bars, out, callback)
+        model.train(matrix, execution.bars, out, callback)
 
 
 def _left_in(out: Path) -> str | None:
@@ -265,8 +245,3 @@ def _save_split(holdout: Holdout, out: Path) -> None:
     with holdout.saving(out / "split"):
         remove_saved(out)
         remove(out / "model.npz")
-
-
-def _about(data: str, model: Hyperparameters, seed: int) -> dict[str, Any]:
-    """Return what is saved about the origin of a result."""
-    return {"data": data, "model": model.about(), "seed": seed}

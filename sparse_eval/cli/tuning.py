@@ -13,11 +13,10 @@ from ..core.formatting import records
 from ..errors import InvalidDataError
 from .echo import echo
 from .interrupts import leaves
-from .loading import Filtering, Loading, holdout_of, is_split, load
-from .measuring import Candidates, Measuring, load_candidates
+from .loading import Splitting, is_split, with_test
+from .measuring import Candidates, Measuring
 from .options import Output, Progress, Seed, option
 from .printing import Printing, counted, print_json, print_lines, step, warnings_in_a_line
-from .splitting import Splitting, with_test
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -66,8 +65,6 @@ def tune(
     test: Path | None = None,
     *,
     out: Output[Path],
-    loading: Loading,
-    filtering: Filtering,
     splitting: Splitting,
     space: Space,
     n_trials: Annotated[int | None, option("--trials")] = None,
@@ -121,8 +118,8 @@ def tune(
             else None
         )
     )
-    parts = _three_parts(input, test, loading, filtering, splitting, seed)
-    among = load_candidates(candidates, loading)
+    parts = _three_parts(input, test, splitting, seed)
+    among = splitting.matrix(candidates)
     with step("tune") as done, warnings_in_a_line():
         train = training_part(parts)
         try:
@@ -145,23 +142,19 @@ def tune(
 def _three_parts(
     input: Path,
     test: Path | None,
-    loading: Loading,
-    filtering: Filtering,
     splitting: Splitting,
     seed: int,
 ) -> Holdout:
     """Return the split in three, of which the test part may be given."""
     if test is None and not is_split(input):
-        interactions = load(input, loading, filtering, splitting.times)
         purpose = "hold out the validation and test parts"
-        return splitting.split(interactions, seed, purpose, three_way=True)
-    filtering.refuse()
+        return splitting.split(splitting.events(input), seed, purpose, three_way=True)
+    splitting.refuse_conditions()
     if splitting.test is not None:
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
     rest: Interactions | CSRMatrix
     if test is not None:
-        parts = loading.parts(input, test, splitting.times)
-        rest, whole = parts[0], holdout_of(*parts)
+        rest, whole = splitting.parts(input, test, splitting.times)
     else:
         from ..datasets.split import Holdout
 

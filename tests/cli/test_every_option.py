@@ -142,8 +142,8 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--memory", "--no-progress",
-        "--threads", "compare --users", "report --users", "recommend --value"}  # fmt: skip
+SAME = {"--click-history", "--counts", "--header", "--memory", "--no-progress", "--threads",
+        "compare --users", "evaluate --progress", "report --users", "recommend --value"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {
@@ -160,6 +160,7 @@ COMMANDS: dict[str, Any] = vars(GROUP)["commands"]
 OPTIONS = [
     f"{name} {option}"
     for name, command in COMMANDS.items()
+    if name in BASES
     for parameter in command.params
     for option in (*parameter.opts, *parameter.secondary_opts)
     if option.startswith("--") and option != "--scheduler"  # see test_scoring.py
