@@ -14,6 +14,9 @@ PAGE = Path(__file__).parents[1] / "reference" / "command_line.md"
 
 def write_page(_app: Any = None) -> None:
     command = typer.main.get_command(app)
+    for one in getattr(command, "commands", {}).values():
+        for parameter in one.params:
+            parameter.hidden = False
     text = get_docs_for_click(
         obj=command, ctx=typer.Context(command), name="sparse-eval", title="Command line"
     )

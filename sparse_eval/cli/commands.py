@@ -33,7 +33,8 @@ def compile_ahead(execution: Execution) -> None:
 
 app = typer.Typer(
     name="sparse-eval",
-    help="Evaluate recommenders trained on large implicit-feedback data.",
+    help="Evaluate recommenders trained on large implicit-feedback data. An environment variable "
+    "can set each option, such as SPARSE_EVAL_SPLIT.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # whose boxes take twice the lines

@@ -74,8 +74,8 @@ class Hyperparameters:
 
     model: Family = "als"
     factors: int | None = None
-    alpha: float | None = None
-    regularization: float | None = None
+    alpha: Rare[float | None] = None
+    regularization: Rare[float | None] = None
     iterations: int | None = None
     learning_rate: Rare[float | None] = None
     neighbors: Rare[int | None] = None

@@ -36,14 +36,13 @@ class Loading:
     format
         adjacency, csv, mind, movielens, npz or parquet. [guessed]
     user
-        CSV and Parquet: column of users. [recognized by its name]
+        Column of users. [recognized]
     item
-        CSV and Parquet: column of items. [recognized by its name]
+        Column of items. [recognized]
     value
-        CSV and Parquet: column of values; "" for none: every event counts 1. [recognized by its
-        name]
+        Column of values; "" for none: every event counts 1. [recognized]
     event
-        CSV and Parquet: column of types of events; needs --keep.
+        Column of types of events; needs --keep.
     keep
         A type of events to keep; repeatable.
     sep
@@ -63,7 +62,7 @@ class Loading:
     format: Rare[Annotated[str | None, option("--input-format")]] = None
     user: str | None = None
     item: str | None = None
-    value: str | None = None
+    value: Rare[str | None] = None
     event: Rare[str | None] = None
     keep: Rare[list[str] | None] = None
     sep: Rare[str | None] = None
@@ -171,21 +170,20 @@ class Splitting(Events):
     Parameters
     ----------
     timestamp
-        CSV and Parquet: column of timestamps; "" for none. [recognized by its name]
+        Column of times; "" for none. [recognized]
     method
-        How to hold interactions out. [random; with --at temporal]
+        How to split. [random; temporal with --at]
     fraction
-        random, temporal, users: share to hold out, between 0 and 1. [0.2]
+        random, temporal, users: share, 0 to 1. [0.2]
     fold_in
         users: share of a held-out user's items that the model is given. [0.8]
     order
         users: whether it is given random items or the earliest. [random]
     n
-        leave-k-out, last-n: how many to hold out per user. [1]
+        leave-k-out, last-n: number per user. [1]
     at
-        temporal: where validation begins, instead of --fraction: a date (2019-11-14,
-        2019-11-14T09:30+01:00; UTC without a time zone), or a whole number in the unit of the
-        timestamps.
+        temporal: where validation begins: a date (2019-11-14, 2019-11-14T09:30+01:00; UTC without
+        a time zone), or a whole number in the unit of the timestamps.
     gap
         temporal: leave out what is so long before a cut: 1D, 12h, or a whole number in the unit of
         the timestamps.

@@ -22,9 +22,9 @@ class Measuring:
     Parameters
     ----------
     metrics
-        Metrics to compute; repeatable. See `sparse-eval metrics`. [the usual ones at 5, 10 and 20]
+        Metrics; repeatable. [the usual ones at 5, 10 and 20]
     convention
-        Follow another library; `sparse-eval metrics --convention all` lists them.
+        Count as another library, as trec_eval.
     allow_seen
         What users have seen may be recommended again, and is a candidate.
     judged_only

@@ -89,7 +89,7 @@ class Execution:
     Parameters
     ----------
     threads
-        Use at most so many threads. [one per core]
+        Number of threads. [one per core]
     quiet
         Show only results, warnings and errors.
     """

@@ -15,7 +15,7 @@ from .echo import echo
 from .interrupts import leaves
 from .loading import Splitting, is_split, with_test
 from .measuring import Candidates, Measuring
-from .options import Output, Progress, Seed, option
+from .options import Output, Progress, Rare, Seed, option
 from .printing import Printing, counted, print_json, print_lines, step, warnings_in_a_line
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ class Space:
     Parameters
     ----------
     factors
-        ALS: latent factors: a number (64), several (32,64,128), or a range (16:256).
+        Latent factors: a number (64), several (32,64,128), or a range (16:256).
     alpha
-        ALS: weight of an interaction, likewise.
+        Weight of an interaction, likewise.
     regularization
-        ALS: regularization, likewise.
+        Regularization, likewise.
     iterations
-        ALS: maximum number of iterations, likewise.
+        Most iterations, likewise.
     """
 
     factors: str = "64"
@@ -54,7 +54,7 @@ class MeasuringTrials(Measuring):
     Parameters
     ----------
     metrics
-        Metrics to compute; repeatable. [ndcg@10,recall@10,map@10]
+        Metrics; repeatable. [ndcg@10,recall@10,map@10]
     """
 
     usual: ClassVar[str] = "ndcg@10,recall@10,map@10"
@@ -69,7 +69,7 @@ def tune(
     space: Space,
     n_trials: Annotated[int | None, option("--trials")] = None,
     patience: int | None = None,
-    monitor: str | None = None,
+    monitor: Rare[str | None] = None,
     candidates: Candidates = None,
     seed: Seed = 0,
     measuring: MeasuringTrials,
@@ -83,15 +83,14 @@ def tune(
     Parameters
     ----------
     input
-        Interactions; or a folder that `split` wrote, with its test part or, without one, its
-        validation part as the test part; or the training part of a ready-made split.
+        Interactions; or a folder that `split` wrote, whose test part, or otherwise validation part,
+        is the test; or the training part of a ready-made split.
     out
-        Folder for the study (study.jsonl), the best model (model.npz) and its test; an interrupted
-        command resumes from it.
+        Folder for the study, the best model and its test; an interrupted command resumes there.
     test
         The test part of a ready-made split.
     n_trials
-        Number of trials; more than before are added. [the grid of all values]
+        Trials in all. [the grid of all values]
     patience
         Stop a trial after this many iterations without improvement.
     monitor

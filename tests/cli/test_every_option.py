@@ -143,7 +143,8 @@ VALUES = {
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
 SAME = {"--click-history", "--counts", "--header", "--memory", "--no-progress", "--threads",
-        "compare --users", "evaluate --progress", "report --users", "recommend --value"}  # fmt: skip
+        "compare --users", "evaluate --progress", "recommend --value",
+        "report --users"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {

@@ -16,6 +16,7 @@ import pytest
 from commands import SMALL, Command
 from scipy import sparse
 
+import sparse_eval as se
 from sparse_eval.cli import BUG
 from sparse_eval.cli.messages import FLAGS, ISSUES, message_of
 from sparse_eval.errors import (
@@ -165,6 +166,32 @@ def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
     )
     assert np.isfinite(json.loads(done.stdout)["metrics"]["ndcg@10"]["mean"])
     assert "it/s" not in done.stderr  # no progress bar without a terminal
+
+
+def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path: Path) -> None:
+    (tmp_path / "truth.csv").write_text("user,item\na,y\nb,x\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "sparse_eval", "evaluate", "-", tmp_path / "truth.csv"],
+        env=os.environ | {"SPARSE_EVAL_METRIC": "mrr@2 recall@2", "SPARSE_EVAL_OUT": str(tmp_path)},
+        input="user,item,rank\na,x,1\na,y,2\nb,x,1\n",
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+        text=True,
+    )
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    assert se.Evaluation.load(tmp_path).mean() == {"mrr@2": 0.75, "recall@2": 1}
+
+
+def test_quiet_commands_show_no_notes(command: Command, tmp_path: Path) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    status, _, said = command(*words, "-q", "--threads", 1)
+    assert (status, said) == (0, "")
+    assert command(*words, "--memory", "2 GB", "--help-all")[0] == 0
+    assert command(*words, "--memory", "much")[0] == 2
 
 
 def test_output_in_an_encoding_that_lacks_a_letter() -> None:

@@ -121,6 +121,7 @@ def test_every_command_has_a_short_help(name: str, capsys: pytest.CaptureFixture
         assert not stop.value.code
         printed = capsys.readouterr()
         assert f"Usage: sparse-eval {name} " in printed.out
+        assert printed.out.count("\n") <= 50
         assert printed.err == ""
 
 
