@@ -7,7 +7,7 @@ import typer
 from metric_pages import write
 from typer.cli import get_docs_for_click
 
-from sparse_eval.cli import app
+from sparse_eval.cli.commands import app
 
 PAGE = Path(__file__).parents[1] / "reference" / "command_line.md"
 

@@ -21,23 +21,14 @@ from .interrupts import signals_as_interrupts, tell_interruption
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .commands import app
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 #: The exit status of a command that ended in a bug, which sysexits.h calls EX_SOFTWARE.
 BUG = 70
 
 #: The smallest address space in bytes in which a command starts; OpenBLAS needs half of it.
 _LEAST_MEMORY = 400 << 20
-
-
-def __getattr__(name: str) -> object:
-    if name == "app":
-        from .commands import app
-
-        return app
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -52,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
             _load_openblas()
             from ..core.progress import lines_without_terminal
-            from . import app
+            from .commands import app
 
             LINE.set(shlex.join(["sparse-eval", *words]))
             with lines_without_terminal():

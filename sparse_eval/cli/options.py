@@ -166,69 +166,49 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     Positional parameters are arguments. Each option can also be set by an environment variable,
     such as SPARSE_EVAL_SPLIT.
     """
-    groups: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {}
+    groups: dict[str, Any] = {}
+    names: dict[str, dict[str, str]] = {}
     declared: dict[str, tuple[Any, Any]] = {}
     flags: dict[str, str] = {}
 
-    def add(name: str, annotation: Any, default: Any, help: str | None, positional: bool) -> str:
-        """Add an option or argument, and return its name among those of the command."""
-        kind, *more = get_args(annotation) if hasattr(annotation, "__metadata__") else [annotation]
-        settings: dict[str, Any] = {"help": help}
-        for each in more:
-            settings |= each
-        if kind in (Path, Path | None):
-            settings.setdefault("parser", file)
-        info: Any
-        if positional:
-            info = typer.Argument(default, show_default=False, **settings)
-        else:
-            flag = f"--{name.replace('_', '-')}"
-            switch = f"{flag}/--no-{flag[2:]}" if kind == bool | None else flag
-            words = settings.pop("param_decls", (switch,))
-            on, _, off = words[0].partition("/")
-            flags.setdefault(name, off if off and default else on)
-            name = on.removeprefix("--").replace("-", "_")
-            variable = f"SPARSE_EVAL_{name.upper()}"
-            info = typer.Option(default, *words, envvar=variable, show_envvar=False, **settings)
-        declared[name] = kind, info
-        return name
-
-    text, helps = _documented(command)
+    text, described = _documented(command)
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
-        kind: Any = parameter.annotation
-        default = ... if parameter.default is parameter.empty else parameter.default
-        if hasattr(kind, "__dataclass_fields__"):
-            hints = get_type_hints(kind, include_extras=True)
-            described = _documented(kind)[1]
-            groups[name] = (
-                kind,
-                {
-                    field.name: add(
-                        field.name,
-                        hints[field.name],
-                        field.default,
-                        described.get(field.name),
-                        False,
-                    )
-                    for field in dataclasses.fields(kind)
-                },
-            )
+        group = parameter.annotation
+        if is_group := dataclasses.is_dataclass(group):
+            kinds, helps = get_type_hints(group, include_extras=True), _documented(group)[1]
+            defaults = {field.name: field.default for field in dataclasses.fields(group)}
         else:
-            positional = parameter.kind is not parameter.KEYWORD_ONLY
-            given = add(name, kind, default, helps.get(name), positional)
-            groups[name] = (lambda value: value), {"value": given}
+            kinds, helps, defaults = {name: group}, described, {name: parameter.default}
+        names[name] = {}
+        for field, default in defaults.items():
+            kind, settings = _settings(kinds[field])
+            settings = {"help": helps.get(field), **settings}
+            default = ... if default is parameter.empty else default
+            if is_group or parameter.kind is parameter.KEYWORD_ONLY:
+                flag = f"--{field.replace('_', '-')}"
+                switch = f"{flag}/--no-{flag[2:]}" if kind == bool | None else flag
+                words = settings.pop("param_decls", (switch,))
+                on, _, off = words[0].partition("/")
+                flags.setdefault(field, off if off and default else on)
+                given = on.removeprefix("--").replace("-", "_")
+                settings |= {"envvar": f"SPARSE_EVAL_{given.upper()}", "show_envvar": False}
+                info = typer.Option(default, *words, **settings)
+            else:
+                given, info = field, typer.Argument(default, show_default=False, **settings)
+            declared[given] = kind, info
+            names[name][field] = given
+        groups[name] = group if is_group else None
 
     @wraps(command)
     def run(**values: Any) -> None:
         FLAGS.set(flags)
-        made = {
-            name: group(**{field: values[given] for field, given in names.items()})
-            for name, (group, names) in groups.items()
-        }
+        made = {}
         with ExitStack() as stack:
-            for value in made.values():
-                if isinstance(value, Execution):
-                    stack.enter_context(value.applied())
+            for name, group in groups.items():
+                given = {field: values[place] for field, place in names[name].items()}
+                made[name] = group(**given) if group else given[name]
+                if isinstance(made[name], Execution):
+                    stack.enter_context(made[name].applied())
             command(**made)
         interrupts.leaves("the command was done, and everything is kept")
 
@@ -241,6 +221,17 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     ]
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     return run
+
+
+def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the type of an option, and the settings that its annotation has."""
+    if not hasattr(annotation, "__metadata__"):
+        annotation = Annotated[annotation, {}]
+    kind, *more = get_args(annotation)
+    settings = {"parser": file} if kind in (Path, Path | None) else {}
+    for each in more:
+        settings |= each
+    return kind, settings
 
 
 def _documented(thing: Any) -> tuple[str, dict[str, str]]:

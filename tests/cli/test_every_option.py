@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.cli import app
+from sparse_eval.cli.commands import app
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

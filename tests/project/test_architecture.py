@@ -14,7 +14,8 @@ import typer
 from raising import raises
 
 import sparse_eval
-from sparse_eval.cli import app, main
+from sparse_eval.cli import main
+from sparse_eval.cli.commands import app
 
 ROOT = Path(sparse_eval.__file__).parent
 
