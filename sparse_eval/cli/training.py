@@ -112,12 +112,7 @@ def run(
 
 
 def split(
-    input: Path,
-    *,
-    out: Output[Path],
-    splitting: Splitting,
-    seed: Seed = 0,
-    execution: Execution,
+    input: Path, *, out: Output[Path], splitting: Splitting, seed: Seed = 0, execution: Execution
 ) -> None:
     """Hold out a part of each user's interactions, what came after a point in time, or users.
 

@@ -110,13 +110,8 @@ def tune(
         seed=seed,
     )
     make_folder(out)
-    leaves(
-        lambda: (
-            f"finished trials are in {out / STUDY}; the same command goes on after them"
-            if (out / STUDY).exists()
-            else None
-        )
-    )
+    kept = f"finished trials are in {out / STUDY}; the same command goes on after them"
+    leaves(lambda: kept if (out / STUDY).exists() else None)
     parts = _three_parts(input, test, splitting, seed)
     among = splitting.matrix(candidates)
     with step("tune") as done, warnings_in_a_line():
@@ -138,12 +133,7 @@ def tune(
         raise typer.Exit(1)
 
 
-def _three_parts(
-    input: Path,
-    test: Path | None,
-    splitting: Splitting,
-    seed: int,
-) -> Holdout:
+def _three_parts(input: Path, test: Path | None, splitting: Splitting, seed: int) -> Holdout:
     """Return the split in three, of which the test part may be given."""
     if test is None and not is_split(input):
         purpose = "hold out the validation and test parts"
