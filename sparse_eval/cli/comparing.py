@@ -154,7 +154,7 @@ def report(
         Title of the page.
     item_names
         A table of items (.csv, .tsv, .parquet) with a column `item`; its other columns are shown
-        beside the items of single users.
+        next to the items of single users.
     history
         A file that --history of `score` or `evaluate` wrote; the page shows the trend.
     """

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 #: Models of implicit that are trained.
 Family: TypeAlias = Literal["als", "bpr", "lmf", "cosine", "tfidf", "bm25", "item-item"]
 
-#: What each family is called, its class in implicit, and its options with their defaults: but for
-#: factors those of implicit, for ALS those of `train_als`.
+#: The display name of each family, its class in implicit, and its options with the defaults of
+#: implicit (of `train_als` for ALS), but for factors.
 _FAMILIES: dict[Family, tuple[str, str, dict[str, float]]] = {
     "als": ("ALS", "", {"factors": 64, "alpha": 40.0, "regularization": 0.1, "iterations": 15}),
     "bpr": (
@@ -110,7 +110,7 @@ class Hyperparameters:
         return defaults | given
 
     def check_new_users(self, source: str) -> None:
-        """Raise `InvalidDataError` if the model cannot fold in users, whom `source` holds out."""
+        """Raise if `source` holds out users and the model cannot fold them in."""
         if self.model in ("bpr", "lmf"):
             raise InvalidDataError(
                 f"{source} holds out users that the model is not trained on, and --model "
@@ -118,7 +118,7 @@ class Hyperparameters:
             )
 
     def about(self, data: str) -> dict[str, JSONValue]:
-        """Return what is saved with a result about its origin."""
+        """Return the origin of a result, which is saved with it."""
         model = {"class": _FAMILIES[self.model][0], **self.settings()}
         return {"data": data, "model": model, "seed": self.seed}
 

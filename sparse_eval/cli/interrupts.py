@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command alike: what is finished is kept, and a line says how to go on.
+"""Ctrl-C and SIGTERM end a command alike: it keeps finished work and shows how to go on.
 
 Handlers of signals belong to the process, so only the command line sets them, while a command runs.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: The signals that end a command, unless its parent process ignores them.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: Returns what the command leaves if it is interrupted now.
+#: Describes the work that an interruption would leave now.
 _left: ContextVar[Callable[[], str | None]] = ContextVar("_left")
 
 
@@ -65,12 +65,12 @@ def signals_as_interrupts() -> Iterator[list[int]]:
 
 
 def leaves(what: str | Callable[[], str | None] | None) -> None:
-    """Set what the command leaves from now on if it is interrupted: text or a function of it."""
+    """Describe the work that an interruption leaves from now on: by text or a function of it."""
     _left.set(what if callable(what) else lambda: what)
 
 
 def tell_interruption(end: BaseException, received: list[int]) -> int:
-    """Print what an interrupted command leaves, undisturbed by more signals.
+    """Describe the work that an interrupted command leaves, undisturbed by more signals.
 
     What was half made at `end` is deleted here, where Python's complaints about it are not shown.
 

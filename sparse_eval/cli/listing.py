@@ -62,7 +62,7 @@ def metrics(name: str | None = None, *, convention: str | None = None, printing:
 
 
 def facts_of(entry: Definition) -> list[tuple[str, str]]:
-    """Return what there is to know of a metric, as pairs of a name and a text."""
+    """Return the facts about a metric as pairs of a name and a text."""
     from ..metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
     cutoffs = {

@@ -185,7 +185,7 @@ class Splitting(Events):
         temporal: where validation begins: a date (2019-11-14, 2019-11-14T09:30+01:00; UTC without
         a time zone), or a whole number in the unit of the timestamps.
     gap
-        temporal: leave out what is so long before a cut: 1D, 12h, or a whole number in the unit of
+        temporal: leave out events so long before a cut: 1D, 12h, or a whole number in the unit of
         the timestamps.
     test
         temporal: where a test part begins, after --at; likewise.
@@ -247,7 +247,7 @@ class Splitting(Events):
         """Split interactions; raise if an option does not apply to the method.
 
         With `three_way` or --test-at there is a test part. Without --test-at, it is as large a
-        share, or as many pairs, as the validation part is then of what is left.
+        share, or as many pairs, as the validation part is of the rest.
         """
         three_way = three_way or self.test is not None
         self._check(three_way)
@@ -293,7 +293,7 @@ class Splitting(Events):
         share = 0.2 if self.fraction is None else self.fraction
         n = 1 if self.n is None else self.n
         repeats: Repeats = "keep" if self.repeats else "drop"
-        # The test part is a share of all, and validation of what is left.
+        # The test part is a share of all events, and validation of the rest.
         rest, test = (share * (1 - share), share) if three_way else (share, None)
         match self.how:
             case "random":

@@ -1,4 +1,4 @@
-"""Options of what is measured, and the evaluation of one model."""
+"""Options of metrics and their rules, and the evaluation of one model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measuring:
-    """What is measured, and by which rules.
+    """The metrics and their rules.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Measuring:
     allow_seen
         What users have seen may be recommended again, and is a candidate.
     judged_only
-        Leave what the validation data do not store, zeros included, out of the lists.
+        Leave items that the validation data do not store, as gain or zero, out of the lists.
     """
 
     #: The metrics if none are named.
@@ -42,30 +42,24 @@ class Measuring:
     allow_seen: Rare[bool] = False
     judged_only: Rare[bool] = False
 
-    def names(self, *, averaged: bool = False) -> list[str]:
-        """Return the metrics: the given ones, or the usual ones that the convention supports.
+    def protocol(self, *, averaged: bool = False, **rules: Any) -> Protocol:
+        """Return the metrics with their rules, or raise if one is misspelt.
 
-        With `averaged`, these are metrics that are averaged over the orders of equal scores.
+        Without names, these are the usual metrics that the convention supports, and with `averaged`
+        of these the metrics that are averaged over the orders of equal scores.
         """
         from ..metrics import convention_named, parse_metrics
-
-        rules = convention_named(self.convention)
-        if self.metrics:
-            return self.metrics
-        metrics = [
-            m
-            for m in parse_metrics(self.usual)
-            if m.name not in rules.unlike
-            and (not averaged or m.definition.averages_ties(rules.arguments(m)))
-        ]
-        return [m.name if m.name in rules.uncut else str(m) for m in metrics]
-
-    def protocol(self, *, averaged: bool = False, **rules: Any) -> Protocol:
-        """Return the metrics with their rules, or raise if one is misspelt."""
         from ..metrics.protocol import Protocol
 
+        convention = convention_named(self.convention)
+        usual = [
+            m.name if m.name in convention.uncut else str(m)
+            for m in parse_metrics(self.usual)
+            if m.name not in convention.unlike
+            and (not averaged or m.definition.averages_ties(convention.arguments(m)))
+        ]
         return Protocol(
-            self.names(averaged=averaged),
+            self.metrics or usual,
             convention=self.convention,
             filter_seen=not self.allow_seen,
             judged_only=self.judged_only,

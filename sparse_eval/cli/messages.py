@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from ..core.versions import library_versions
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, shown
 
-#: What a system says of a place that holds no more.
+#: Errors of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 #: The issue tracker, as pyproject.toml has it.
@@ -83,9 +83,9 @@ def message_of(error: BaseException) -> str:
 
 
 def bug_report(error: BaseException) -> str:
-    """Return what is said below the traceback of a bug: what to send, and where.
+    """Return the instructions below the traceback of a bug.
 
-    It holds versions alone, nothing of the data and no path; a traceback may hold either.
+    They contain versions, but no data and no path; a traceback may contain both.
     """
     versions = library_versions()
     own = versions.pop("sparse_eval")

@@ -1,4 +1,4 @@
-"""Open the files of the command evaluate: lists, relevant items, and what is known of items."""
+"""Open the files of the command evaluate: lists, relevant items, and data of items."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Tables:
                 )
 
     def lists(self, path: Path, usual_ties: Ties) -> Any:
-        """Return what `evaluate` takes as predictions; `usual_ties` are those of the convention."""
+        """Return the predictions of `evaluate`; the convention has `usual_ties`."""
         from ..inputs.paths import open_rankings
         from ..inputs.rankings import Rankings
         from ..inputs.scan import RankingsScan
@@ -99,7 +99,7 @@ class Tables:
         return Rankings.of_table(table, chosen, order) if kind.is_table else path
 
     def gains(self, path: Path) -> Any:
-        """Return what `evaluate` takes as validation."""
+        """Return the validation data of `evaluate`."""
         from ..inputs.paths import open_relevance
         from ..inputs.relevance import Relevance
         from ..inputs.scan import RelevanceScan
@@ -121,7 +121,7 @@ class Tables:
             return Relevance.from_csr(open_relevance(path), threshold=self.threshold)
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
-        """Return what `evaluate` takes as train, or without `values` as candidates."""
+        """Return the training data of `evaluate`, or without `values` the candidates."""
         from ..evaluation.evaluate import open_side
         from ..inputs.scan import RelevanceScan
 
@@ -146,7 +146,7 @@ def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Colu
 
 @dataclass(frozen=True)
 class Items:
-    """What is known of items.
+    """Groups, vectors and propensities of items.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Items:
     propensity: Rare[Path | None] = None
 
     def open(self, tables: Tables, lists: Path) -> ItemData:
-        """Read them, with ids of the same kind as those of the lists."""
+        """Read them, with ids of the same kind as the ids of the lists."""
         from ..inputs.item_data import ItemData
         from ..inputs.npy import open_array, read_sparse
 

@@ -69,7 +69,7 @@ def number_of_bytes(text: str) -> int:
 
 
 def option(*names: str, **settings: Any) -> dict[str, Any]:
-    """Return the names of an option if not that of the field, and arguments of `typer.Option`."""
+    """Return arguments of `typer.Option`; without names, the field names the option."""
     return {"param_decls": names, **settings} if names else settings
 
 
@@ -235,7 +235,7 @@ def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _documented(thing: Any) -> tuple[str, dict[str, str]]:
-    """Return what a docstring says before its parameters, and about each of them."""
+    """Return the text of a docstring before its parameters, and the description of each."""
     helps: dict[str, str] = {}
     for each in reversed(getattr(thing, "__mro__", [thing])):
         text, _, rest = inspect.cleandoc(each.__doc__ or "").partition("Parameters\n----------\n")

@@ -172,8 +172,8 @@ def evaluate(
     validation
         A table, TREC qrels, or a scipy .npz of gains.
     no_relevant
-        Users without relevant items: leave them out of every mean, count them 0, or count those 0
-        of whom zeros are judged. [as the convention does]
+        Users without relevant items: leave them out of every mean, count them 0, or count them 0 if
+        they have judged zeros. [as the convention does]
     without_list
         Users with relevant items and no list: leave them out of every mean, or count them 0, as
         trec_eval's -c does. [as the convention does]
@@ -185,13 +185,12 @@ def evaluate(
         Folder for summary.json and per_user.csv; created if missing.
     """
     from ..evaluation.evaluate import evaluate as evaluate_lists
-    from ..metrics import convention_named, parse_metrics
+    from ..metrics import convention_named
 
     printing.check()
-    rules = convention_named(measuring.convention)
-    parse_metrics(measuring.names(), rules.options)  # may be misspelt, and files take long to read
+    measuring.protocol()  # raises before files are read, which takes long
     tables.check(lists, validation, train, candidates)
-    rankings = tables.lists(lists, rules.ties)
+    rankings = tables.lists(lists, convention_named(measuring.convention).ties)
     tied = getattr(rankings, "last_positions", None) is not None
     protocol = measuring.protocol(
         averaged=tied and not rankings.relevant_last,
@@ -299,7 +298,7 @@ def recommend(
 
 
 def _about(checkpoint: Path) -> dict[str, JSONValue]:
-    """Return what identifies a checkpoint: file, SHA-256 and hyperparameters."""
+    """Return the file, SHA-256 and hyperparameters of a checkpoint."""
     from ..models.checkpoints import read_checkpoint
 
     with checkpoint.open("rb") as file:

@@ -221,7 +221,7 @@ def train(
 
 
 def _left_in(out: Path) -> str | None:
-    """Return what `demo` and `run` leave in their folder."""
+    """Describe the work that `demo` and `run` leave in their folder."""
     if not (out / "split" / "labels.npz").exists():
         return None
     if (out / "model.npz").exists():
@@ -231,9 +231,9 @@ def _left_in(out: Path) -> str | None:
 
 
 def _save_split(holdout: Holdout, out: Path) -> None:
-    """Save a split, without what an earlier run left there of another one.
+    """Save a split, and remove the files of an earlier run.
 
-    That is kept where there is no room for the split.
+    They are kept if there is no room for the split.
     """
     from ..results.saving import remove_saved
 

@@ -49,7 +49,7 @@ class Space:
 
 @dataclass(frozen=True)
 class MeasuringTrials(Measuring):
-    """What is measured in a search.
+    """The metrics of a search.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def tune(
 
 
 def _three_parts(input: Path, test: Path | None, splitting: Splitting, seed: int) -> Holdout:
-    """Return the split in three, of which the test part may be given."""
+    """Return the split in three; the test part may be given."""
     if test is None and not is_split(input):
         purpose = "hold out the validation and test parts"
         return splitting.split(splitting.events(input), seed, purpose, three_way=True)
