@@ -7,13 +7,16 @@ import typer
 from metric_pages import write
 from typer.cli import get_docs_for_click
 
-from sparse_eval.cli import app
+from sparse_eval.cli.commands import app
 
 PAGE = Path(__file__).parents[1] / "reference" / "command_line.md"
 
 
 def write_page(_app: Any = None) -> None:
     command = typer.main.get_command(app)
+    for one in getattr(command, "commands", {}).values():
+        for parameter in one.params:
+            parameter.hidden = False
     text = get_docs_for_click(
         obj=command, ctx=typer.Context(command), name="sparse-eval", title="Command line"
     )

@@ -15,28 +15,20 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .interrupts import signals_as_interrupts, tell_interruption, was_interrupted
+from .echo import LINE
+from .interrupts import signals_as_interrupts, tell_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .commands import app
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 #: The exit status of a command that ended in a bug, which sysexits.h calls EX_SOFTWARE.
 BUG = 70
 
 #: The smallest address space in bytes in which a command starts; OpenBLAS needs half of it.
 _LEAST_MEMORY = 400 << 20
-
-
-def __getattr__(name: str) -> object:
-    if name == "app":
-        from .commands import app
-
-        return app
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -51,12 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
             _load_openblas()
             from ..core.progress import lines_without_terminal
-            from . import app
+            from .commands import app
 
+            LINE.set(shlex.join(["sparse-eval", *words]))
             with lines_without_terminal():
-                app(args=words, prog_name="sparse-eval", obj=shlex.join(["sparse-eval", *words]))
+                app(args=words, prog_name="sparse-eval")
         except BaseException as end:
-            if was_interrupted(end, received):
+            done = isinstance(end, SystemExit) and not end.code
+            if received and not done:  # compiled modules turn interruptions into ImportError
                 raise SystemExit(tell_interruption(end, received)) from None
             if isinstance(end, SystemExit):
                 raise

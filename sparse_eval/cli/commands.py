@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated
 
 import typer
 
 from .comparing import compare, report
 from .echo import echo
-from .interrupts import tell_what_is_kept
+from .interrupts import leaves
 from .listing import metrics
-from .options import expand_groups
+from .options import Execution, declare
 from .printing import counted
-from .recommending import recommend
-from .scoring import evaluate, score
+from .scoring import evaluate, recommend, score
 from .training import demo, run, split, train
 from .tuning import tune
 
-app = typer.Typer(
-    name="sparse-eval",
-    help="Evaluate recommenders trained on large implicit-feedback data.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _command in (
-    demo, run, split, train, tune, score, evaluate, recommend, compare, report, metrics,
-):  # fmt: skip
-    app.command()(expand_groups(tell_what_is_kept(_command)))
 
-
-@app.command("compile")
-@tell_what_is_kept
-def compile_ahead() -> None:
+def compile_ahead(execution: Execution) -> None:
     """Compile every kernel ahead: for an image, or the cache of continuous integration.
 
     They are kept in the folder that NUMBA_CACHE_DIR names, or else in the package's own, or else in
@@ -42,8 +26,29 @@ def compile_ahead() -> None:
     """
     from ..models.compile import compile_kernels
 
+    leaves("kernels compiled so far are kept; the same command compiles the others")
     folder, processor, n_compiled = compile_kernels()
     echo(f"compiled {counted(n_compiled, 'kernel')} for {processor}; all are in {folder}")
+
+
+app = typer.Typer(
+    name="sparse-eval",
+    help="Evaluate recommenders trained on large implicit-feedback data. An environment variable "
+    "can set each option, such as SPARSE_EVAL_SPLIT.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # whose boxes take twice the lines
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo, "run": run, "split": split, "train": train, "tune": tune, "score": score,
+    "evaluate": evaluate, "recommend": recommend, "compare": compare, "report": report,
+    "metrics": metrics, "compile": compile_ahead,
+}  # fmt: skip
+for _name, _command in _COMMANDS.items():
+    app.command(_name, no_args_is_help=_name not in ("demo", "metrics", "compile"))(
+        declare(_command)
+    )
 
 
 def _print_version(requested: bool) -> None:
@@ -54,13 +59,10 @@ def _print_version(requested: bool) -> None:
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    show_version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    show_version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_print_version, is_eager=True
+    ),
 ) -> None:
     # `main` handles the first option, and a callback the second.
     pass

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import typer
 
 from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
-from .csv_text import check_safe_csv
 from .echo import echo
-from .judging import FailIfWorse, Tolerance, fail_if_worse, parse_bounds
+from .judging import GateOfComparison, fail_if_worse, parse_bounds
 from .loading import check_inputs_are_kept
-from .options import Correction, Format, Printed, SafeCSV, Test, Users
-from .printing import counted, print_json, print_table, step, warnings_in_a_line
+from .options import Execution, Output, Progress, option
+from .printing import SafePrinting, counted, print_json, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,177 +23,160 @@ if TYPE_CHECKING:
     from ..jobs.cross_validation import CrossValidation
     from ..results import Evaluation
 
-Results = Annotated[
+Results: TypeAlias = Annotated[
     list[str],
-    typer.Argument(
+    option(
         help="Folders written by --out or `Evaluation.save`, or folders of such folders. Each is "
         "named after its folder unless given as NAME=FOLDER. Or the one folder of a "
         "cross-validation, whose models are compared."
     ),
 ]
-Chosen = Annotated[
-    list[str],
-    typer.Option(
-        "--metric",
-        "-m",
-        help="Metrics to use; repeatable. The first is the main one of a page.",
-        show_default="all",
-    ),
-]
-Paired = Annotated[Test, typer.Option(help="The paired test.")]
-Corrected = Annotated[
-    Correction,
-    typer.Option(help="The correction for multiple comparisons: Holm, Benjamini–Hochberg."),
-]
-By = Annotated[
-    Path | None,
-    typer.Option(
-        "--by",
-        metavar="FILE",
-        help="A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, "
-        "such as country or plan, divide the users into segments that are compared one by one.",
-    ),
-]
-How = Annotated[
-    Users,
-    typer.Option(
-        "--users",
-        help="Compare the users that all have, with a note, or refuse different ones.",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How results are compared.
+
+    Parameters
+    ----------
+    metrics
+        Metrics to use; repeatable. The first is the main one of a page. [all]
+    test
+        The paired test.
+    correction
+        The correction for multiple comparisons: Holm, Benjamini–Hochberg.
+    how
+        Compare the users that all have, with a note, or refuse different ones.
+    by
+        A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, such as
+        country or plan, divide the users into segments that are compared one by one.
+    """
+
+    metrics: Annotated[list[str] | None, option("--metric", "-m")] = None
+    test: Literal["t", "wilcoxon", "permutation"] = "t"
+    correction: Literal["holm", "bonferroni", "bh", "none"] = "holm"
+    how: Annotated[Literal["intersection", "same"], option("--users")] = "intersection"
+    by: Annotated[Path | None, option(metavar="FILE")] = None
 
 
 class SavedResults(NamedTuple):
-    """Evaluations and sweeps by name, and folders that could not be read, with the reason.
-
-    Or, in place of evaluations, a cross-validation.
-    """
+    """Evaluations by name, or a cross-validation; sweeps; and why folders could not be read."""
 
     evaluations: dict[str, Evaluation] | CrossValidation
+    first: Evaluation | CrossValidation
+    n_results: int
     sweeps: dict[str, pd.DataFrame]
     left_out: dict[str, str]
+    lacks_last: bool  # whether the last one could not be read, so that there is none to judge
 
-    @property
-    def first(self) -> Evaluation | CrossValidation:
-        """The first evaluation, or the cross-validation."""
-        results = self.evaluations
-        return next(iter(results.values())) if isinstance(results, dict) else results
-
-    @property
-    def n_results(self) -> int:
-        """The number of evaluations, or of the models of the cross-validation."""
-        results = self.evaluations
-        return len(results) if isinstance(results, dict) else len(results.models)
+    def fail_if_left_out(self) -> None:
+        """End the command if results could not be read."""
+        if self.left_out:
+            total = counted(self.n_results + len(self.left_out), "result")
+            echo(f"{len(self.left_out):,} of {total} could not be read", err=True)
+            raise typer.Exit(1)
 
 
 def compare(
     results: Results,
-    metric: Chosen = [],
-    test: Paired = Test.t,
-    correction: Corrected = Correction.holm,
-    users: How = Users.intersection,
-    by: By = None,
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    worse: FailIfWorse = False,
-    tolerance: Tolerance = [],
-    format: Printed = Format.table,
-    safe_csv: SafeCSV = False,
+    *,
+    pairing: Pairing,
+    level: float = 0.95,
+    gate: GateOfComparison,
+    execution: Progress,
+    printing: SafePrinting,
 ) -> None:
-    """Compare models: which is better, how certain that is, and for how many users."""
+    """Compare models: which is better, how certain that is, and for how many users.
+
+    Example: sparse-eval compare results/new results/old
+
+    Parameters
+    ----------
+    level
+        Confidence level of the intervals.
+    """
     from ..results.comparison import compare as compare_evaluations
 
-    check_safe_csv(safe_csv, format)
-    if tolerance and not worse:
+    printing.check()
+    if gate.tolerance and not gate.fail_if_worse:
         raise InvalidDataError("--tolerance is for --fail-if-worse; give both, or neither")
     saved = _load(results)
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
     convention = saved.first.request.convention.name
-    losses = parse_bounds(tolerance, metric or saved.first.names, convention, "--tolerance")
+    names = pairing.metrics or saved.first.names
+    losses = parse_bounds(gate.tolerance, names, convention, "--tolerance")
     tolerances = {
         str(metric): check_number(f"--tolerance {metric}", loss, 0) for metric, loss in losses
     }
     compared = compare_evaluations(
-        saved.evaluations,
-        metric or None,
-        **_paired(test, correction, users),
-        by=by,
-        level=level,
+        saved.evaluations, **asdict(pairing), level=level, progress=execution.bars
     )
-    if format is Format.json:
+    if printing.printed == "json":
         print_json(compared.to_dict())
-    elif format in (Format.csv, Format.jsonl):
-        print_table(compared.table, format, safe_csv)
+    elif not printing.for_people:
+        printing.table(compared.table)
     else:
-        print_table(compared.shown(), format)
+        printing.table(compared.shown())
         echo(f"\n{compared.how_found()}")
         echo(
             "wins: users for whom a is better; detectable: the difference that would be detected "
             "in 80 of 100 cases, if it were the only one tested"
         )
-        for note in compared.notes:
-            echo(f"note: {note}")
-    if worse and not _lacks_last(results, saved):
+        for remark in compared.notes:
+            echo(f"note: {remark}")
+    if gate.fail_if_worse and not saved.lacks_last:
         fail_if_worse(compared, tolerances)
-    _fail_if_left_out(saved)
+    saved.fail_if_left_out()
 
 
 def report(
     results: Results,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
-    metric: Chosen = [],
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "Evaluation report",
-    item_names: Annotated[
-        Path | None,
-        typer.Option(
-            help="A table of items (.csv, .tsv, .parquet) with a column `item`; its other columns "
-            "are shown beside the items of single users."
-        ),
-    ] = None,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file that --history of `score` or `evaluate` wrote; the page shows the trend.",
-        ),
-    ] = None,
-    test: Paired = Test.t,
-    correction: Corrected = Correction.holm,
-    users: How = Users.intersection,
-    by: By = None,
+    *,
+    out: Output[Annotated[Path, option("--out", "-o")]] = Path("report.html"),
+    title: str = "Evaluation report",
+    item_names: Path | None = None,
+    history: Annotated[Path | None, option(metavar="FILE")] = None,
+    pairing: Pairing,
+    execution: Execution,
 ) -> None:
     """Write an HTML page about results, with comparisons, charts and individual users.
 
+    Example: sparse-eval report results --out page.html
+
     A table.csv in a folder of results becomes a learning curve.
+
+    Parameters
+    ----------
+    out
+        The page to write.
+    title
+        Title of the page.
+    item_names
+        A table of items (.csv, .tsv, .parquet) with a column `item`; its other columns are shown
+        next to the items of single users.
+    history
+        A file that --history of `score` or `evaluate` wrote; the page shows the trend.
     """
     from ..report import write_report
 
     paths = [_parse_argument(word)[1] for word in results]
     check_inputs_are_kept([item_names, history, *paths], [out])
     saved = _load(results)
-    with step("report") as note, warnings_in_a_line():
+    with step("report") as done, warnings_in_a_line():
         page = write_report(
             saved.evaluations,
             out,
-            metric or None,
             title=title,
-            **_paired(test, correction, users),
+            **asdict(pairing),
             curves=saved.sweeps,
             left_out=saved.left_out,
             item_names=item_names,
             history=history,
-            by=by,
         )
-        note(counted(saved.n_results, "result"))
+        done(counted(saved.n_results, "result"))
     echo(shown(page))
-    _fail_if_left_out(saved)
-
-
-def _paired(test: Test, correction: Correction, users: Users) -> dict[str, Any]:
-    """Return the options of a comparison."""
-    return {"test": test.value, "correction": correction.value, "how": users.value}
+    saved.fail_if_left_out()
 
 
 def _load(words: list[str]) -> SavedResults:
@@ -204,7 +187,7 @@ def _load(words: list[str]) -> SavedResults:
     from ..results.saving import SUMMARY
 
     evaluations: dict[str, Evaluation] = {}
-    saved = SavedResults(evaluations, {}, {})
+    sweeps, left_out, lacks_last = {}, {}, False
 
     def add(name: str, evaluation: Evaluation) -> None:
         if name in evaluations:
@@ -213,17 +196,18 @@ def _load(words: list[str]) -> SavedResults:
             )
         evaluations[name] = evaluation
 
-    with step("read") as note:
+    with step("read") as done:
         for word in words:
             name, path = _parse_argument(word)
+            lacks_last = False
             if (path / f"{JOB}.jsonl").exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
                         f"{word} is a cross-validation; give it alone, and without a name"
                     )
                 cv = CrossValidation.load(path)
-                note(counted(len(cv.models), "model"))
-                return SavedResults(cv, {}, {})
+                done(counted(len(cv.models), "model"))
+                return SavedResults(cv, cv, len(cv.models), {}, {}, lacks_last=False)
             if not path.is_dir() or (path / SUMMARY).exists():
                 folder = path if path.is_dir() else path.parent
                 add(name or folder.resolve().name, Evaluation.load(path))
@@ -241,23 +225,18 @@ def _load(words: list[str]) -> SavedResults:
             for summary in inside:
                 try:
                     add(summary.parent.name, Evaluation.load(summary))
+                    lacks_last = False
                 except InvalidFileError as error:
-                    saved.left_out[str(summary.parent)] = str(error)
+                    left_out[str(summary.parent)] = str(error)
+                    lacks_last = True
                     echo(f"left out: {error}", err=True)
             if (path / TABLE).exists():
-                saved.sweeps[path.resolve().name] = _read_sweep(path / TABLE)
-        note(counted(len(evaluations), "result"))
+                sweeps[path.resolve().name] = _read_sweep(path / TABLE)
+        done(counted(len(evaluations), "result"))
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
-    return saved
-
-
-def _lacks_last(words: list[str], saved: SavedResults) -> bool:
-    """Return whether the last result could not be read, so that there is none to judge."""
-    from ..results.saving import SUMMARY
-
-    inside = sorted(_parse_argument(words[-1])[1].glob(f"*/{SUMMARY}"))
-    return bool(inside) and str(inside[-1].parent) in saved.left_out
+    first = next(iter(evaluations.values()))
+    return SavedResults(evaluations, first, len(evaluations), sweeps, left_out, lacks_last)
 
 
 def _parse_argument(word: str) -> tuple[str, Path]:
@@ -282,10 +261,3 @@ def _read_sweep(path: Path) -> pd.DataFrame:
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None
-
-
-def _fail_if_left_out(saved: SavedResults) -> None:
-    if saved.left_out:
-        total = counted(saved.n_results + len(saved.left_out), "result")
-        echo(f"{len(saved.left_out):,} of {total} could not be read", err=True)
-        raise typer.Exit(1)

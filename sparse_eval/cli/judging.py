@@ -8,6 +8,7 @@ never hides a model that is not good enough: 3 takes precedence over 1.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -16,6 +17,7 @@ from ..core.formatting import number
 from ..errors import InvalidMetricError
 from ..metrics import convention_named, parse_metrics
 from .echo import echo
+from .options import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,44 +28,50 @@ if TYPE_CHECKING:
 #: The exit status of a command whose result is not good enough.
 NOT_GOOD_ENOUGH = 3
 
-FailUnder = Annotated[
-    list[str],
-    typer.Option(
-        "--fail-under",
-        metavar="METRIC=NUMBER",
-        help="End with exit status 3 if a metric is worse than a number, as ndcg@10=0.15: below "
-        "it, or above it where less is better; repeatable.",
-        show_default=False,
-    ),
-]
-MaxFailed = Annotated[
-    int,
-    typer.Option(
-        "--max-failed",
-        min=0,
-        help="Several models: accept up to so many that cannot be scored. The command ends with "
-        "exit status 1 if more of them, or all, cannot be scored.",
-    ),
-]
-FailIfWorse = Annotated[
-    bool,
-    typer.Option(
-        "--fail-if-worse",
-        help="End with exit status 3 if the last model named is worse than another one, by the "
-        "corrected test of any metric compared.",
-    ),
-]
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a result is good enough.
+
+    Parameters
+    ----------
+    fail_under
+        End with exit status 3 if a metric is worse than a number, as ndcg@10=0.15: below it, or
+        above it where less is better; repeatable.
+    """
+
+    fail_under: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None
 
 
-Tolerance = Annotated[
-    list[str],
-    typer.Option(
-        "--tolerance",
-        metavar="METRIC=NUMBER",
-        help="With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002; repeatable.",
-        show_default=False,
-    ),
-]
+@dataclass(frozen=True)
+class GateOfSeveral(Gate):
+    """Whether the best of several results is good enough.
+
+    Parameters
+    ----------
+    max_failed
+        Several models: accept up to so many that cannot be scored. The command ends with exit
+        status 1 if more of them, or all, cannot be scored.
+    """
+
+    max_failed: Annotated[int, option(min=0)] = 0
+
+
+@dataclass(frozen=True)
+class GateOfComparison:
+    """Whether the last model is good enough.
+
+    Parameters
+    ----------
+    fail_if_worse
+        End with exit status 3 if the last model named is worse than another one, by the corrected
+        test of any metric compared.
+    tolerance
+        With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002; repeatable.
+    """
+
+    fail_if_worse: bool = False
+    tolerance: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None
 
 
 class Bound(NamedTuple):
@@ -83,8 +91,8 @@ class Bound(NamedTuple):
 
 
 def parse_bounds(
-    words: Sequence[str],
-    metrics: Sequence[str],
+    words: Sequence[str] | None,
+    metrics: Sequence[str | Metric],
     convention: str | None,
     option: str = "--fail-under",
 ) -> list[Bound]:

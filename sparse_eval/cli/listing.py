@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError
 from .echo import echo
-from .options import Format, Printed
-from .printing import print_table, warnings_in_a_line
+from .printing import Printing, warnings_in_a_line
 
 if TYPE_CHECKING:
     from ..metrics import Definition
@@ -22,15 +19,16 @@ SYMBOLS = (
 )
 
 
-def metrics(
-    name: Annotated[str | None, typer.Argument(help="A metric to show in detail.")] = None,
-    convention: Annotated[
-        str | None,
-        typer.Option(help="Show how a convention differs; `all` lists the conventions."),
-    ] = None,
-    format: Printed = Format.table,
-) -> None:
-    """List the metrics, describe one, or show what another library's convention changes."""
+def metrics(name: str | None = None, *, convention: str | None = None, printing: Printing) -> None:
+    """List the metrics, describe one, or show what another library's convention changes.
+
+    Parameters
+    ----------
+    name
+        A metric to show in detail.
+    convention
+        Show how a convention differs; `all` lists the conventions.
+    """
     import pandas as pd
 
     from ..metrics import CONVENTIONS, REGISTRY, convention_named
@@ -43,30 +41,28 @@ def metrics(
         raise InvalidDataError("give either a metric or --convention, not both")
     if convention == "all":
         names = [(rules.name, rules.library) for rules in CONVENTIONS.values()]
-        print_table(pd.DataFrame(names, columns=["convention", "of"]), format)
+        printing.table(pd.DataFrame(names, columns=["convention", "of"]))
     elif convention is not None:
         rules = convention_named(convention)
         rows = rules.differences()
         if not rows:
             raise InvalidDataError(f"{convention!r} is the default, without --convention")
-        print_table(pd.DataFrame(rows, columns=["what differs", rules.name, "standard"]), format)
+        printing.table(pd.DataFrame(rows, columns=["what differs", rules.name, "standard"]))
     elif entry is None:
         facts = [
             (entry.spelling, entry.text, ", ".join(option.name for option in entry.options),
              entry.description)
             for entry in REGISTRY.values()
         ]  # fmt: skip
-        print_table(
-            pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]), format
-        )
-        if format in (Format.table, Format.markdown):
+        printing.table(pd.DataFrame(facts, columns=["metric", "formula", "options", "meaning"]))
+        if printing.for_people:
             echo(f"\n{SYMBOLS}")
     else:
-        print_table(pd.DataFrame(facts_of(entry), columns=["fact", "value"]), format)
+        printing.table(pd.DataFrame(facts_of(entry), columns=["fact", "value"]))
 
 
 def facts_of(entry: Definition) -> list[tuple[str, str]]:
-    """Return what there is to know of a metric, as pairs of a name and a text."""
+    """Return the facts about a metric as pairs of a name and a text."""
     from ..metrics.registry import ALIASES, ALIASES_WITH_OPTION
 
     cutoffs = {

@@ -1,115 +1,361 @@
-"""Load interactions for commands."""
+"""Options of how interactions are read, filtered and split."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from ..core.arguments import check_whole
 from ..errors import InvalidDataError, shown
-from .options import Filtering, Loading, Splitting
+from .options import Rare, option
 from .printing import step, warnings_in_a_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from ..core.types import CSRMatrix
+    from ..core.types import CSRMatrix, SparseInput
     from ..datasets import Interactions
     from ..datasets.split import Holdout
+    from ..datasets.split.events import Repeats
+
+_BY_NAME = "recognized by its name"
 
 
-def load(
-    path: Path, loading: Loading, filtering: Filtering, timestamp: str | None = ""
-) -> Interactions:
-    """Read interactions, by default without times, and keep those that are wanted."""
-    from .. import datasets
-
-    options = _loader_options(path, loading, timestamp)
-    conditions = {name: least for name, least in filtering._asdict().items() if least is not None}
-    with step(f"read {shown(path)}") as note, warnings_in_a_line():
-        interactions = datasets.load(path, format=loading.input_format, **options)
-        if conditions:
-            interactions = interactions.filter(**conditions)
-        note(repr(interactions))
-    return interactions
+#: How interactions are split.
+Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
 
 
-def load_candidates(path: Path | None, loading: Loading) -> CSRMatrix | None:
-    """Read what each user can be recommended, as interactions are read."""
-    return None if path is None else load(path, loading, Filtering()).matrix()
+@dataclass(frozen=True)
+class Loading:
+    r"""How interactions are read.
+
+    Parameters
+    ----------
+    format
+        adjacency, csv, mind, movielens, npz or parquet. [guessed]
+    user
+        Column of users. [recognized]
+    item
+        Column of items. [recognized]
+    value
+        Column of values; "" for none: every event counts 1. [recognized]
+    event
+        Column of types of events; needs --keep.
+    keep
+        A type of events to keep; repeatable.
+    sep
+        CSV: what separates fields; "\t" is a tab. [guessed]
+    encoding
+        CSV and adjacency: encoding of the text. [utf-8]
+    counts
+        Adjacency: whether lines begin with the number of their items, not with a user. [guessed]
+    header
+        CSV: whether the first line names the columns.
+    on_bad_lines
+        Skip malformed lines, and report how many.
+    history
+        MIND: include the click history.
+    """
+
+    format: Rare[Annotated[str | None, option("--input-format")]] = None
+    user: str | None = None
+    item: str | None = None
+    value: Rare[str | None] = None
+    event: Rare[str | None] = None
+    keep: Rare[list[str] | None] = None
+    sep: Rare[str | None] = None
+    encoding: Rare[str | None] = None
+    counts: Rare[bool | None] = None
+    header: Rare[Annotated[bool, option("--header/--no-header")]] = True
+    on_bad_lines: Rare[Annotated[bool, option("--skip-bad-lines")]] = False
+    history: Rare[Annotated[bool, option("--click-history/--no-history")]] = True
+
+    def read(self, path: Path, timestamp: str | None = "", **conditions: Any) -> Interactions:
+        """Read interactions, by default without times, and keep those that are wanted."""
+        from .. import datasets
+
+        options = self._options(path, timestamp)
+        with step(f"read {shown(path)}") as note, warnings_in_a_line():
+            interactions = datasets.load(path, format=self.format, **options)
+            if conditions:
+                interactions = interactions.filter(**conditions)
+            note(repr(interactions))
+        return interactions
+
+    def matrix(self, path: Path | None) -> CSRMatrix | None:
+        """Read a matrix of interactions if there is one."""
+        return None if path is None else self.read(path).matrix()
+
+    def parts(
+        self, train: Path, held_out: Path, timestamp: str | None = ""
+    ) -> tuple[Interactions, Holdout]:
+        """Read the training part of a ready-made split, and the whole split."""
+        from .. import datasets
+        from ..datasets.split import Holdout
+
+        options = self._options(train, timestamp)
+        with step(f"read {shown(train)} and {shown(held_out)}") as note, warnings_in_a_line():
+            a, b = datasets.load_parts(train, held_out, format=self.format, **options)
+            note(f"{len(a):,} to train on, {len(b):,} held out")
+            for remark in dict.fromkeys([*a.notes, *b.notes]):
+                note(remark)
+        return a, Holdout(a.matrix(), b.matrix(), a.users, a.items)
+
+    def _options(self, path: Path, timestamp: str | None) -> dict[str, Any]:
+        """Return the options that differ from the defaults; a loader raises for those it lacks."""
+        from ..datasets import guess_format
+
+        if timestamp == "" and (self.format or guess_format(path)) not in ("csv", "parquet"):
+            timestamp = None  # there is no column to leave out
+        given = {f.name: getattr(self, f.name) for f in fields(Loading) if f.name != "format"}
+        given["timestamp"] = timestamp
+        options = {name: v for name, v in given.items() if v != getattr(Loading, name, None)}
+        for name in ("user", "item", "value", "timestamp", "event"):
+            column = options.get(name)
+            if column and not self.header:
+                if not column.isdecimal():
+                    raise InvalidDataError(
+                        f"--{name} is {column!r}; with --no-header expected the number of a "
+                        "column, from 0"
+                    )
+                options[name] = int(column)
+            elif column == "":
+                options[name] = None
+        if self.sep is not None:
+            options["sep"] = self.sep.replace(r"\t", "\t")
+        if self.on_bad_lines:
+            options["on_bad_lines"] = "skip"
+        return options
 
 
-def load_parts(
-    train: Path, held_out: Path, loading: Loading, timestamp: str | None = ""
-) -> tuple[Interactions, Interactions]:
-    """Read both parts of a ready-made split, with common users and items."""
-    from .. import datasets
+@dataclass(frozen=True)
+class Events(Loading):
+    """Which interactions are kept.
 
-    options = _loader_options(train, loading, timestamp)
-    with step(f"read {shown(train)} and {shown(held_out)}") as note, warnings_in_a_line():
-        a, b = datasets.load_parts(train, held_out, format=loading.input_format, **options)
-        note(f"{len(a):,} to train on, {len(b):,} held out")
-        for remark in dict.fromkeys([*a.notes, *b.notes]):
-            note(remark)
-    return a, b
+    Parameters
+    ----------
+    min_value
+        Leave out events of a smaller value.
+    min_user_interactions
+        Leave out users with fewer distinct items; repeated with the next option until all that are
+        left have enough (a k-core).
+    min_item_interactions
+        Leave out items with fewer distinct users.
+    """
 
+    min_value: Rare[float | None] = None
+    min_user_interactions: Rare[int | None] = None
+    min_item_interactions: Rare[int | None] = None
 
-def times_for(splitting: Splitting) -> str | None:
-    """Return the column of times that a split needs: "" for none, None for one told by its name."""
-    if splitting.timestamp is None and not splitting.by_time:
-        return ""
-    return splitting.timestamp
+    def conditions(self) -> dict[str, Any]:
+        """Return the conditions of the events that are kept by name."""
+        names = ("min_value", "min_user_interactions", "min_item_interactions")
+        return {name: least for name in names if (least := getattr(self, name)) is not None}
 
-
-def refuse_filters(filtering: Filtering) -> None:
-    """Raise if options to leave interactions out are given for what is a split already."""
-    for name, least in filtering._asdict().items():
-        if least is not None:
+    def refuse_conditions(self) -> None:
+        """Raise if options to leave interactions out are given for a ready-made split."""
+        for name in self.conditions():
             raise InvalidDataError(
                 f"--{name.replace('_', '-')} applies before interactions are split, but the input "
                 "is a split already; split again with it"
             )
 
 
-def _loader_options(path: Path, loading: Loading, timestamp: str | None) -> dict[str, object]:
-    """Return the options that differ from the defaults; a loader refuses those it does not have."""
-    from ..datasets import guess_format
+@dataclass(frozen=True)
+class Splitting(Events):
+    """How interactions are split.
 
-    if timestamp == "" and (loading.input_format or guess_format(path)) not in ("csv", "parquet"):
-        timestamp = None  # there is no column to leave out
-    given = loading._asdict() | {"timestamp": timestamp}
-    options: dict[str, object] = {}
-    for name in ("user", "item", "value", "timestamp", "event"):
-        column = given[name]
-        if column and not loading.header and not column.isdecimal():
-            raise InvalidDataError(
-                f"--{name} is {column!r}; with --no-header expected the number of a column, from 0"
+    Parameters
+    ----------
+    timestamp
+        Column of times; "" for none. [recognized]
+    method
+        How to split. [random; temporal with --at]
+    fraction
+        random, temporal, users: share, 0 to 1. [0.2]
+    fold_in
+        users: share of a held-out user's items that the model is given. [0.8]
+    order
+        users: whether it is given random items or the earliest. [random]
+    n
+        leave-k-out, last-n: number per user. [1]
+    at
+        temporal: where validation begins: a date (2019-11-14, 2019-11-14T09:30+01:00; UTC without
+        a time zone), or a whole number in the unit of the timestamps.
+    gap
+        temporal: leave out events so long before a cut: 1D, 12h, or a whole number in the unit of
+        the timestamps.
+    test
+        temporal: where a test part begins, after --at; likewise.
+    repeats
+        temporal, last-n: hold out what repeats an interaction of the training part too, for models
+        that may recommend again (--allow-seen).
+    only_known
+        Hold out only users and items that the training part has.
+    """
+
+    timestamp: str | None = None
+    method: Method | None = None
+    fraction: float | None = None
+    fold_in: Rare[float | None] = None
+    order: Rare[Literal["random", "time"] | None] = None
+    n: int | None = None
+    at: str | None = None
+    gap: Rare[str | None] = None
+    test: Rare[Annotated[str | None, option("--test-at")]] = None
+    repeats: Rare[Annotated[bool, option("--keep-repeats")]] = False
+    only_known: Rare[bool] = False
+
+    @property
+    def how(self) -> Method:
+        """The method: the given one, or else temporal if a date is given."""
+        return self.method or ("random" if self.at is None else "temporal")
+
+    @property
+    def times(self) -> str | None:
+        """The column of times to read: "" for none, None to recognize it by its name."""
+        by_time = self.how in ("last-n", "temporal") or self.order == "time"
+        return "" if self.timestamp is None and not by_time else self.timestamp
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any option is given that only a split of one file has."""
+        names = {*Splitting.__annotations__} - {"timestamp", "only_known"}
+        return any(getattr(self, name) for name in names)
+
+    def events(self, path: Path) -> Interactions:
+        """Read the interactions to split."""
+        return self.read(path, self.times, **self.conditions())
+
+    def known(self, holdout: Holdout) -> Holdout:
+        """Hold out only what training knows if that is wanted; raise if that is nothing."""
+        if self.only_known:
+            holdout = holdout.known()
+            _check_held_out(holdout, "all of it has users or items that training does not know")
+        return holdout
+
+    def split(
+        self,
+        interactions: Interactions | SparseInput,
+        seed: int,
+        purpose: str = "split",
+        *,
+        three_way: bool = False,
+    ) -> Holdout:
+        """Split interactions; raise if an option does not apply to the method.
+
+        With `three_way` or --test-at there is a test part. Without --test-at, it is as large a
+        share, or as many pairs, as the validation part is of the rest.
+        """
+        three_way = three_way or self.test is not None
+        self._check(three_way)
+        with step(f"{purpose} ({self.how})") as note:
+            holdout = self._cut(interactions, seed, three_way)
+            if three_way and self.how in ("random", "leave-k-out"):
+                holdout = with_test(self._cut(holdout.train, seed, three_way), holdout)
+            _check_held_out(
+                holdout, "users have too few distinct items for this method and options"
             )
-        if column is not None:
-            options[name] = (column if loading.header else int(column)) if column else None
-    for name in ("keep", "sep", "encoding", "counts"):
-        if given[name] not in (None, []):
-            options[name] = given[name]
-    if loading.sep is not None:
-        options["sep"] = loading.sep.replace(r"\t", "\t")
-    if not loading.header:
-        options["header"] = False
-    if loading.skip_bad_lines:
-        options["on_bad_lines"] = "skip"
-    if not loading.click_history:
-        options["history"] = False
-    return options
+            holdout = self.known(holdout)
+            note(", ".join([describe(holdout), *holdout.remarks()]))
+        return holdout
+
+    def _check(self, three_way: bool) -> None:
+        """Raise if an option does not apply to the method, or needs another one."""
+        by_share = self.how in ("random", "temporal", "users")
+        wrong, right = ("n", "fraction") if by_share else ("fraction", "n")
+        temporal, users = ("temporal",), ("users",)
+        for name, value, methods in (
+            ("at", self.at, temporal),
+            ("gap", self.gap, temporal),
+            ("test-at", self.test, temporal),
+            ("fold-in", self.fold_in, users),
+            ("order", self.order, users),
+            ("keep-repeats", self.repeats or None, ("temporal", "last-n")),
+            (wrong, getattr(self, wrong), ()),
+        ):
+            if value is not None and self.how not in methods:
+                instead = " or ".join(methods)
+                use = f"use --method {instead}" if methods else f"use --{right}"
+                raise InvalidDataError(f"--{name} does not apply to --method {self.how}; {use}")
+        if self.n is not None:
+            check_whole("--n", self.n, 1)
+        if self.test is not None and self.at is None:
+            raise InvalidDataError("--test-at needs --at, where the validation part begins")
+        if three_way and self.at is not None and self.test is None:
+            raise InvalidDataError("--at needs --test-at here, where the test part begins")
+
+    def _cut(self, interactions: Any, seed: int, three_way: bool) -> Holdout:
+        from ..datasets import split
+
+        share = 0.2 if self.fraction is None else self.fraction
+        n = 1 if self.n is None else self.n
+        repeats: Repeats = "keep" if self.repeats else "drop"
+        # The test part is a share of all events, and validation of the rest.
+        rest, test = (share * (1 - share), share) if three_way else (share, None)
+        match self.how:
+            case "random":
+                return split.random(interactions, fraction=share, seed=seed)
+            case "leave-k-out":
+                return split.leave_k_out(interactions, k=n, seed=seed)
+            case "last-n":
+                last = n if three_way else None
+                return split.last_n(interactions, n=n, test=last, repeats=repeats)
+            case "temporal":
+                gap = _number_or_text(self.gap)
+                temporal = partial(split.temporal, interactions, gap=gap, repeats=repeats)
+                if self.at is None:
+                    return temporal(fraction=rest, test=test)
+                at, test_begins = _number_or_text(self.at), _number_or_text(self.test)
+                return temporal(at=at, fraction=self.fraction, test=test_begins)
+            case "users":
+                return split.users(
+                    interactions,
+                    fraction=rest,
+                    test=test,
+                    fold_in=0.8 if self.fold_in is None else self.fold_in,
+                    order=self.order or "random",
+                    seed=seed,
+                )
+
+
+def with_test(part: Holdout, whole: Holdout) -> Holdout:
+    """Return a split of training data with what was held out before it as the test part."""
+    from ..datasets.split import Holdout
+
+    return Holdout(part.train, part.validation, whole.users, whole.items, test=whole.validation)
+
+
+def describe(holdout: Holdout) -> str:
+    """Return the number of distinct pairs in each part, and how many were only shown."""
+
+    def count(matrix: CSRMatrix) -> str:
+        shown = matrix.nnz - int((matrix.data != 0).sum())
+        return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
+
+    parts = f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"
+    return parts if holdout.test is None else f"{parts}, {count(holdout.test)} for the test"
+
+
+def _check_held_out(holdout: Holdout, reason: str) -> None:
+    for name, matrix in (("validation", holdout.validation), ("the test", holdout.test)):
+        if matrix is not None and matrix.nnz == 0:
+            raise InvalidDataError(f"nothing is held out for {name}: {reason}")
+
+
+def _number_or_text(text: str | None) -> int | str | None:
+    """Return a whole number, which is in the unit of the timestamps, or a date or duration.
+
+    Python makes no number of more than 4,300 digits.
+    """
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,4000}", text) else text
 
 
 def is_split(path: Path) -> bool:
     """Return whether a path is a folder that `split` wrote."""
     return path.is_dir() and (path / "train.npz").exists()
-
-
-def holdout_of(train: Interactions, held_out: Interactions) -> Holdout:
-    """Return the split with the given parts."""
-    from ..datasets.split import Holdout
-
-    return Holdout(train.matrix(), held_out.matrix(), train.users, train.items)
 
 
 def check_inputs_are_kept(inputs: Iterable[Path | None], outputs: Iterable[Path]) -> None:

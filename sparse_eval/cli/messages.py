@@ -5,59 +5,34 @@ from __future__ import annotations
 import errno
 import platform
 import re
+from contextvars import ContextVar
 
 from ..core.versions import library_versions
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, shown
 
-#: What a system says of a place that holds no more.
+#: Errors of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 #: The issue tracker, as pyproject.toml has it.
 ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 
-#: Options of the command line by their names in Python.
-_OPTIONS = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        "alpha", "at", "convention", "counts", "encoding", "event", "factors", "fold_in",
-        "fraction", "gain", "gap", "item", "item_groups", "item_vectors", "iterations",
-        "judged_only", "keep", "level", "min_item_interactions", "min_user_interactions",
-        "min_value", "monitor", "n", "no_relevant", "out", "patience", "propensity", "rank",
-        "regularization", "score", "seed", "sep", "threshold", "ties", "timestamp", "train",
-        "user", "value", "without_list",
-    )
-} | {
-    "client": "--scheduler",
-    "format": "--input-format",
-    "header": "--no-header",
-    "history": "--no-history",
-    "how": "--users",
-    "k": "--n",
-    "metrics": "--metric",
-    "n_items": "--items",
-    "n_trials": "--trials",
-    "n_users": "--users",
-    "on_bad_lines": "--skip-bad-lines",
-    "repeats": "--keep-repeats",
-    "test": "--test-at",
-}  # fmt: skip
+#: The options of the current command by their names in Python.
+FLAGS: ContextVar[dict[str, str]] = ContextVar("FLAGS")
 
-_NAME = "|".join(_OPTIONS)
-
-#: How messages spell options: "seed: expected", "monitor is", "with n_trials"; "train=", "how='x'",
-#: but not "users=holdout.users", nor in a path; not "keep='values'", which evaluations alone have;
-#: "no option 'history'; it has"; and calls that name columns, "scan(…, user=…, item=…)".
+#: How messages spell arguments: "seed: expected", "monitor is"; "train=", "how='x'", but not
+#: "users=holdout.users", and not "keep='values'", which only evaluations have; "no option
+#: 'history'; it has"; and calls that name columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
-    rf"^({_NAME})(?=: | is | follows | cannot be given | covers | gives | has no | names )"
+    r"^(\w+)(?=: | is | follows | cannot be given | covers | gives | has no | names )"
     r"|(?<=with )(n_trials)(?= )"
 )
 _KEYWORD = re.compile(
-    rf"(?<![\w/.-])(?!keep=['\"])({_NAME})=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])"
+    r"(?<![\w/.-])(?!keep=['\"])(\w+)=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])"
 )
 _SCAN = re.compile(r"(?:(?:R\w+\.)?scan|se\.datasets\.load)\(…, ([^)]*)\)")
-_UNKNOWN = re.compile(rf"option '({_NAME})'(; it has .*)?")
+_UNKNOWN = re.compile(r"option '(\w+)'(; it has .*)?")
 _SPLIT = re.compile(r"\bsplit\.(random|leave_k_out|last_n|temporal|users)\b")
-_ITEM_DATA = re.compile(r"items=se\.ItemData\((\w+)=…\)")
+_ITEM_DATA = re.compile(r"items=se\.ItemData\((?:(propensity)|(\w+))=…\)")
 
 
 def lacks_memory(error: BaseException) -> bool:
@@ -87,19 +62,30 @@ def message_of(error: BaseException) -> str:
         return text
     path = shown(error.path) if isinstance(error, InvalidFileError) else ""
     text = text.removeprefix(path)  # its words are no options
+    flags = FLAGS.get({})
+
+    def as_option(match: re.Match[str]) -> str:
+        flag = flags.get(match[1])
+        if flag is None:
+            return match[0]
+        if match[4]:  # "value=None": a column with no name is none
+            return f'{flag} ""'
+        # "on_bad_lines='skip'" is a flag here, and so are others.
+        return flag if match[3] in (None, "skip", "keep") else f"{flag} {match[3]}"
+
     text = _SCAN.sub(lambda match: match[1].replace("=…", "="), text)
-    text = _ITEM_DATA.sub(lambda match: _OPTIONS.get(f"item_{match[1]}", f"--{match[1]}"), text)
-    text = _SUBJECT.sub(lambda match: _OPTIONS[match[1] or match[2]], text)
-    text = _KEYWORD.sub(_as_option, text)
-    text = _UNKNOWN.sub(lambda match: f"option {_OPTIONS[match[1]]}", text)
+    text = _ITEM_DATA.sub(lambda match: f"--{match[1] or f'item-{match[2]}'}", text)
+    text = _SUBJECT.sub(lambda match: flags.get(match[1] or match[2], match[0]), text)
+    text = _KEYWORD.sub(as_option, text)
+    text = _UNKNOWN.sub(lambda match: f"option {flags.get(match[1], match[1])}", text)
     text = _SPLIT.sub(lambda match: f"--method {match[1].replace('_', '-')}", text)
     return path + text
 
 
 def bug_report(error: BaseException) -> str:
-    """Return what is said below the traceback of a bug: what to send, and where.
+    """Return the instructions below the traceback of a bug.
 
-    It holds versions alone, nothing of the data and no path; a traceback may hold either.
+    They contain versions, but no data and no path; a traceback may contain both.
     """
     versions = library_versions()
     own = versions.pop("sparse_eval")
@@ -111,11 +97,3 @@ def bug_report(error: BaseException) -> str:
         "ids and data that are nobody else's business.\n"
         f"  sparse-eval {own}\n  {libraries}\n  {platform.platform()}"
     )
-
-
-def _as_option(match: re.Match[str]) -> str:
-    option, value = _OPTIONS.get(match[1], f"--{match[1]}"), match[3]
-    if match[4]:  # "value=None": a column with no name is none
-        return f'{option} ""'
-    # "on_bad_lines='skip'" is a flag here, and so are others.
-    return option if value in (None, "skip", "keep") else f"{option} {value}"

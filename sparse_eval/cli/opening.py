@@ -1,81 +1,138 @@
-"""Open the files of the command evaluate: lists, relevant items, and what is known of items."""
+"""Open the files of the command evaluate: lists, relevant items, and data of items."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
 from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
+from ..inputs.scores import Ties
 from ..inputs.tables import Table, naming, open_table
-from .echo import echo
+from .echo import note
+from .options import Rare
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from ..inputs.item_data import ItemData
     from ..inputs.scan import RankingsScan, RelevanceScan
-    from ..inputs.scores import Ties
-    from .table_options import TableColumns
 
 
-def open_lists(path: Path, columns: TableColumns, ties: Ties | None, usual_ties: Ties) -> Any:
-    """Return what `evaluate` takes as predictions; `usual_ties` are those of the convention."""
-    from ..inputs.paths import open_rankings
-    from ..inputs.rankings import Rankings
-    from ..inputs.scan import RankingsScan
+@dataclass(frozen=True)
+class Tables:
+    """How lists and relevant items are read.
 
-    kind = kind_of(path)
-    order = usual_ties if ties is None else ties
-    if kind is Kind.RUN:
-        return open_rankings(path, ties=order)
-    if not kind.is_table:
-        if ties is not None:
-            raise _without_scores(path)
-        return path
-    scan = RankingsScan(path, *columns.ids, columns.rank, columns.score)
-    table, chosen = _chosen(scan, path)
-    if order == "item":
-        return scan  # which need not fit into memory
-    if ties is not None and "rank" in chosen.names:
-        raise _without_scores(path)
-    return Rankings.of_table(table, chosen, order)
+    Parameters
+    ----------
+    user
+        Tables: column of users. [recognized]
+    item
+        Tables: column of items. [recognized]
+    rank
+        Tables of lists: column of ranks. [recognized]
+    score
+        Or the column of scores. [recognized]
+    gain
+        Tables of relevant items: column of gains; "" counts 1 for each row. [recognized]
+    ties
+        Order of equal scores: the lower item first, the higher item first, the expectation over
+        random orders, or relevant items last. [as the convention does]
+    threshold
+        Gains below it are not relevant. [any gain above 0 is]
+    """
 
+    user: str | None = None
+    item: str | None = None
+    rank: Rare[str | None] = None
+    score: Rare[str | None] = None
+    gain: Rare[str | None] = None
+    ties: Rare[Ties | None] = None
+    threshold: Rare[float | None] = None
 
-def open_gains(path: Path, columns: TableColumns, threshold: float | None = None) -> Any:
-    """Return what `evaluate` takes as validation."""
-    from ..inputs.paths import open_relevance
-    from ..inputs.relevance import Relevance
-    from ..inputs.scan import RelevanceScan
-    from ..inputs.trec import read_qrels
+    @property
+    def ids(self) -> tuple[str, str]:
+        """The columns of users and of items."""
+        return self.user or "user", self.item or "item"
 
-    kind = kind_of(path)
-    if kind.is_table:
-        gain = USUAL if columns.gain is None else columns.gain or None
-        scan = RelevanceScan(path, *columns.ids, gain)
-        table, chosen = _chosen(scan, path)
-        return scan if threshold is None else Relevance.of_table(table, chosen, threshold)
-    if threshold is None:
-        return path
-    if kind is Kind.QRELS:
-        return read_qrels(path, threshold=threshold)
-    with naming(path):
-        return Relevance.from_csr(open_relevance(path), threshold=threshold)
+    def check(self, lists: Path, *others: Path | None) -> None:
+        """Raise `InvalidDataError` if options or files do not go with the lists."""
+        if self.threshold is not None:
+            check_number("--threshold", self.threshold, 0, open_end=True)
+        kind = kind_of(lists)
+        for name in ("user", "item", "rank", "score", "gain"):
+            if getattr(self, name) is not None and not kind.is_table:
+                raise InvalidDataError(f"--{name} names a column, and the lists are in no table")
+        for other in others:
+            if other is None:
+                continue
+            found = kind_of(other)
+            if (kind is Kind.RUN or kind.is_table) != (found is Kind.QRELS or found.is_table):
+                raise InvalidDataError(
+                    f"{lists} holds {kind.value} and {other} {found.value}, whose users and items "
+                    "cannot be matched: only one of them has ids; give files of the same kind"
+                )
 
+    def lists(self, path: Path, usual_ties: Ties) -> Any:
+        """Return the predictions of `evaluate`; the convention has `usual_ties`."""
+        from ..inputs.paths import open_rankings
+        from ..inputs.rankings import Rankings
+        from ..inputs.scan import RankingsScan
 
-def open_train(path: Path, columns: TableColumns, *, values: bool = True) -> Any:
-    """Return what `evaluate` takes as train, or without `values` as candidates."""
-    from ..evaluation.evaluate import open_side
-    from ..inputs.scan import RelevanceScan
+        kind = kind_of(path)
+        order = self.ties or usual_ties
+        if kind is Kind.RUN:
+            return open_rankings(path, ties=order)
+        has_ranks = True
+        if kind.is_table:
+            scan = RankingsScan(path, *self.ids, self.rank, self.score)
+            table, chosen = _chosen(scan, path)
+            if order == "item":
+                return scan  # which need not fit into memory
+            has_ranks = "rank" in chosen.names
+        if self.ties is not None and has_ranks:
+            raise InvalidDataError(
+                f"--ties orders equal scores, and {path} holds ranks; leave it out"
+            )
+        return Rankings.of_table(table, chosen, order) if kind.is_table else path
 
-    if not kind_of(path).is_table:
-        return path
-    gain: str | Usual | None = USUAL
-    if not values or columns.gain == "":
-        gain = None
-    elif columns.gain in open_table(path).names:  # otherwise only the validation data have it
-        gain = columns.gain
-    return open_side(RelevanceScan(path, *columns.ids, gain))
+    def gains(self, path: Path) -> Any:
+        """Return the validation data of `evaluate`."""
+        from ..inputs.paths import open_relevance
+        from ..inputs.relevance import Relevance
+        from ..inputs.scan import RelevanceScan
+        from ..inputs.trec import read_qrels
+
+        kind = kind_of(path)
+        if kind.is_table:
+            gain = USUAL if self.gain is None else self.gain or None
+            scan = RelevanceScan(path, *self.ids, gain)
+            table, chosen = _chosen(scan, path)
+            if self.threshold is None:
+                return scan
+            return Relevance.of_table(table, chosen, self.threshold)
+        if self.threshold is None:
+            return path
+        if kind is Kind.QRELS:
+            return read_qrels(path, threshold=self.threshold)
+        with naming(path):
+            return Relevance.from_csr(open_relevance(path), threshold=self.threshold)
+
+    def train(self, path: Path | None, *, values: bool = True) -> Any:
+        """Return the training data of `evaluate`, or without `values` the candidates."""
+        from ..evaluation.evaluate import open_side
+        from ..inputs.scan import RelevanceScan
+
+        if path is None or not kind_of(path).is_table:
+            return path
+        gain: str | Usual | None = USUAL
+        if not values or self.gain == "":
+            gain = None
+        elif self.gain in open_table(path).names:  # otherwise only the validation data have it
+            gain = self.gain
+        return open_side(RelevanceScan(path, *self.ids, gain))
 
 
 def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Columns]:
@@ -83,50 +140,74 @@ def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Colu
     table = open_table(path)
     chosen = scan.choose(table)
     if notes := describe_columns(chosen.recognized, chosen.ignored):
-        echo(f"{shown(path)}: {', '.join(notes)}", err=True)
+        note(f"{shown(path)}: {', '.join(notes)}")
     return table, chosen
 
 
-def open_groups(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `ItemData` takes as groups: a Series, a frame of weights, or a matrix."""
-    from ..inputs.npy import read_sparse
+@dataclass(frozen=True)
+class Items:
+    """Groups, vectors and propensities of items.
 
-    if path.suffix != ".npy" and kind_of(path) is Kind.MATRIX:
-        return read_sparse(path)
-    return open_propensity(path, columns, of_lists)
+    Parameters
+    ----------
+    item_groups
+        The group of each item: a table with a row for each item and one other column, or columns of
+        weights; .npy, or .npz of items × groups.
+    item_vectors
+        A vector for each item: a table with columns of numbers, or .npy.
+    propensity
+        The chance that each item was observed where it is relevant, for weights=ips and snips: a
+        table with one other column, or .npy.
+    """
+
+    item_groups: Rare[Path | None] = None
+    item_vectors: Rare[Path | None] = None
+    propensity: Rare[Path | None] = None
+
+    def open(self, tables: Tables, lists: Path) -> ItemData:
+        """Read them, with ids of the same kind as the ids of the lists."""
+        from ..inputs.item_data import ItemData
+        from ..inputs.npy import open_array, read_sparse
+
+        def vectors(path: Path | None) -> Any:
+            """Return a frame by item, or an array."""
+            if path is None:
+                return None
+            if path.suffix == ".npy":
+                return open_array(path)
+            frame = _by_item(path, tables.item)
+            if kind_of(lists) is Kind.RUN:  # whose ids are text
+                frame.index = frame.index.astype(str)
+            return frame
+
+        def column(path: Path | None) -> Any:
+            """Return a Series if a frame has only one column."""
+            table = vectors(path)
+            is_series = hasattr(table, "columns") and len(table.columns) == 1
+            return table[table.columns[0]] if is_series else table
+
+        groups = self.item_groups
+        is_matrix = groups and groups.suffix != ".npy" and kind_of(groups) is Kind.MATRIX
+        return ItemData(
+            groups=read_sparse(groups) if groups and is_matrix else column(groups),
+            vectors=vectors(self.item_vectors),
+            propensity=column(self.propensity),
+        )
 
 
-def open_propensity(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `ItemData` takes as propensity: a Series of the one column, or an array."""
-    table = open_vectors(path, columns, of_lists)
-    if not hasattr(table, "columns") or len(table.columns) > 1:
-        return table
-    return table[table.columns[0]]
-
-
-def open_vectors(path: Path, columns: TableColumns, of_lists: Kind) -> Any:
-    """Return what `ItemData` takes as vectors: a frame by item, or an array."""
-    from ..inputs.npy import open_array
-
-    if path.suffix == ".npy":
-        return open_array(path)
+def _by_item(path: Path, named: str | None) -> Any:
+    """Return a table of items as a frame by item."""
     kind = kind_of(path)
     if not kind.is_table:
         raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
     frame = to_pandas(path)
-    item = columns.ids[1]
+    item = named or "item"
     usual = [name for name in frame if role_of(name) == "item"]
-    if columns.item is None and item not in frame and len(usual) == 1:
+    if named is None and item not in frame and len(usual) == 1:
         item = str(usual[0])
     if item not in frame or len(frame.columns) < 2:
         has = ", ".join(map(str, frame.columns))
         raise InvalidFileError(
             f"has the columns {has}; expected {item!r} (or name it with --item) and others", path
         )
-    if of_lists is Kind.RUN:  # whose ids are text
-        frame[item] = frame[item].astype(str)
     return frame.set_index(item)
-
-
-def _without_scores(path: Path) -> InvalidDataError:
-    return InvalidDataError(f"--ties orders equal scores, and {path} holds ranks; leave it out")

@@ -1,259 +1,38 @@
-"""Options that several commands share, one by one and in groups."""
+"""Options are declared once: as parameters of a command, or as fields of a group of options.
 
+A group is a dataclass, whose methods use the values. The docstring of the command or group has the
+help of each option, its annotation the rest. A field has the name of the argument that it sets in
+Python, so that messages about arguments can name the option.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
 import inspect
-from collections.abc import Callable
-from enum import StrEnum
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 
 from ..core.files import as_path
 from ..errors import InvalidDataError
+from . import interrupts
+from .echo import QUIET, echo
+from .messages import FLAGS
 
-#: How a result is printed.
-Format = StrEnum("Format", ["table", "json", "jsonl", "csv", "markdown"])
+T = TypeVar("T")
 
-
-class Method(StrEnum):
-    """How interactions are split."""
-
-    random = "random"
-    leave_k_out = "leave-k-out"
-    last_n = "last-n"
-    temporal = "temporal"
-    users = "users"
-
-
-#: Which pairs of a held-out user a model is given.
-Order = StrEnum("Order", ["random", "time"])
-
-#: Paired tests.
-Test = StrEnum("Test", ["t", "wilcoxon", "permutation"])
-
-#: Corrections for multiple comparisons.
-Correction = StrEnum("Correction", ["holm", "bonferroni", "bh", "none"])
-
-#: What to do if evaluations are of different users.
-Users = StrEnum("Users", ["intersection", "same"])
-
-METRICS = (
-    "ndcg@{5,10,20},precision@{5,10,20},recall@{5,10,20},hit_rate@{5,10,20},map@{5,10,20},mrr@20"
-)
-
-
-Metrics = Annotated[
-    list[str],
-    typer.Option("--metric", "-m", help="Metrics to compute; repeatable. See `metrics`."),
-]
-Rules = Annotated[
-    str | None,
-    typer.Option(help="Follow another library; `metrics --convention all` lists them."),
-]
-Printed = Annotated[Format, typer.Option("--format", help="How to print the result.")]
-SafeCSV = Annotated[
-    bool,
-    typer.Option(
-        "--safe-csv",
-        help="CSV for a spreadsheet alone: an apostrophe before text that it would take for a "
-        "formula.",
-    ),
-]
-Out = Annotated[
-    Path | None, typer.Option(help="Folder for summary.json and per_user.csv; created if missing.")
-]
-AllowSeen = Annotated[
-    bool,
-    typer.Option(
-        "--allow-seen", help="What users have seen may be recommended again, and is a candidate."
-    ),
-]
-JudgedOnly = Annotated[
-    bool,
-    typer.Option(
-        "--judged-only",
-        help="Leave what the validation data do not store, zeros included, out of the lists.",
-    ),
-]
-TestAt = Annotated[
-    str | None, typer.Option(help="temporal: where the test part begins, after --at; likewise.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
-Candidates = Annotated[
-    Path | None,
-    typer.Option(
-        help="What each user can be recommended, a row for each user and candidate: a file as the "
-        "training data are.",
-        show_default="all items",
-        rich_help_panel="Data",
-    ),
-]
-Progress = Annotated[
-    bool | None,
-    typer.Option(
-        "--progress/--no-progress",
-        help="Show progress bars.",
-        show_default="on a terminal; elsewhere a line now and then",
-    ),
-]
-
-
-_BY_NAME = "told by its name"
-
-
-class Loading(NamedTuple):
-    """How interactions are read."""
-
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            help="adjacency, csv, mind, movielens, npz or parquet.", show_default="guessed"
-        ),
-    ] = None
-    user: Annotated[
-        str | None, typer.Option(help="CSV and Parquet: column of users.", show_default=_BY_NAME)
-    ] = None
-    item: Annotated[
-        str | None, typer.Option(help="CSV and Parquet: column of items.", show_default=_BY_NAME)
-    ] = None
-    value: Annotated[
-        str | None,
-        typer.Option(
-            help='CSV and Parquet: column of values; "" for none: every event counts 1.',
-            show_default=_BY_NAME,
-        ),
-    ] = None
-    event: Annotated[
-        str | None, typer.Option(help="CSV and Parquet: column of types of events; needs --keep.")
-    ] = None
-    keep: Annotated[
-        list[str] | None, typer.Option(help="A type of events to keep; repeatable.")
-    ] = None
-    sep: Annotated[
-        str | None,
-        typer.Option(help=r'CSV: what separates fields; "\t" is a tab.', show_default="guessed"),
-    ] = None
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="CSV and adjacency: encoding of the text.", show_default="utf-8"),
-    ] = None
-    counts: Annotated[
-        bool | None,
-        typer.Option(
-            help="Adjacency: whether lines begin with the number of their items, not with a user.",
-            show_default="guessed",
-        ),
-    ] = None
-    header: Annotated[
-        bool, typer.Option(help="CSV: whether the first line names the columns.", show_default=True)
-    ] = True
-    skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Skip malformed lines, and report how many.")
-    ] = False
-    click_history: Annotated[
-        bool,
-        typer.Option("--click-history/--no-history", help="MIND: include the click history."),
-    ] = True
-
-
-class Filtering(NamedTuple):
-    """Which interactions are kept before they are split."""
-
-    min_value: Annotated[
-        float | None, typer.Option(help="Leave out events of a smaller value.")
-    ] = None
-    min_user_interactions: Annotated[
-        int | None,
-        typer.Option(
-            help="Leave out users who chose fewer distinct items; repeated with the next option "
-            "until all that are left have enough (a k-core)."
-        ),
-    ] = None
-    min_item_interactions: Annotated[
-        int | None, typer.Option(help="Leave out items that fewer distinct users chose.")
-    ] = None
-
-
-class Splitting(NamedTuple):
-    """How interactions are split."""
-
-    timestamp: Annotated[
-        str | None,
-        typer.Option(
-            help='CSV and Parquet: column of timestamps; "" for none.', show_default=_BY_NAME
-        ),
-    ] = None
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            help="How to hold interactions out.", show_default="random; with --at temporal"
-        ),
-    ] = None
-    fraction: Annotated[
-        float | None,
-        typer.Option(
-            help="random, temporal, users: share to hold out, between 0 and 1.", show_default="0.2"
-        ),
-    ] = None
-    fold_in: Annotated[
-        float | None,
-        typer.Option(
-            help="users: share of a held-out user's items that the model is given.",
-            show_default="0.8",
-        ),
-    ] = None
-    order: Annotated[
-        Order | None,
-        typer.Option(
-            help="users: whether it is given random items or the earliest.", show_default="random"
-        ),
-    ] = None
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--n", help="leave-k-out, last-n: how many to hold out per user.", show_default="1"
-        ),
-    ] = None
-    at: Annotated[
-        str | None,
-        typer.Option(
-            help="temporal: where validation begins, instead of --fraction: a date (2019-11-14, "
-            "2019-11-14T09:30+01:00; UTC without a time zone), or a whole number in the unit of "
-            "the timestamps."
-        ),
-    ] = None
-    gap: Annotated[
-        str | None,
-        typer.Option(
-            help="temporal: leave out what is so long before a cut: 1D, 12h, or a whole number "
-            "in the unit of the timestamps.",
-        ),
-    ] = None
-    keep_repeats: Annotated[
-        bool,
-        typer.Option(
-            "--keep-repeats",
-            help="temporal, last-n: hold out what repeats an interaction of the training part too, "
-            "for models that may recommend again (--allow-seen).",
-        ),
-    ] = False
-    only_known: Annotated[
-        bool,
-        typer.Option(
-            "--only-known", help="Hold out only users and items that the training part has."
-        ),
-    ] = False
-
-    @property
-    def how(self) -> Method:
-        """The method: that which was named, or else temporal if a date is given."""
-        return self.method or (Method.random if self.at is None else Method.temporal)
-
-    @property
-    def by_time(self) -> bool:
-        """Whether the method needs times."""
-        return self.how in (Method.last_n, Method.temporal) or self.order is Order.time
+_THREADS = "OMP_NUM_THREADS"
 
 
 def path(word: str | Path) -> Path:
@@ -267,32 +46,199 @@ def path(word: str | Path) -> Path:
         raise typer.BadParameter(str(error)) from None
 
 
-def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` as typer needs it.
+def file(word: str | Path) -> Path:
+    """Return the path of an input, for ``-`` of a copy of standard input."""
+    if str(word) != "-":
+        return path(word)
+    folder = tempfile.mkdtemp(prefix="sparse_eval_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = Path(folder, "standard_input")
+    with copy.open("wb") as target:
+        shutil.copyfileobj(sys.stdin.buffer, target)
+    return copy
 
-    The fields of its groups are options of their own, and words that are paths are read by `path`.
+
+def number_of_bytes(text: str) -> int:
+    """Return a number of bytes, as 2000000000, 2GB or 1.5 GiB."""
+    units = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+    digits = text.rstrip("kmgibKMGIB ")
+    try:
+        return int(float(digits) * units[text[len(digits) :].strip().lower()])
+    except (KeyError, ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is no number of bytes, as 2GB or 500MB") from None
+
+
+def option(*names: str, **settings: Any) -> dict[str, Any]:
+    """Return arguments of `typer.Option`; without names, the field names the option."""
+    return {"param_decls": names, **settings} if names else settings
+
+
+#: An option that only ``--help-all`` shows.
+Rare: TypeAlias = Annotated[T, option(hidden=True)]
+
+#: A path that is written. Other paths are read, and may be ``-``, standard input.
+Output: TypeAlias = Annotated[T, option(parser=path)]
+
+Seed: TypeAlias = Annotated[int, option(help="Random seed.", min=0)]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a command computes, and what it shows meanwhile.
+
+    Parameters
+    ----------
+    threads
+        Number of threads. [one per core]
+    quiet
+        Show only results, warnings and errors.
+    """
+
+    threads: Annotated[int | None, option(min=1)] = None
+    quiet: Annotated[bool, option("--quiet", "-q")] = False
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Apply the options to the commands of a block."""
+        quiet, before = QUIET.set(self.quiet), os.environ.get(_THREADS)
+        if self.threads is not None:
+            os.environ[_THREADS] = str(self.threads)  # which our threads and OpenMP's respect
+        try:
+            yield
+        finally:
+            QUIET.reset(quiet)
+            os.environ.pop(_THREADS, None)
+            if before is not None:
+                os.environ[_THREADS] = before
+
+
+@dataclass(frozen=True)
+class Progress(Execution):
+    """The options of commands that take long.
+
+    Parameters
+    ----------
+    progress
+        Show progress bars. [on a terminal; elsewhere a line now and then]
+    """
+
+    progress: Rare[bool | None] = None
+
+    @property
+    def bars(self) -> bool | None:
+        """What `progress` is in Python."""
+        return False if self.quiet and self.progress is None else self.progress
+
+
+@dataclass(frozen=True)
+class Evaluating(Progress):
+    """The options of commands that evaluate.
+
+    Parameters
+    ----------
+    memory
+        Evaluate users in blocks that take at most so much memory, as 2GB. [all users at once]
+    """
+
+    memory: Rare[Annotated[int | None, option(parser=number_of_bytes, metavar="SIZE")]] = None
+
+
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for parameter in context.command.params:
+            vars(parameter)["hidden"] = False
+        echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = typer.Option(
+    False,
+    "--help-all",
+    help="Show all options, also rare ones, and exit.",
+    is_eager=True,
+    callback=_show_all,
+)
+
+
+def declare(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as typer needs it, with each field of its groups as an option.
+
+    Positional parameters are arguments. Each option can also be set by an environment variable,
+    such as SPARSE_EVAL_SPLIT.
     """
     groups: dict[str, Any] = {}
-    parameters: list[inspect.Parameter] = []
+    names: dict[str, dict[str, str]] = {}
+    declared: dict[str, tuple[Any, Any]] = {}
+    flags: dict[str, str] = {}
+
+    text, described = _documented(command)
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         group = parameter.annotation
-        if isinstance(group, type) and issubclass(group, tuple):
-            groups[name] = group
-            parameters += inspect.signature(group).parameters.values()
+        if is_group := dataclasses.is_dataclass(group):
+            kinds, helps = get_type_hints(group, include_extras=True), _documented(group)[1]
+            defaults = {field.name: field.default for field in dataclasses.fields(group)}
         else:
-            parameters.append(parameter)
-    for parameter in parameters:
-        match get_args(parameter.annotation):
-            case (kind, option) if kind in (Path, Path | None):
-                option.parser = path
+            kinds, helps, defaults = {name: group}, described, {name: parameter.default}
+        names[name] = {}
+        for field, default in defaults.items():
+            kind, settings = _settings(kinds[field])
+            settings = {"help": helps.get(field), **settings}
+            default = ... if default is parameter.empty else default
+            if is_group or parameter.kind is parameter.KEYWORD_ONLY:
+                flag = f"--{field.replace('_', '-')}"
+                switch = f"{flag}/--no-{flag[2:]}" if kind == bool | None else flag
+                words = settings.pop("param_decls", (switch,))
+                on, _, off = words[0].partition("/")
+                flags.setdefault(field, off if off and default else on)
+                given = on.removeprefix("--").replace("-", "_")
+                settings |= {"envvar": f"SPARSE_EVAL_{given.upper()}", "show_envvar": False}
+                info = typer.Option(default, *words, **settings)
+            else:
+                given, info = field, typer.Argument(default, show_default=False, **settings)
+            declared[given] = kind, info
+            names[name][field] = given
+        groups[name] = group if is_group else None
 
     @wraps(command)
     def run(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field: values.pop(field) for field in group._fields})
-        command(**values)
+        FLAGS.set(flags)
+        made = {}
+        with ExitStack() as stack:
+            for name, group in groups.items():
+                given = {field: values[place] for field, place in names[name].items()}
+                made[name] = group(**given) if group else given[name]
+                if isinstance(made[name], Execution):
+                    stack.enter_context(made[name].applied())
+            command(**made)
+        interrupts.leaves("the command was done, and everything is kept")
 
-    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
-    run.__dict__["__signature__"] = inspect.Signature(keyword_only)
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    declared["all"] = bool, _HELP_ALL
+    run.__doc__ = text
+    run.__annotations__ = {name: kind for name, (kind, _) in declared.items()}
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
+        for name, (kind, info) in declared.items()
+    ]
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
     return run
+
+
+def _settings(annotation: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the type of an option, and the settings that its annotation has."""
+    if not hasattr(annotation, "__metadata__"):
+        annotation = Annotated[annotation, {}]
+    kind, *more = get_args(annotation)
+    settings = {"parser": file} if kind in (Path, Path | None) else {}
+    for each in more:
+        settings |= each
+    return kind, settings
+
+
+def _documented(thing: Any) -> tuple[str, dict[str, str]]:
+    """Return the text of a docstring before its parameters, and the description of each."""
+    helps: dict[str, str] = {}
+    for each in reversed(getattr(thing, "__mro__", [thing])):
+        text, _, rest = inspect.cleandoc(each.__doc__ or "").partition("Parameters\n----------\n")
+        for name, lines in re.findall(r"^(\w+)\n((?: .*\n?)+)", rest, re.M):
+            helps[name] = " ".join(lines.split())
+    return text.strip(), helps

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..core.formatting import records, text_of_frame
-from .csv_text import csv_text
-from .echo import echo
-from .options import Format
+from ..errors import InvalidDataError
+from .echo import LINE, echo, note
+from .options import Rare, option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
     import pandas as pd
 
     from ..core.types import JSONValue
     from ..results import Evaluation
+
+#: How text begins that a spreadsheet takes for a formula, by OWASP's page on CSV injection; also in
+#: the wide forms that East Asian versions read.
+_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+#: How a result is printed.
+Format: TypeAlias = Literal["table", "json", "jsonl", "csv", "markdown"]
 
 
 def counted(n: int, noun: str) -> str:
@@ -37,7 +43,7 @@ def step(name: str) -> Iterator[Callable[[str], None]]:
     start = perf_counter()
     yield notes.append
     seconds = perf_counter() - start
-    echo(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}", err=True)
+    note(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}")
 
 
 @contextmanager
@@ -50,28 +56,81 @@ def warnings_in_a_line() -> Iterator[None]:
         echo(f"warning: {message}", err=True)
 
 
-def print_evaluation(
-    command: typer.Context,
-    ev: Evaluation,
-    format: Format,
-    out: Path | None,
-    **about: JSONValue,
-) -> None:
-    """Print the table of an evaluation, and save it in a folder.
+@dataclass(frozen=True)
+class Printing:
+    """How a result is printed.
 
-    The command and what is given as `about` are saved with it.
+    Parameters
+    ----------
+    printed
+        How to print the result.
     """
-    with warnings_in_a_line():  # what JSON and CSV have no room for
-        if out is not None:
-            ev.save(out, about={"command": command.obj, **about})
-        if format is Format.json:
-            echo(ev.to_json(), nl=False, data=True)
-        elif format is Format.jsonl:
-            print_lines({"metric": name} | row for name, row in ev.to_dict()["metrics"].items())
-        elif format is Format.csv:
-            echo(ev.summary().to_csv(lineterminator="\n"), nl=False, data=True)
+
+    printed: Annotated[Format, option("--format")] = "table"
+
+    @property
+    def for_people(self) -> bool:
+        """Whether people read the result."""
+        return self.printed in ("table", "markdown")
+
+    def evaluation(self, ev: Evaluation, out: Path | None, **about: JSONValue) -> None:
+        """Print the table of an evaluation, and save it in a folder.
+
+        The command and what is given as `about` are saved with it.
+        """
+        with warnings_in_a_line():  # what JSON and CSV have no room for
+            if out is not None:
+                ev.save(out, about={"command": LINE.get(), **about})
+            if self.printed == "json":
+                echo(ev.to_json(), nl=False, data=True)
+            elif self.printed == "jsonl":
+                rows = ev.to_dict()["metrics"].items()
+                print_lines({"metric": name} | row for name, row in rows)
+            elif self.printed == "csv":
+                echo(ev.summary().to_csv(lineterminator="\n"), nl=False, data=True)
+            else:
+                echo(ev.to_markdown() if self.printed == "markdown" else str(ev))
+
+    def table(self, table: pd.DataFrame) -> None:
+        """Print a table in any format."""
+        if self.printed == "json":
+            print_json(records(table))
+        elif self.printed == "jsonl":
+            print_lines(records(table))
+        elif self.printed == "csv":
+            echo(self.csv(table), nl=False, data=True)
         else:
-            echo(ev.to_markdown() if format is Format.markdown else str(ev))
+            echo(text_of_frame(table, "simple" if self.printed == "table" else "pipe"))
+
+    def csv(self, table: pd.DataFrame) -> str:
+        """Return a table as CSV."""
+        return csv_text(table, safe=False)
+
+
+@dataclass(frozen=True)
+class SafePrinting(Printing):
+    """How a table with text from outside is printed.
+
+    Parameters
+    ----------
+    safe_csv
+        CSV only for a spreadsheet: an apostrophe before text that it would take for a formula.
+    """
+
+    safe_csv: Rare[bool] = False
+
+    def check(self, out: Path | None = None) -> None:
+        """Raise if `--safe-csv` is given and neither `out` nor the printed result is CSV."""
+        is_csv = self.printed == "csv" if out is None else out.suffix == ".csv"
+        if self.safe_csv and not is_csv:
+            instead = (
+                "--format csv" if out is None else f"an --out that ends in .csv, not {out.name!r}"
+            )
+            raise InvalidDataError(f"--safe-csv is about CSV; give {instead}")
+
+    def csv(self, table: pd.DataFrame) -> str:
+        """Return a table as CSV, with no formulas for a spreadsheet if that is wanted."""
+        return csv_text(table, self.safe_csv)
 
 
 def print_json(content: object) -> None:
@@ -85,13 +144,27 @@ def print_lines(rows: Iterable[Mapping[str, object]]) -> None:
         echo(json.dumps(row, ensure_ascii=False), data=True)
 
 
-def print_table(table: pd.DataFrame, format: Format, safe_csv: bool = False) -> None:
-    """Print a table in any format; as CSV, with no formulas for a spreadsheet if `safe_csv`."""
-    if format is Format.json:
-        print_json(records(table))
-    elif format is Format.jsonl:
-        print_lines(records(table))
-    elif format is Format.csv:
-        echo(csv_text(table, safe_csv), nl=False, data=True)
-    else:
-        echo(text_of_frame(table, "simple" if format is Format.table else "pipe"))
+def csv_text(table: pd.DataFrame, safe: bool) -> str:
+    """Return a table as CSV, without its index.
+
+    If `safe`, text is in quotes, and begins with an apostrophe where a spreadsheet would take it
+    for a formula; numbers stay as they are.
+    """
+    if not safe:
+        return table.to_csv(index=False, lineterminator="\n")
+    import pandas as pd
+
+    columns = {}
+    for place in range(table.shape[1]):  # by number, as two columns may have the same name
+        column = table.iloc[:, place]
+        if not pd.api.types.is_numeric_dtype(column):
+            column = pd.Series([_harmless(cell) for cell in column.tolist()], dtype=object)
+        columns[place] = column.reset_index(drop=True)
+    harmless = pd.DataFrame(columns)
+    harmless = harmless.set_axis([_harmless(name) for name in table.columns], axis="columns")
+    return harmless.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+
+
+def _harmless(cell: Any) -> Any:
+    """Return a cell, or what stands for it if it is text that would run."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_SIGNS) else cell

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from ..core.files import make_folder_of, replacing
+from .options import Output, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,32 +25,25 @@ if TYPE_CHECKING:
     #: A sample: its labels, and its value.
     Sample = tuple[dict[str, str], float]
 
-HistoryFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--history",
-        metavar="FILE",
-        help="Add a line about the result, or the best of several, to a file of JSON lines; "
-        "`report --history` shows the trend.",
-    ),
-]
-NightName = Annotated[
-    str | None,
-    typer.Option(
-        "--night",
-        metavar="DATE",
-        help="With --history: the night, of which a rerun replaces the line.",
-        show_default="today in UTC",
-    ),
-]
-PrometheusFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--prometheus",
-        metavar="FILE",
-        help="Write the result as gauges for the textfile collector of Prometheus (.prom).",
-    ),
-]
+
+@dataclass(frozen=True)
+class Records:
+    """Where a command records its result.
+
+    Parameters
+    ----------
+    history
+        Add a line about the result, or the best of several, to a file of JSON lines; `report
+        --history` shows the trend.
+    night
+        With --history: the date of the night, of which a rerun replaces the line. [today in UTC]
+    prometheus
+        Write the result as gauges for the textfile collector of Prometheus (.prom).
+    """
+
+    history: Output[Annotated[Path | None, option(metavar="FILE")]] = None
+    night: Annotated[str | None, option(metavar="DATE")] = None
+    prometheus: Output[Annotated[Path | None, option(metavar="FILE")]] = None
 
 
 class Recording(NamedTuple):
@@ -62,16 +55,16 @@ class Recording(NamedTuple):
     began: float
 
     @classmethod
-    def begin(cls, history: Path | None, night: str | None, prometheus: Path | None) -> Recording:
+    def begin(cls, records: Records) -> Recording:
         """Read the history, and see that both files can be written, before hours of scoring."""
         from ..jobs.history import History
 
-        opened = None if history is None else History(history)
+        opened = None if records.history is None else History(records.history)
         if opened is not None:
             opened.begin()
-        if prometheus is not None:
-            make_folder_of(prometheus)
-        return cls(opened, night, prometheus, time.monotonic())
+        if records.prometheus is not None:
+            make_folder_of(records.prometheus)
+        return cls(opened, records.night, records.prometheus, time.monotonic())
 
     @property
     def wanted(self) -> bool:

@@ -1,107 +1,106 @@
-"""Commands that score existing models and lists: score, evaluate."""
+"""Commands that use existing models and lists: score, evaluate, recommend."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.arguments import check_number
-from ..core.files import make_folder
+from ..core.files import make_folder, make_folder_of, replacing
 from ..core.formatting import escaped, plain
-from ..errors import InvalidDataError
-from . import options
-from . import table_options as tables
-from .csv_text import check_safe_csv
-from .echo import echo
-from .judging import FailUnder, MaxFailed, fail_if_under, parse_bounds
-from .loading import holdout_of, load_candidates, load_parts
-from .printing import counted, print_evaluation, print_table, step, warnings_in_a_line
-from .recording import (
-    HistoryFile,
-    NightName,
-    PrometheusFile,
-    Recording,
-    folder_for_evaluations,
-)
+from ..core.parquet import write_parquet
+from ..errors import InvalidDataError, shown
+from ..metrics.protocol import NoRelevant, WithoutList
+from .echo import echo, note
+from .interrupts import leaves
+from .judging import Gate, GateOfSeveral, fail_if_under, parse_bounds
+from .loading import Loading, check_inputs_are_kept, is_split
+from .measuring import Candidates, Measuring, score_model
+from .opening import Items, Tables
+from .options import Evaluating, Output, Progress, Rare, option
+from .printing import SafePrinting, counted, step, warnings_in_a_line
+from .recording import Recording, Records, folder_for_evaluations
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import JSONValue
     from ..datasets.split import Holdout
-    from ..metrics import Convention
+    from ..inputs.axes import Axis
     from ..metrics.protocol import Protocol
-    from ..results import Evaluation
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The data that models are scored on.
+
+    Parameters
+    ----------
+    split
+        A folder that `split` wrote.
+    train
+        Or: the training part.
+    validation
+        And the validation part.
+    """
+
+    split: Path | None = None
+    train: Path | None = None
+    validation: Path | None = None
+
+    def holdout(self, loading: Loading) -> Holdout:
+        """Read the data."""
+        from ..datasets.split import Holdout
+
+        if self.split is not None and self.train is None and self.validation is None:
+            return Holdout.load(self.split)
+        if self.split is None and self.train is not None and self.validation is not None:
+            return loading.parts(self.train, self.validation)[1]
+        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
 
 
 def score(
-    command: typer.Context,
-    checkpoint: Annotated[
-        list[str],
-        typer.Argument(
-            help="Models saved by implicit (.npz), item-item matrices (.npz, .npy), or scores of "
-            "users × items (.npy); a folder stands for every .npz in it."
-        ),
-    ],
+    checkpoint: list[str],
     *,
-    split: Annotated[
-        Path | None, typer.Option(help="A folder that `split` wrote.", rich_help_panel="Data")
-    ] = None,
-    train: Annotated[
-        Path | None, typer.Option(help="Or: the training part.", rich_help_panel="Data")
-    ] = None,
-    validation: Annotated[
-        Path | None, typer.Option(help="And the validation part.", rich_help_panel="Data")
-    ] = None,
-    loading: options.Loading,
-    candidates: options.Candidates = None,
-    metric: options.Metrics = [options.METRICS],
-    convention: options.Rules = None,
-    allow_seen: options.AllowSeen = False,
-    judged_only: options.JudgedOnly = False,
-    monitor: Annotated[
-        str | None,
-        typer.Option(
-            help="Several models: the metric that decides which is best.", show_default="the first"
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do the "
-            "work; they need to find the checkpoints at the same paths."
-        ),
-    ] = None,
-    progress: options.Progress = None,
-    history: HistoryFile = None,
-    night: NightName = None,
-    prometheus: PrometheusFile = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for summary.json and per_user.csv; of several models, for a folder each "
-            "and table.csv, from which an interrupted command resumes. Created if missing."
-        ),
-    ] = None,
-    fail_under: FailUnder = [],
-    max_failed: MaxFailed = 0,
-    format: options.Printed = options.Format.table,
-    safe_csv: options.SafeCSV = False,
+    parts: Parts,
+    loading: Loading,
+    candidates: Candidates = None,
+    measuring: Measuring,
+    monitor: str | None = None,
+    client: Rare[Annotated[str | None, option("--scheduler")]] = None,
+    execution: Evaluating,
+    records: Records,
+    out: Output[Path | None] = None,
+    gate: GateOfSeveral,
+    printing: SafePrinting,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
+    Example: sparse-eval score models --split split --out results
+
     With --fail-under the checkpoint, or the best of several, has to be good enough, even if others
     could not be scored.
-    """
-    from ..datasets.split import Holdout
-    from ..metrics.protocol import Protocol
 
-    check_safe_csv(safe_csv, format)
-    metric = check_metrics(metric, convention)
-    bounds = parse_bounds(fail_under, metric, convention)
+    Parameters
+    ----------
+    checkpoint
+        Models saved by implicit (.npz), item-item matrices (.npz, .npy), or scores of users × items
+        (.npy); a folder stands for every .npz in it.
+    monitor
+        Several models: the metric that decides which is best. [the first]
+    client
+        Address of a Dask scheduler, such as tcp://10.0.0.1:8786, whose workers do the work; they
+        need to find the checkpoints at the same paths.
+    out
+        Folder for summary.json and per_user.csv; of several models, for a folder each and
+        table.csv, from which an interrupted command resumes. Created if missing.
+    """
+    printing.check()
+    protocol = measuring.of_models()
+    bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
         raise InvalidDataError("a checkpoint has no name; name a file or a folder")
     paths = [Path(name) for name in checkpoint]
@@ -109,223 +108,197 @@ def score(
     if several:
         from ..jobs.sweep import list_checkpoints
 
-        paths = list_checkpoints(paths)  # refuses an empty folder before data are read
+        paths = list_checkpoints(paths)  # raises for an empty folder before data are read
+        if execution.memory is not None:
+            raise InvalidDataError("--memory is for one checkpoint; score them one by one")
     elif monitor is not None:
         raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
-    elif max_failed:
+    elif gate.max_failed:
         raise InvalidDataError("--max-failed counts failures among several checkpoints; found one")
     if out is not None:
         make_folder(out)
-    recording = Recording.begin(history, night, prometheus)
-    if split is not None and train is None and validation is None:
-        holdout = Holdout.load(split)
-    elif split is None and train is not None and validation is not None:
-        holdout = holdout_of(*load_parts(train, validation, loading))
-    else:
-        raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
-    among = load_candidates(candidates, loading)
-    protocol = Protocol(
-        metric, convention=convention, filter_seen=not allow_seen, judged_only=judged_only
-    )
+    recording = Recording.begin(records)
+    holdout = parts.holdout(loading)
+    among = loading.matrix(candidates)
     if several:
-        options: dict[str, Any] = {"monitor": monitor, "candidates": among}
-        options |= {"progress": progress, "client": scheduler}
-        table = _sweep(paths, holdout, protocol, out, format, safe_csv, recording, **options)
+        options = {"monitor": monitor, "candidates": among, "client": client}
+        table = _sweep(
+            paths, holdout, protocol, out, printing, recording, progress=execution.bars, **options
+        )
         n_failed = _fail_if_none_is_scored(table, paths)
         if bounds:
-            file, values = _best(table, metric, convention)
+            file, values = _best(table, protocol)
             fail_if_under(bounds, values.__getitem__, file)
-        if n_failed > max_failed:
+        if n_failed > gate.max_failed:
             raise typer.Exit(1)
     else:
-        lists = out is not None
-        ev = score_model(paths[0], holdout, protocol, progress, lists, scheduler, among)
+        ev = score_model(
+            paths[0], holdout, protocol, execution,
+            lists=out is not None, scheduler=client, candidates=among,
+        )  # fmt: skip
         about = _about(paths[0])
-        print_evaluation(command, ev, format, out, checkpoint=about)
+        printing.evaluation(ev, out, checkpoint=about)
         name = escaped(paths[0].stem)
         recording.leave({name: ev}, name, 0, {"file": about["file"], "sha256": about["sha256"]})
         fail_if_under(bounds, ev.__getitem__, checkpoint[0])
 
 
 def evaluate(
-    command: typer.Context,
-    lists: Annotated[
-        Path,
-        typer.Argument(
-            help="A table in Parquet or CSV, a TREC run, or a scipy .npz of positions: data = "
-            "1-based rank."
-        ),
-    ],
-    validation: Annotated[
-        Path, typer.Argument(help="A table, TREC qrels, or a scipy .npz of gains.")
-    ],
+    lists: Path,
+    validation: Path,
     *,
-    columns: tables.TableColumns,
-    metric: options.Metrics = [options.METRICS],
-    convention: options.Rules = None,
-    ties: tables.TiesOption = None,
-    threshold: tables.Threshold = None,
-    no_relevant: tables.NoRelevantOption = None,
-    without_list: tables.WithoutListOption = None,
-    allow_seen: options.AllowSeen = False,
-    judged_only: options.JudgedOnly = False,
-    train: Annotated[
-        Path | None,
-        typer.Option(
-            help="Training data, for metrics that need it: a file as the validation data are."
-        ),
-    ] = None,
-    item_groups: tables.ItemGroups = None,
-    item_vectors: tables.ItemVectors = None,
-    propensity: tables.Propensity = None,
-    candidates: options.Candidates = None,
-    per_user: Annotated[
-        bool,
-        typer.Option(
-            "--per-user", help="Print the values of every user; as csv and json nothing else."
-        ),
-    ] = False,
-    history: HistoryFile = None,
-    night: NightName = None,
-    prometheus: PrometheusFile = None,
-    out: options.Out = None,
-    fail_under: FailUnder = [],
-    format: options.Printed = options.Format.table,
-    safe_csv: options.SafeCSV = False,
+    tables: Tables,
+    measuring: Measuring,
+    no_relevant: Rare[NoRelevant | None] = None,
+    without_list: Rare[WithoutList | None] = None,
+    train: Path | None = None,
+    items: Items,
+    candidates: Candidates = None,
+    per_user: bool = False,
+    execution: Evaluating,
+    records: Records,
+    out: Output[Path | None] = None,
+    gate: Gate,
+    printing: SafePrinting,
 ) -> None:
-    """Score lists against relevance: two tables, a run against qrels, or two matrices."""
-    from ..evaluation.evaluate import evaluate as evaluate_lists
-    from ..inputs.item_data import ItemData
-    from ..inputs.kinds import Kind, kind_of
-    from ..metrics import convention_named, parse_metrics
-    from ..metrics.protocol import Protocol
-    from . import opening
+    """Score lists against relevance: two tables, a run against qrels, or two matrices.
 
-    check_safe_csv(safe_csv, format)
-    rules = convention_named(convention)
-    parse_metrics(metric, rules.options)  # a name may be misspelt, and files take long to read
-    if threshold is not None:
-        check_number("threshold", threshold, 0, open_end=True)
-    kind = kind_of(lists)
-    columns.check(tables=kind.is_table)
-    labelled = kind is Kind.RUN or kind.is_table
-    for other in (validation, train, candidates):
-        if other is None:
-            continue
-        other_kind = kind_of(other)
-        if labelled != (other_kind is Kind.QRELS or other_kind.is_table):
-            raise InvalidDataError(
-                f"{lists} holds {kind.value} and {other} {other_kind.value}, whose users and items "
-                "cannot be matched: only one of them has ids; give files of the same kind"
-            )
-    order: Any = ties and ties.value
-    rankings = opening.open_lists(lists, columns, order, rules.ties)
+    Example: sparse-eval evaluate lists.parquet clicks.parquet --metric ndcg@10
+
+    Parameters
+    ----------
+    lists
+        A table in Parquet or CSV, a TREC run, or a scipy .npz of positions: data = 1-based rank.
+    validation
+        A table, TREC qrels, or a scipy .npz of gains.
+    no_relevant
+        Users without relevant items: leave them out of every mean, count them 0, or count them 0 if
+        they have judged zeros. [as the convention does]
+    without_list
+        Users with relevant items and no list: leave them out of every mean, or count them 0, as
+        trec_eval's -c does. [as the convention does]
+    train
+        Training data, for metrics that need it: a file as the validation data are.
+    per_user
+        Print the values of every user; as csv and json nothing else.
+    out
+        Folder for summary.json and per_user.csv; created if missing.
+    """
+    from ..evaluation.evaluate import evaluate as evaluate_lists
+    from ..metrics import convention_named
+
+    printing.check()
+    measuring.protocol()  # raises before files are read, which takes long
+    tables.check(lists, validation, train, candidates)
+    rankings = tables.lists(lists, convention_named(measuring.convention).ties)
     tied = getattr(rankings, "last_positions", None) is not None
-    averaged = tied and not rankings.relevant_last
-    metric = _supported(metric, rules, averaged)
-    bounds = parse_bounds(fail_under, metric, convention)
+    protocol = measuring.protocol(
+        averaged=tied and not rankings.relevant_last,
+        no_relevant=no_relevant,
+        without_list=without_list,
+    )
+    bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if out is not None:
         make_folder(out)
-    recording = Recording.begin(history, night, prometheus)
-    counted_users: dict[str, Any] = {
-        "no_relevant": no_relevant and no_relevant.value,
-        "without_list": without_list and without_list.value,
-    }
+    recording = Recording.begin(records)
     with warnings_in_a_line():
         ev = evaluate_lists(
             rankings,
-            opening.open_gains(validation, columns, threshold),
-            Protocol(
-                metric,
-                convention=convention,
-                **counted_users,
-                filter_seen=not allow_seen,
-                judged_only=judged_only,
-            ),
-            train=None if train is None else opening.open_train(train, columns),
-            candidates=candidates and opening.open_train(candidates, columns, values=False),
-            items=ItemData(
-                groups=item_groups and opening.open_groups(item_groups, columns, kind),
-                vectors=item_vectors and opening.open_vectors(item_vectors, columns, kind),
-                propensity=propensity and opening.open_propensity(propensity, columns, kind),
-            ),
+            tables.gains(validation),
+            protocol,
+            train=tables.train(train),
+            candidates=tables.train(candidates, values=False),
+            items=items.open(tables, lists),
+            memory=execution.memory,
+            progress=execution.bars,
         )
     if per_user:
-        print_table(ev.per_user.reset_index(), format, safe_csv)
-        if format in (options.Format.table, options.Format.markdown):
+        printing.table(ev.per_user.reset_index())
+        if printing.for_people:
             echo()
-    if not per_user or format in (options.Format.table, options.Format.markdown) or out is not None:
-        print_evaluation(command, ev, format, out)  # csv and json hold one table
+    if not per_user or printing.for_people or out is not None:
+        printing.evaluation(ev, out)  # csv and json hold one table
     name = escaped(lists.stem)
     recording.leave({name: ev}, name, 0, {"file": escaped(lists)})
     fail_if_under(bounds, ev.__getitem__, str(lists))
 
 
-def check_metrics(metric: list[str], convention: str | None = None) -> list[str]:
-    """Return the metrics to compute, or raise, before hours of training, if one is misspelt."""
-    from ..metrics import convention_named
-    from ..metrics.protocol import Protocol
-    from ..models.evaluate import parse_cut_request
+def recommend(
+    checkpoint: Path,
+    seen: Path,
+    *,
+    loading: Loading,
+    k: Annotated[int, option("--k", "-k")] = 10,
+    users: list[str] | None = None,
+    candidates: Candidates = None,
+    allow_seen: bool = False,
+    execution: Progress,
+    out: Output[Path | None] = None,
+    printing: SafePrinting,
+) -> None:
+    """Recommend users the items that a model ranks first, without those they have seen.
 
-    metric = _supported(metric, convention_named(convention), averaged=False)
-    parse_cut_request(Protocol(metric, convention=convention))
-    return metric
+    Example: sparse-eval recommend als.npz split --users 17,42 -k 20
 
-
-def _supported(metric: list[str], rules: Convention, averaged: bool) -> list[str]:
-    """Return the metrics given, or those of the default that the convention supports."""
-    from ..metrics import parse_metrics
-
-    if metric != [options.METRICS]:
-        return metric
-    metrics = [
-        m
-        for m in parse_metrics(metric)
-        if m.name not in rules.unlike
-        and (not averaged or m.definition.averages_ties(rules.arguments(m)))
-    ]
-    return [m.name if m.name in rules.uncut else str(m) for m in metrics]
-
-
-def score_model(
-    model: Any,
-    holdout: Holdout,
-    protocol: Protocol,
-    progress: bool | None,
-    lists: bool,
-    scheduler: str | None = None,
-    candidates: Any = None,
-) -> Evaluation:
-    """Recommend and score, in this process or on the workers of a Dask scheduler.
-
-    In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
-    keep whole lists where ranks would do, up to the largest cut-off.
+    Parameters
+    ----------
+    checkpoint
+        A model saved by implicit, an item-item matrix (.npz, .npy), or scores of users × items
+        (.npy).
+    seen
+        What users have seen: a folder that `split` wrote, or events.
+    k
+        Items for each user.
+    users
+        Ids of users, separated by commas; repeatable. [all]
+    allow_seen
+        What users have seen may be recommended again.
+    out
+        A file for the table: .csv, .parquet or .jsonl (JSON lines).
     """
-    from ..inputs.relevance import Relevance
-    from ..models.evaluate import evaluate_request, parse_cut_request
-    from ..models.inputs import training_part
+    from ..datasets.split import Holdout
+    from ..models.retrieving import recommend as recommend_items
 
-    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
-    inputs = {} if candidates is None else {"candidates": candidates}
-    request = parse_cut_request(protocol, {"train", *inputs})
-    with step("recommend and score") as note, warnings_in_a_line():
-        ev = evaluate_request(
-            request,
-            model,
-            training_part(holdout),
-            relevance,
-            inputs,
-            baselines=scheduler is None,
-            keep="lists" if lists and scheduler is None else "values",
-            client=scheduler,
-            progress=progress,
+    printing.check(out)
+    if out is not None:
+        if out.suffix not in (".csv", ".parquet", ".jsonl"):
+            raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
+        check_inputs_are_kept([checkpoint, seen, candidates], [out])
+        make_folder_of(out)
+    train: Any  # a matrix that knows its users and items, or a split by users
+    if is_split(seen):
+        holdout = Holdout.load(seen)
+        train = holdout.train if holdout.fold_in is None else holdout
+    else:
+        train = loading.matrix(seen)
+    labels = getattr(train, "users", None)
+    words = [word for words in users or [] for word in words.split(",")]
+    with step("recommend") as done, warnings_in_a_line():
+        table = recommend_items(
+            checkpoint,
+            train,
+            k,
+            users=_ids(words, labels) if words else None,
+            candidates=loading.matrix(candidates),
+            filter_seen=not allow_seen,
+            progress=execution.bars,
         )
-        note(counted(ev.n_users, "user"))
-    return ev
+        done(counted(table["user"].nunique(), "user"))
+    if out is None:
+        printing.table(table)
+        return
+    with replacing(out) as temporary:
+        if out.suffix == ".parquet":
+            write_parquet(table, temporary, index=False)
+        elif out.suffix == ".csv":
+            temporary.write_text(printing.csv(table), encoding="utf-8", newline="")
+        else:
+            table.to_json(temporary, orient="records", lines=True, force_ascii=False)
+    note(f"left in {shown(out)}: {counted(len(table), 'row')}")
 
 
 def _about(checkpoint: Path) -> dict[str, JSONValue]:
-    """Return what identifies a checkpoint: file, SHA-256 and hyperparameters."""
+    """Return the file, SHA-256 and hyperparameters of a checkpoint."""
     from ..models.checkpoints import read_checkpoint
 
     with checkpoint.open("rb") as file:
@@ -340,8 +313,7 @@ def _sweep(
     holdout: Holdout,
     protocol: Protocol,
     out: Path | None,
-    format: options.Format,
-    safe_csv: bool,
+    printing: SafePrinting,
     recording: Recording,
     **options: Any,
 ) -> pd.DataFrame:
@@ -352,17 +324,25 @@ def _sweep(
     from ..jobs.sweep_table import TABLE
     from ..models.inputs import training_part
 
+    def left() -> str | None:
+        if out is None:
+            return "nothing is kept; with --out FOLDER the same command would go on later"
+        if (out / TABLE).exists():
+            return f"what was scored is in {out / TABLE}; the same command goes on from there"
+        return None
+
+    leaves(left)
     inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     with folder_for_evaluations(out, recording) as folder:
-        with step("score") as note, warnings_in_a_line():
+        with step("score") as done, warnings_in_a_line():
             try:
                 table = sweep(*inputs, out=folder, save=folder is not None, **options)
             except KeyboardInterrupt:
                 if out is not None and (out / TABLE).exists():
-                    _print_sweep(pd.read_csv((out / TABLE).absolute()), format, safe_csv)
+                    _print_sweep(pd.read_csv((out / TABLE).absolute()), printing)
                 raise
-            note(counted(len(table), "checkpoint"))
-        _print_sweep(table, format, safe_csv)
+            done(counted(len(table), "checkpoint"))
+        _print_sweep(table, printing)
         if folder is not None and recording.wanted:
             recording.leave_sweep(table, checkpoints, folder)
     return table
@@ -382,10 +362,10 @@ def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int
     return n_failed
 
 
-def _print_sweep(table: pd.DataFrame, format: options.Format, safe_csv: bool) -> None:
+def _print_sweep(table: pd.DataFrame, printing: SafePrinting) -> None:
     """Print a sweep; for people, without provenance and parameters that all checkpoints share."""
     shown = table
-    if format in (options.Format.table, options.Format.markdown):
+    if printing.for_people:
         columns = list(table.columns)
         scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
         parameters = columns[columns.index("sparse_eval") + 1 :]
@@ -394,18 +374,24 @@ def _print_sweep(table: pd.DataFrame, format: options.Format, safe_csv: bool) ->
         shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
         shown["best"] = ["*" if best else "" for best in table["best"]]
         shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
-    print_table(shown.astype(object).where(shown.notna(), None), format, safe_csv)
+    printing.table(shown.astype(object).where(shown.notna(), None))
 
 
-def _best(
-    table: pd.DataFrame, metric: list[str], convention: str | None
-) -> tuple[str, dict[str, float]]:
+def _best(table: pd.DataFrame, protocol: Protocol) -> tuple[str, dict[str, float]]:
     """Return the best checkpoint of a sweep, and its metrics by the names that were asked for."""
-    from ..metrics import convention_named, parse_metrics
-
     best = table[table["best"]]
     if best.empty:
         raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
-    names = map(str, parse_metrics(metric, convention_named(convention).options))
+    names = map(str, protocol.metrics)
     first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
     return str(best["file"].iloc[0]), dict(zip(names, best.iloc[0, first:], strict=False))
+
+
+def _ids(words: list[str], labels: Axis | None) -> list[Any]:
+    """Return ids as the data have them: as numbers if all of those are whole numbers."""
+    if labels is None or labels.dtype.kind not in "iu":
+        return words
+    try:
+        return [int(word) for word in words]
+    except ValueError as error:
+        raise InvalidDataError(f"--users: the ids are whole numbers; {error}") from None

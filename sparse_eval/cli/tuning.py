@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
-from . import options
 from .echo import echo
-from .loading import (
-    holdout_of,
-    is_split,
-    load,
-    load_candidates,
-    load_parts,
-    refuse_filters,
-    times_for,
-)
-from .printing import counted, print_json, print_lines, print_table, step, warnings_in_a_line
-from .splitting import only_known, split_by, with_test
+from .interrupts import leaves
+from .loading import Splitting, is_split, with_test
+from .measuring import Candidates, Measuring
+from .options import Output, Progress, Rare, Seed, option
+from .printing import Printing, counted, print_json, print_lines, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -31,98 +25,106 @@ if TYPE_CHECKING:
     from ..jobs.tuning import Tuning
 
 
+@dataclass(frozen=True)
+class Space:
+    """The values that are tried.
+
+    Parameters
+    ----------
+    factors
+        Latent factors: a number (64), several (32,64,128), or a range (16:256).
+    alpha
+        Weight of an interaction, likewise.
+    regularization
+        Regularization, likewise.
+    iterations
+        Most iterations, likewise.
+    """
+
+    factors: str = "64"
+    alpha: str = "40"
+    regularization: str = "0.1"
+    iterations: str = "15"
+
+
+@dataclass(frozen=True)
+class MeasuringTrials(Measuring):
+    """The metrics of a search.
+
+    Parameters
+    ----------
+    metrics
+        Metrics; repeatable. [ndcg@10,recall@10,map@10]
+    """
+
+    usual: ClassVar[str] = "ndcg@10,recall@10,map@10"
+
+
 def tune(
-    input: Annotated[
-        Path,
-        typer.Argument(
-            help="Interactions; or a folder that `split` wrote, with its test part or, without "
-            "one, its validation part as the test part; or the training part of a ready-made split."
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder for the study (study.jsonl), the best model (model.npz) and its test; an "
-            "interrupted command resumes from it."
-        ),
-    ],
-    test: Annotated[
-        Path | None, typer.Argument(help="The test part of a ready-made split.")
-    ] = None,
+    input: Path,
+    test: Path | None = None,
     *,
-    loading: options.Loading,
-    filtering: options.Filtering,
-    splitting: options.Splitting,
-    test_at: options.TestAt = None,
-    factors: Annotated[
-        str,
-        typer.Option(
-            help="ALS: latent factors: a number (64), several (32,64,128), or a range (16:256)."
-        ),
-    ] = "64",
-    alpha: Annotated[str, typer.Option(help="ALS: weight of an interaction, likewise.")] = "40",
-    regularization: Annotated[str, typer.Option(help="ALS: regularization, likewise.")] = "0.1",
-    iterations: Annotated[
-        str, typer.Option(help="ALS: maximum number of iterations, likewise.")
-    ] = "15",
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of trials; more than before are added.",
-            show_default="the grid of all values",
-        ),
-    ] = None,
-    patience: Annotated[
-        int | None,
-        typer.Option(help="Stop a trial after this many iterations without improvement."),
-    ] = None,
-    monitor: Annotated[
-        str | None,
-        typer.Option(
-            help="The metric that decides which iteration and trial is best.",
-            show_default="the first",
-        ),
-    ] = None,
-    candidates: options.Candidates = None,
-    allow_seen: options.AllowSeen = False,
-    judged_only: options.JudgedOnly = False,
-    seed: options.Seed = 0,
-    metric: options.Metrics = ["ndcg@10,recall@10,map@10"],
-    progress: options.Progress = None,
-    format: options.Printed = options.Format.table,
+    out: Output[Path],
+    splitting: Splitting,
+    space: Space,
+    n_trials: Annotated[int | None, option("--trials")] = None,
+    patience: int | None = None,
+    monitor: Rare[str | None] = None,
+    candidates: Candidates = None,
+    seed: Seed = 0,
+    measuring: MeasuringTrials,
+    execution: Progress,
+    printing: Printing,
 ) -> None:
-    """Search ALS's hyperparameters on a validation part, and test the best on a third part."""
-    from ..jobs.tune import Search
-    from ..metrics.protocol import Protocol
+    """Search ALS's hyperparameters on a validation part, and test the best on a third part.
+
+    Example: sparse-eval tune clicks.csv --factors 16:256 --trials 20 --patience 2 --out tuned
+
+    Parameters
+    ----------
+    input
+        Interactions; or a folder that `split` wrote, whose test part, or otherwise validation part,
+        is the test; or the training part of a ready-made split.
+    out
+        Folder for the study, the best model and its test; an interrupted command resumes there.
+    test
+        The test part of a ready-made split.
+    n_trials
+        Trials in all. [the grid of all values]
+    patience
+        Stop a trial after this many iterations without improvement.
+    monitor
+        The metric that decides which iteration and trial is best. [the first]
+    """
+    from ..jobs.tune import STUDY, Search
     from ..models.inputs import training_part
 
     search = Search(
-        Protocol(metric, filter_seen=not allow_seen, judged_only=judged_only),
-        {
-            "factors": factors,
-            "alpha": alpha,
-            "regularization": regularization,
-            "iterations": iterations,
-        },
-        n_trials=trials,
+        measuring.protocol(),
+        asdict(space),
+        n_trials=n_trials,
         patience=patience,
         monitor=monitor,
         among=candidates is not None,
         seed=seed,
     )
     make_folder(out)
-    parts = _three_parts(input, test, loading, filtering, splitting, test_at, seed)
-    among = load_candidates(candidates, loading)
-    with step("tune") as note, warnings_in_a_line():
+    kept = f"finished trials are in {out / STUDY}; the same command goes on after them"
+    leaves(lambda: kept if (out / STUDY).exists() else None)
+    parts = _three_parts(input, test, splitting, seed)
+    among = splitting.matrix(candidates)
+    with step("tune") as done, warnings_in_a_line():
         train = training_part(parts)
         try:
-            tuning = search.run(train, parts.validation, parts.test, (among, among), out, progress)
+            tuning = search.run(
+                train, parts.validation, parts.test, (among, among), out, execution.bars
+            )
         except KeyboardInterrupt:
             if search.study is not None:
-                _print_tuning(search.so_far(), format)
+                _print_tuning(search.so_far(), printing)
             raise
-        note(counted(len(tuning.trials), "trial"))
-    _print_tuning(tuning, format)
+        done(counted(len(tuning.trials), "trial"))
+    _print_tuning(tuning, printing)
     n_failed = int((tuning.trials["status"] == "failed").sum())
     if n_failed:
         echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
@@ -130,27 +132,17 @@ def tune(
         raise typer.Exit(1)
 
 
-def _three_parts(
-    input: Path,
-    test: Path | None,
-    loading: options.Loading,
-    filtering: options.Filtering,
-    splitting: options.Splitting,
-    test_at: str | None,
-    seed: int,
-) -> Holdout:
-    """Return the split in three, of which the test part may be given."""
+def _three_parts(input: Path, test: Path | None, splitting: Splitting, seed: int) -> Holdout:
+    """Return the split in three; the test part may be given."""
     if test is None and not is_split(input):
-        interactions = load(input, loading, filtering, times_for(splitting))
         purpose = "hold out the validation and test parts"
-        return split_by(interactions, splitting, seed, purpose, three_way=True, test_at=test_at)
-    refuse_filters(filtering)
-    if test_at is not None:
+        return splitting.split(splitting.events(input), seed, purpose, three_way=True)
+    splitting.refuse_conditions()
+    if splitting.test is not None:
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
     rest: Interactions | CSRMatrix
     if test is not None:
-        parts = load_parts(input, test, loading, times_for(splitting))
-        rest, whole = parts[0], holdout_of(*parts)
+        rest, whole = splitting.parts(input, test, splitting.times)
     else:
         from ..datasets.split import Holdout
 
@@ -162,29 +154,29 @@ def _three_parts(
                 "it was made of, with --method users"
             )
     if whole.test is None:
-        part = split_by(rest, splitting, seed, "hold out the validation part")
+        part = splitting.split(rest, seed, "hold out the validation part")
         whole = with_test(part, whole)
-    elif splitting._replace(timestamp=None, only_known=False) != options.Splitting():
+    elif splitting.is_given:
         raise InvalidDataError(
             f"{input} is split in three already; leave --method and its options out"
         )
-    return only_known(whole) if splitting.only_known else whole
+    return splitting.known(whole)
 
 
-def _print_tuning(tuning: Tuning, format: options.Format) -> None:
+def _print_tuning(tuning: Tuning, printing: Printing) -> None:
     """Print the trials and, apart from them, the test."""
     trials, test = tuning.trials, tuning.test
-    if format in (options.Format.json, options.Format.jsonl):
+    if printing.printed in ("json", "jsonl"):
         rows = records(trials)
         result = {"best": tuning.best, "test": None if test is None else test.to_dict()}
-        if format is options.Format.jsonl:
+        if printing.printed == "jsonl":
             print_lines([*rows, result])
         else:
             print_json({"trials": rows, **result})
-    elif format is options.Format.csv:
-        print_table(trials, format)
+    elif printing.printed == "csv":
+        printing.table(trials)
         if test is not None:
             echo()
-            print_table(tuning.scores(), format)
+            printing.table(tuning.scores())
     else:
-        echo(str(tuning) if format is options.Format.table else tuning.to_markdown())
+        echo(str(tuning) if printing.printed == "table" else tuning.to_markdown())

@@ -15,9 +15,8 @@ from commands import Command
 from cross_cases import cross
 
 import sparse_eval as se
-from sparse_eval.cli import judging, options
+from sparse_eval.cli import judging
 from sparse_eval.core.formatting import number
-from sparse_eval.results import paired_tests
 
 
 @pytest.fixture(scope="module")
@@ -202,11 +201,6 @@ def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path
     assert se.Evaluation.load(again).mean() == saved.mean()
 
 
-def test_choices_are_those_of_compare() -> None:
-    assert [*options.Test] == [*paired_tests.TESTS]
-    assert [*options.Correction] == [*paired_tests.CORRECTIONS]
-
-
 def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: Path) -> None:
     cv = cross(out=tmp_path / "cv")
     status, printed, said = command("compare", tmp_path / "cv", "-m", "ndcg@5", "--format", "json")
@@ -237,4 +231,4 @@ def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path:
 
 
 def test_saved_metrics_need_not_be_registered_where_nothing_is_judged() -> None:
-    assert judging.parse_bounds([], ["mine@5"], None) == []
+    assert judging.parse_bounds(None, ["mine@5"], None) == []

@@ -10,18 +10,10 @@ from commands import Command
 from sparse_eval.models import compile as compiling
 
 
-@pytest.mark.parametrize(
-    ("n", "said"),
-    [
-        (67, "compiled 67 kernels for znver5; all are in kept\n"),
-        (1, "compiled 1 kernel for znver5; all are in kept\n"),
-    ],
-)
-def test_says_what_was_compiled(
-    command: Command, monkeypatch: pytest.MonkeyPatch, n: int, said: str
-) -> None:
-    done = compiling.CompiledKernels(Path("kept"), "znver5", n)
+def test_says_what_was_compiled(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = compiling.CompiledKernels(Path("kept"), "znver5", 1)
     monkeypatch.setattr(compiling, "compile_kernels", lambda: done)
+    said = "compiled 1 kernel for znver5; all are in kept\n"
     assert command("compile") == (0, said, "")
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.cli import app
+from sparse_eval.cli.commands import app
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -83,6 +83,7 @@ VALUES = {
     "--learning-rate": "--model bpr / 0.5",
     "--level": "--format json / 0.9",
     "--max-failed": "d/broken.npz / 1",
+    "--memory": "1GB",
     "--method": "last-n",
     "--metric": "mrr@10",
     "train --metric": "--validation d/b/clicks.csv / mrr@10",
@@ -95,8 +96,8 @@ VALUES = {
     "--n": "--method last-n / 2",
     "--neighbors": "--model cosine / 2",
     "--no-counts": "counted.txt /",
-    "--no-header": "numbers.csv --user 0 --item 1 /",
     "--night": "--history h.jsonl / 2026-11-23",
+    "--no-header": "numbers.csv --user 0 --item 1 /",
     "--no-history": "behaviors.tsv /",
     "--no-relevant": "zero",
     "--only-known": "--method temporal /",
@@ -121,6 +122,7 @@ VALUES = {
     "--split": "d/split",
     "--test": "wilcoxon",
     "--test-at": "--at 2019-11-20 / 2019-12-01",
+    "--threads": "1",
     "--threshold": "2",
     "--ties": "pessimistic",
     "--timestamp": "--method temporal / day",
@@ -142,8 +144,9 @@ VALUES = {
 }
 
 #: Defaults, and what makes no difference here: to these users, results, and recommendations.
-SAME = {"--click-history", "--counts", "--header", "--night", "--no-progress", "compare --users",
-        "report --users", "recommend --value"}  # fmt: skip
+SAME = {"--click-history", "--counts", "--header", "--memory", "--night", "--no-progress",
+        "--threads", "compare --users", "evaluate --progress", "recommend --value",
+        "report --users"}  # fmt: skip
 
 #: Calls whose other words would conflict with the option.
 OTHER_BASES = {
@@ -160,6 +163,7 @@ COMMANDS: dict[str, Any] = vars(GROUP)["commands"]
 OPTIONS = [
     f"{name} {option}"
     for name, command in COMMANDS.items()
+    if name in BASES
     for parameter in command.params
     for option in (*parameter.opts, *parameter.secondary_opts)
     if option.startswith("--") and option != "--scheduler"  # see test_scoring.py

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from commands import SMALL, Command
 import sparse_eval as se
 from sparse_eval.cli import interrupts, main
 from sparse_eval.jobs import sweep as sweeping
-from sparse_eval.jobs import sweep_table
 from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
 
@@ -135,32 +133,19 @@ def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
     assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "split"]
 
 
-def test_a_signal_while_an_object_is_deleted_is_not_lost(
-    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Deleted:
-        def __del__(self) -> None:
-            signal.raise_signal(signal.SIGTERM)
-
-    def deleting(*_: object) -> None:
-        Deleted()
-        time.sleep(60)
-
-    monkeypatch.setattr(se.Holdout, "load", deleting)
-    found = command("train", split, "--out", split / "als.npz")
-    assert found == (143, "", "interrupted: nothing is kept\n")
-
-
 def test_more_signals_do_not_disturb_the_end(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def again(**_: object) -> str:
+    def again() -> str:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         return "all of it"
 
-    monkeypatch.setitem(interrupts._LEFT, "train", again)
-    killed_at(monkeypatch, se.Holdout, "load", 1, signal.SIGTERM)
+    def load(_: object) -> None:
+        interrupts.leaves(again)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(se.Holdout, "load", load)
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     found = command("train", split, "--out", split / "als.npz")
     assert found == (143, "", "interrupted: all of it\n")
@@ -268,7 +253,3 @@ def test_a_signal_while_modules_are_imported_prints_no_traceback() -> None:
         number, expected = ((signal.SIGINT, 130), (signal.SIGTERM, 143))[turn // 2 % 2]
         found = interrupt_import(place, number, how)[:2]
         assert found == (expected, "interrupted: nothing is kept\n"), (names[place - 1], found)
-
-
-def test_files_have_the_same_names_everywhere() -> None:
-    assert (interrupts.STUDY, interrupts.TABLE) == (tuning.STUDY, sweep_table.TABLE)

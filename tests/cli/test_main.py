@@ -14,10 +14,10 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from commands import SMALL, Command
-from scipy import sparse
 
+import sparse_eval as se
 from sparse_eval.cli import BUG
-from sparse_eval.cli.messages import ISSUES, message_of
+from sparse_eval.cli.messages import FLAGS, ISSUES, message_of
 from sparse_eval.errors import (
     InvalidDataError,
     InvalidFileError,
@@ -40,10 +40,6 @@ from sparse_eval.errors import (
             "--fraction does not apply to --method last-n; use --n",
         ),
         (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
-        (
-            ("run", "one.csv", "--method", "random", "--at", "2019-11-14"),
-            "--at does not apply to --method random; use --method temporal",
-        ),
         (("run", "one.csv", "--fold-in", "0.5"), "--fold-in does not apply to --method random; "),
         (("run", "one.csv", "--keep-repeats"), "--keep-repeats does not apply to --method random"),
         (
@@ -60,10 +56,6 @@ from sparse_eval.errors import (
             "one.csv: the recommendations: there is no column 'rank' or 'score', nor one with",
         ),
         (("evaluate", "none.npz", "one.csv"), "none.npz: does not exist"),
-        (
-            ("evaluate", "matrix.npz", "one.csv"),
-            "matrix.npz holds a sparse matrix and one.csv CSV, whose users and items cannot be",
-        ),
         (("metrics", "ndcg", "--convention", "ranx"), "not both"),
         (("metrics", "--convention", "standard"), "is the default, without --convention"),
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
@@ -86,7 +78,6 @@ def test_bad_input_is_one_line_and_status_2(
     Path("empty.csv").write_bytes(b"")
     Path("bytes.csv").write_bytes(b"user,item\0\n1,2\n")
     Path("one.csv").write_text("user,item\n1,2\n")
-    sparse.save_npz("matrix.npz", sparse.csr_matrix([[1, 0]]))
     status, printed, said = command(*words)
     last = said.splitlines()[-1]
     assert status == 2
@@ -167,6 +158,32 @@ def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
     assert "it/s" not in done.stderr  # no progress bar without a terminal
 
 
+def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path: Path) -> None:
+    (tmp_path / "truth.csv").write_text("user,item\na,y\nb,x\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "sparse_eval", "evaluate", "-", tmp_path / "truth.csv"],
+        env=os.environ | {"SPARSE_EVAL_METRIC": "mrr@2 recall@2", "SPARSE_EVAL_OUT": str(tmp_path)},
+        input="user,item,rank\na,x,1\na,y,2\nb,x,1\n",
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+        text=True,
+    )
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    assert se.Evaluation.load(tmp_path).mean() == {"mrr@2": 0.75, "recall@2": 1}
+
+
+def test_quiet_commands_show_no_notes(command: Command, tmp_path: Path) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    status, _, said = command(*words, "-q", "--threads", 1)
+    assert (status, said) == (0, "")
+    assert command(*words, "--memory", "2 GB", "--help-all")[0] == 0
+    assert command(*words, "--memory", "much")[0] == 2
+
+
 def test_output_in_an_encoding_that_lacks_a_letter() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
@@ -219,6 +236,11 @@ def test_output_in_an_encoding_that_lacks_a_letter() -> None:
     ],
 )
 def test_errors_name_options_as_on_the_command_line(error: Exception, message: str) -> None:
+    names = ("monitor", "convention", "rank", "score", "propensity", "train", "seed", "users")
+    others = {"n_trials": "trials", "how": "users", "header": "no-header", "history": "no-history",
+              "format": "input-format", "on_bad_lines": "skip-bad-lines"}  # fmt: skip
+    options = dict(zip(names, names, strict=True)) | others
+    FLAGS.set({name: f"--{option}" for name, option in options.items()})
     assert message_of(error) == message
 
 

@@ -79,7 +79,7 @@ def test_writes_a_table(
     ("words", "message"),
     [
         (("--users", "nobody"), "the model knows no user 'nobody'"),
-        (("-k", 0), "error: -k: expected a whole number"),
+        (("-k", 0), "error: --k: expected a whole number"),
         (("--out", "recs.txt"), "--out is 'recs.txt'; expected .csv"),
     ],
 )

@@ -14,7 +14,8 @@ import typer
 from raising import raises
 
 import sparse_eval
-from sparse_eval.cli import app, main
+from sparse_eval.cli import main
+from sparse_eval.cli.commands import app
 
 ROOT = Path(sparse_eval.__file__).parent
 
@@ -121,6 +122,7 @@ def test_every_command_has_a_short_help(name: str, capsys: pytest.CaptureFixture
         assert not stop.value.code
         printed = capsys.readouterr()
         assert f"Usage: sparse-eval {name} " in printed.out
+        assert printed.out.count("\n") <= 50
         assert printed.err == ""
 
 

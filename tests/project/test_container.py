@@ -13,7 +13,7 @@ import yaml
 from commands import Command
 
 import sparse_eval as se
-from sparse_eval.cli import app
+from sparse_eval.cli.commands import app
 
 FOLDER = Path(__file__).parents[2] / "docs" / "guide" / "container"
 COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 import typer
 
-from sparse_eval.cli import app
+from sparse_eval.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
