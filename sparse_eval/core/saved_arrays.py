@@ -98,6 +98,8 @@ def _reading() -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - headers are parsed as Python
         reason = " ".join(str(error).split())[:120]
+        if "pickle" in reason or "Python objects" in reason:
+            raise UnreadableError("is no array of numbers or text") from None
         raise UnreadableError(f"{type(error).__name__}: {reason}") from None
 
 
