@@ -445,7 +445,7 @@ class Rankings:
             raise InvalidDataError(
                 f"user {user!r} has position {ordered[entry]} twice (items {first!r} and "
                 f"{second!r}); a position can be taken once",
-                row=row,
+                row=row if labels[0] is None else None,
                 user=user,
             )
         lengths = list_rows.last_positions(indptr, ordered)
