@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ..core.files import make_folder_of, replacing
-from .options import Output, option
+from .options import Output, Rare, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class Records:
     """
 
     history: Output[Annotated[Path | None, option(metavar="FILE")]] = None
-    night: Annotated[str | None, option(metavar="DATE")] = None
+    night: Rare[Annotated[str | None, option(metavar="DATE")]] = None
     prometheus: Output[Annotated[Path | None, option(metavar="FILE")]] = None
 
 

@@ -293,6 +293,10 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
         raise InvalidDataError(
             f"{name} is {describe(array)}; expected {expected}", argument=name, hint=hint
         )
+    if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
+        raise InvalidDataError(
+            f"{name} holds {array.max()}; expected at most {MAX_ITEMS}", argument=name
+        )
     return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)
 
 

@@ -55,7 +55,7 @@ from sparse_eval.errors import (
             ("evaluate", "one.csv", "one.csv"),
             "one.csv: the recommendations: there is no column 'rank' or 'score', nor one with",
         ),
-        (("evaluate", "none.npz", "one.csv"), "none.npz: does not exist"),
+        (("evaluate", "none.npz", "one.csv"), "none.npz: there is no such file"),
         (("metrics", "ndcg", "--convention", "ranx"), "not both"),
         (("metrics", "--convention", "standard"), "is the default, without --convention"),
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),

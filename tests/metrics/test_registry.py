@@ -57,6 +57,15 @@ def test_evaluates_a_formula_over_lists() -> None:
     assert ev.values("largest_id@2").tolist() == [1.0, 3.0]
 
 
+def test_a_formula_reads_what_it_uses_alone() -> None:
+    @se.register_metric("pool", "the number of candidates", uses=["candidates"])
+    def pool(s: Statistics) -> np.ndarray:
+        return np.asarray(s.candidates, np.float64)
+
+    expected = float(GAINS.shape[1])
+    assert se.evaluate(LISTS, GAINS, "pool").values("pool").tolist() == [expected] * 2
+
+
 def test_statistics_do_not_depend_on_the_cut_offs_of_other_metrics() -> None:
     names = ("k", "n_relevant", "first_hit", "lengths", "reciprocal_rank", "hits_of_list")
     names += ("gain_step_sum", "rank_sum", "pairs", "step_sum", "order_of_list", "list_length")
