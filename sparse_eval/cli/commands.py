@@ -21,8 +21,8 @@ from .tuning import tune
 def compile_ahead(execution: Execution) -> None:
     """Compile every kernel ahead: for an image, or the cache of continuous integration.
 
-    They are kept in the folder that NUMBA_CACHE_DIR names, or else in the package's own, or else in
-    one of the user; later processes read them there, also if they cannot write.
+    Kernels are kept in the folder NUMBA_CACHE_DIR, if it is set. Otherwise they are in the
+    package's folder, or in the user's if that is read-only. Later processes only read them.
     """
     from ..models.compile import compile_kernels
 

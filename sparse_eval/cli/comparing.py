@@ -46,7 +46,7 @@ class Pairing:
     correction
         The correction for multiple comparisons: Holm, Benjamini–Hochberg.
     how
-        Compare the users that all have, with a note, or refuse different ones.
+        Compare the users that all results share, or (same) fail if their users differ.
     by
         A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, such as
         country or plan, divide the users into segments that are compared one by one.
@@ -203,7 +203,7 @@ def _load(words: list[str]) -> SavedResults:
             if (path / f"{JOB}.jsonl").exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
-                        f"{word} is a cross-validation; give it alone, and without a name"
+                        f"{word} is a cross-validation; name only this folder, without NAME="
                     )
                 cv = CrossValidation.load(path)
                 done(counted(len(cv.models), "model"))

@@ -50,8 +50,8 @@ class GateOfSeveral(Gate):
     Parameters
     ----------
     max_failed
-        Several models: accept up to so many that cannot be scored. The command ends with exit
-        status 1 if more of them, or all, cannot be scored.
+        Several models: how many may fail to be scored. The exit status is 1 if more of them, or
+        all, fail.
     """
 
     max_failed: Annotated[int, option(min=0)] = 0

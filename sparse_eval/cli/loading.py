@@ -233,7 +233,7 @@ class Splitting(Events):
         """Hold out only what training knows if that is wanted; raise if that is nothing."""
         if self.only_known:
             holdout = holdout.known()
-            _check_held_out(holdout, "all of it has users or items that training does not know")
+            _check_held_out(holdout, "every pair has a user or item without training data")
         return holdout
 
     def split(

@@ -78,8 +78,8 @@ class Measuring:
 Candidates: TypeAlias = Annotated[
     Path | None,
     option(
-        help="What each user can be recommended, a row for each user and candidate: a file as the "
-        "training data are. [all items]",
+        help="The candidates of each user, one user and item in each row, in a file of the same "
+        "kind as the training data. [all items]",
         hidden=True,
     ),
 ]

@@ -64,7 +64,7 @@ class Tables:
         kind = kind_of(lists)
         for name in ("user", "item", "rank", "score", "gain"):
             if getattr(self, name) is not None and not kind.is_table:
-                raise InvalidDataError(f"--{name} names a column, and the lists are in no table")
+                raise InvalidDataError(f"--{name} is for tables, not {kind.value}; leave it out")
         for other in others:
             if other is None:
                 continue

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ..core.files import make_folder_of, replacing
+from ..errors import InvalidDataError
 from .options import Output, Rare, option
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Records:
         Add a line about the result, or the best of several, to a file of JSON lines; `report
         --history` shows the trend.
     night
-        With --history: the date of the night, of which a rerun replaces the line. [today in UTC]
+        With --history: the date of the run; a rerun replaces its line. [today in UTC]
     prometheus
         Write the result as gauges for the textfile collector of Prometheus (.prom).
     """
@@ -57,8 +58,12 @@ class Recording(NamedTuple):
     @classmethod
     def begin(cls, records: Records) -> Recording:
         """Read the history, and see that both files can be written, before hours of scoring."""
-        from ..jobs.history import History
+        from ..jobs.history import History, checked_night
 
+        if records.night is not None:
+            checked_night(records.night)
+            if records.history is None:
+                raise InvalidDataError("--night names a line of --history; give both")
         opened = None if records.history is None else History(records.history)
         if opened is not None:
             opened.begin()
@@ -78,7 +83,7 @@ class Recording(NamedTuple):
         n_failed: int,
         about: dict[str, JSONValue],
     ) -> None:
-        """Leave what was found of some models, whose names are different, and which is best."""
+        """Write the results of models with different names, and the name of the best one."""
         from ..jobs.history import night_of
 
         if self.prometheus is not None:
@@ -89,7 +94,7 @@ class Recording(NamedTuple):
             self.history.append(evaluations[best], best, night=self.night, about=about)
 
     def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
-        """Leave what a sweep over some files found, which has saved evaluations in a folder."""
+        """Write the results of a sweep over some files, whose evaluations are in a folder."""
         from ..jobs.ledger import Ledger
         from ..jobs.sweep_table import JOB, path_of, text_of
 
@@ -129,7 +134,7 @@ def write_prometheus(
     path : Path
         The textfile collector reads files whose names end in ``.prom``.
     models : mapping of str to Night
-        What was found of each model, by a name of its own.
+        The result of each model, by its unique name.
     best : str or None
         The name of the best one, None if there is none.
     n_failed : int

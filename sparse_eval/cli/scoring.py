@@ -178,7 +178,7 @@ def evaluate(
         Users with relevant items and no list: leave them out of every mean, or count them 0, as
         trec_eval's -c does. [as the convention does]
     train
-        Training data, for metrics that need it: a file as the validation data are.
+        Training data, for metrics that need it: a file of the same kind as the validation data.
     per_user
         Print the values of every user; as csv and json nothing else.
     out
@@ -326,9 +326,9 @@ def _sweep(
 
     def left() -> str | None:
         if out is None:
-            return "nothing is kept; with --out FOLDER the same command would go on later"
+            return "no results are saved; with --out FOLDER, a command can be continued"
         if (out / TABLE).exists():
-            return f"what was scored is in {out / TABLE}; the same command goes on from there"
+            return f"results so far are in {out / TABLE}; repeat the command to continue"
         return None
 
     leaves(left)

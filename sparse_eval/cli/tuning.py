@@ -109,7 +109,7 @@ def tune(
         seed=seed,
     )
     make_folder(out)
-    kept = f"finished trials are in {out / STUDY}; the same command goes on after them"
+    kept = f"finished trials are in {out / STUDY}; repeat the command to continue"
     leaves(lambda: kept if (out / STUDY).exists() else None)
     parts = _three_parts(input, test, splitting, seed)
     among = splitting.matrix(candidates)

@@ -51,7 +51,7 @@ class Execution(NamedTuple):
         return self.keep != "totals"
 
     def check(self) -> None:
-        """Raise `InvalidDataError` if there is too little memory, or nothing that can be kept."""
+        """Raise `InvalidDataError` if `memory` is too small or `keep` does not fit the options."""
         if self.memory is not None:
             check_whole("memory", self.memory, MINIMUM)
         check_choice("keep", self.keep, get_args(Keep))
@@ -68,7 +68,7 @@ def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
     if n_bytes > memory // 2:
         raise InvalidDataError(
             f"the values of {n_users:,} users take {n_bytes:,} bytes, more than half of memory="
-            f"{memory:,} bytes; keep none of them with keep='totals', or give more memory"
+            f"{memory:,} bytes; increase memory=, or keep no values with keep='totals'"
         )
     return n_bytes
 
@@ -84,7 +84,7 @@ def users_per_block(
     n_entries, n_users, n_metrics : int
         In total.
     fixed : int
-        Bytes that are taken whatever the number of users.
+        Bytes that are needed for any number of users.
 
     Raises
     ------

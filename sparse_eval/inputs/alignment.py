@@ -84,7 +84,7 @@ def place(
             )
             raise InvalidDataError(
                 f"there are ids of {role} in {labelled} ({labels[0]!r}, …), and only numbers in "
-                f"{numbered}, so nothing says which is which; give {numbered} with ids, {remedy}; "
+                f"{numbered}, so they cannot be matched; give {numbered} with ids, {remedy}; "
                 "or give both as matrices with the same rows and columns"
             )
         return Place(None, labels, max(sizes))

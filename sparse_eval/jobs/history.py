@@ -64,7 +64,7 @@ class History:
     ----------
     path : Path
     nights : list of Night
-        In the order of their times.
+        In order, and those of one night in the order of their times.
 
     Raises
     ------
@@ -99,9 +99,9 @@ class History:
 
     @property
     def nights(self) -> list[Night]:
-        """The nights, in the order of their times."""
+        """The nights in order, and those of one night in the order of their times."""
         nights = map(Night.of, self._ledger.rows.values())
-        return sorted(nights, key=lambda night: night.time)
+        return sorted(nights, key=lambda night: (_clock(night.night), night.time))
 
     def __len__(self) -> int:
         """Return the number of nights."""
@@ -143,9 +143,9 @@ class History:
         time : datetime or str, optional
             With its time zone, as text as ISO 8601 has it; by default now.
         night : str, optional
-            The night, by default the date of `time` in UTC. Name several runs of a day by
-            different nights, such as ``"2026-11-23T06"``, and a run after midnight by the day
-            before.
+            The date of the night, as ISO 8601 has it; by default that of `time` in UTC. Give a
+            run after midnight the day before, and several runs of a day an hour too, such as
+            ``"2026-11-23T06"``.
         about : mapping, optional
             As in `Evaluation.save`.
 
@@ -165,16 +165,16 @@ class History:
         Returns
         -------
         pandas.DataFrame
-            ``time`` (UTC), ``name``, ``metric``, ``mean``, ``standard_error``, ``ci_low``,
-            ``ci_high``, ``interval`` (see `Evaluation.summary`), ``n_users``, ``users`` and
-            ``relevance`` (digests that tell whether nights are of the same users, and of the same
-            relevant items), ``convention``, ``candidates`` and ``sparse_eval``.
+            ``night``, ``time`` (UTC), ``name``, ``metric``, ``mean``, ``standard_error``,
+            ``ci_low``, ``ci_high``, ``interval`` (see `Evaluation.summary`), ``n_users``,
+            ``users`` and ``relevance`` (digests that tell whether nights are of the same users, and
+            of the same relevant items), ``convention``, ``candidates`` and ``sparse_eval``.
         """
         import pandas as pd
 
         columns = (
-            "time", "name", "metric", "mean", "standard_error", "ci_low", "ci_high", "interval",
-            "n_users", "users", "relevance", "convention", "candidates", "sparse_eval",
+            "night", "time", "name", "metric", "mean", "standard_error", "ci_low", "ci_high",
+            "interval", "n_users", "users", "relevance", "convention", "candidates", "sparse_eval",
         )  # fmt: skip
         rows = [
             night._asdict() | night.settings | one._asdict() | {"metric": night.shown(metric)}
@@ -289,9 +289,8 @@ class History:
             )
         if True in same:
             said.append(
-                "nights of the same users are compared as if they were of others, since they "
-                "cannot be paired by means alone, so that smaller changes are missed; compare "
-                "their saved evaluations"
+                "nights with the same users are compared as independent samples, because a history "
+                "has only their means; to detect smaller changes, compare the saved evaluations"
             )
         for before, night in pairs:
             for option, b in night.settings.items():
@@ -302,6 +301,23 @@ class History:
                         f"{option} is {b or 'none'}, and was {a or 'none'}"
                     )
         return said
+
+
+def checked_night(night: str) -> str:
+    """Return the date of a night, or raise `InvalidDataError` if it is none."""
+    try:
+        _clock(night)
+    except (TypeError, ValueError):
+        raise InvalidDataError(
+            f"night is {night!r}; expected a date, as 2026-11-23, or one with an hour, as "
+            "2026-11-23T06",
+            argument="night",
+        ) from None
+    return night
+
+
+def _clock(night: str) -> datetime:
+    return datetime.fromisoformat(night).replace(tzinfo=None)
 
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
@@ -327,7 +343,7 @@ def _row(
         )
     parsed = parsed.astimezone(UTC)
     return {
-        "night": escaped(night or f"{parsed:%Y-%m-%d}"),
+        "night": f"{parsed:%Y-%m-%d}" if night is None else checked_night(night),
         "time": parsed.isoformat(timespec="seconds"),
         "name": escaped(name),
         **_describe(evaluation),

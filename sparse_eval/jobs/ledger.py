@@ -51,7 +51,7 @@ INPUTS = "inputs"
 #: The version of the lines. Version 0.1.0 of the package wrote the first one.
 SCHEMA = 2
 
-_REMEDY = "It is left as it is; choose another folder, or delete it"
+_REMEDY = "Nothing was changed; choose another folder, or empty this one"
 
 
 class Ledger:
@@ -116,8 +116,8 @@ class Ledger:
                 for pattern in earlier:
                     for path in [] if folder is None else folder.glob(pattern):
                         raise InvalidFileError(
-                            f"is there without {job}.jsonl, as sparse_eval 0.1.0 left it, whose "
-                            f"folders are not continued. {_REMEDY}",
+                            f"has no {job}.jsonl next to it: it was deleted, or sparse_eval 0.1.0 "
+                            f"wrote this folder, which cannot be continued. {_REMEDY}",
                             path,
                         )
                 ledger.append(INPUTS, **inputs)
@@ -250,8 +250,8 @@ class Ledger:
                 ) from None
             if row["schema"] != SCHEMA:
                 raise InvalidFileError(
-                    f"was written by sparse_eval {row.get('sparse_eval')}, whose lines are not "
-                    "read here; choose another file",
+                    f"was written by sparse_eval {row.get('sparse_eval')}, in a format that this "
+                    "version cannot read; choose another file",
                     path,
                     number,
                 )

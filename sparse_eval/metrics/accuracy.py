@@ -93,7 +93,7 @@ _NEAR = 1e-9
 
 
 def logarithms(values: Floats, n_relevant: Integers) -> tuple[Floats, Floats]:
-    """Return what geometric means are made of: logarithms, and their weights of 1.
+    """Return the logarithms that a geometric mean averages, and their weights of 1.
 
     The value of a user without relevant items, where it counts, is 0.
     """
@@ -366,7 +366,7 @@ def r_precision(s: Statistics, denominator: str, multiple: float) -> Floats:
 
     hits in the first m·n / m·n
 
-    Of as many top items as the user has items of interest, the share that are of interest.
+    The share of items of interest in the first n, for a user with n items of interest.
     """
     first = hits_needed(multiple, s.n_relevant, "up")
     return s.hits_within(first) / (np.minimum(first, s.k) if denominator == "min" else first)
@@ -489,7 +489,7 @@ def err(s: Statistics, max: float | str) -> Floats:  # noqa: A002 - the option's
 
     Σ (1/r)·R(r)·Π (1 − R before r), R = (2^g − 1) / 2^max
 
-    How soon a reader who goes down the list and stops when satisfied comes to stop; 1 is at once.
+    How soon a reader stops who reads from the top until satisfied; 1 is at the first item.
     """
     return s.cascade_sum(s.largest_gain if isinstance(max, str) else max)
 
@@ -514,8 +514,8 @@ def rbp(s: Statistics, p: float, gain: str) -> Floats:
 
     (1 − p) Σ h(r)·p^(r − 1)
 
-    How much of interest a reader comes across who gives up somewhere down the list; what stands at
-    the top counts most.
+    How many items of interest a reader sees who may give up after each item; items at the top count
+    most.
     """
     value = (1 - p) * s.geometric_sum(p, graded=gain != "binary")
     return value / s.largest_gain if gain == "linear" else value
@@ -686,7 +686,7 @@ def iprec_at_recall(s: Statistics, level: float | str, rounding: str) -> Floats:
 
     largest precision@r of ranks r where hits ≥ level·n, else 0
 
-    The precision that a list still has once it has found a given share of what is of interest.
+    The precision of the list once it has found a given share of the items of interest.
     """
     levels = LEVELS if isinstance(level, str) else (level,)
     total, out = np.zeros((2, len(s.hits)))

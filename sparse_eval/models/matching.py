@@ -229,7 +229,7 @@ def _check_numbering(candidates: Candidates, trained: list[Place], name: str) ->
         if own is None and one.places is not None and not (candidates.for_all and axis == "users"):
             raise InvalidDataError(
                 f"candidates number {axis}, and the model and {name} have ids in different orders, "
-                "so nothing says which is which; give candidates with ids"
+                "so they cannot be matched; give candidates with ids"
             )
     last, n_items = candidates.shape[1] - 1, trained[1].size
     if candidates.for_all and candidates.items_index is None and last >= n_items:

@@ -17,9 +17,9 @@ PER_SEARCH = 80_000_000
 class Model:
     """A model of any kind, as `as_model` returns it.
 
-    What a model knows of each user (a row of factors, the number that a function calls the user by)
-    is an array by users, so that blocks of users take their part. By default a model knows nothing:
-    it recommends to any user from the user's row of the training data.
+    The data of each user, such as a row of factors or the number that a function takes, are an
+    array with a row for each user. A block of users takes its rows. By default a model has no such
+    data and recommends to any user from the user's row of the training data.
     """
 
     #: Whether items are ranked here, exactly, rather than by the model's own ``recommend``.
@@ -61,7 +61,7 @@ class Model:
         return self.shape[0] is None
 
     def known(self, n_users: int) -> AnyArray:
-        """Return what the model knows of each user; of `n_users` if it takes any, their rows."""
+        """Return the data of each user: row numbers of `n_users` users if it takes any user."""
         return np.arange(n_users)
 
     def of(self, known: Any) -> Model:
@@ -83,7 +83,7 @@ class Model:
         return self
 
     def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
-        """Return what ranks the items of the model's users.
+        """Return the `Ranker` of the model's users.
 
         Parameters
         ----------
@@ -98,13 +98,13 @@ class Model:
 
     @property
     def memory(self) -> int:
-        """The bytes that ranking takes whatever the number of users, beside the model."""
+        """The bytes that ranking takes in addition to the model, for any number of users."""
         return PER_SEARCH
 
     @property
     def unfolded(self) -> str:
         """Why no factors of new users can be found."""
         return (
-            f"a {self.name} has no factors of users: it recommends from what they have seen; give "
-            "it that as train"
+            f"a {self.name} has no user factors: it recommends from the items that users have "
+            "seen; give these as train"
         )

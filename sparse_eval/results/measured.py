@@ -199,7 +199,7 @@ class Measured:
 
     @cached_property
     def seen(self) -> SeenCounts | None:
-        """What the users have in train, None where it is not known."""
+        """Counts of items that users have in train, None without train."""
         return _count_seen(self.aligned, self.counted)
 
     @cached_property
@@ -209,7 +209,7 @@ class Measured:
 
     @cached_property
     def candidates(self) -> CandidateCounts | None:
-        """What the candidates were, None where they were the whole catalogue."""
+        """Counts of the candidates, None if they were the whole catalogue."""
         aligned, hashes = self.aligned, self._candidate_hashes
         candidates = aligned.side_data.candidates
         if hashes is None or candidates is None or aligned.eligible is None:
@@ -230,7 +230,7 @@ class Measured:
 
     @property
     def span(self) -> Span:
-        """Which users it holds."""
+        """The range, number and hash of its users."""
         users = self.user_ids
         if not len(users):
             return Span(0, 0, 0, 0)
@@ -239,7 +239,7 @@ class Measured:
 
     @cached_property
     def key(self) -> MergeKey:
-        """What it must agree in with others to be merged."""
+        """The settings that must be equal in evaluations that are merged."""
         request, aligned, side_data = self.request, self.aligned, self.aligned.side_data
         catalogue = request.needs_catalogue
         items = self.items_digest
@@ -266,7 +266,7 @@ class Measured:
         }
 
     def part(self, *, per_user: bool) -> Part:
-        """Return what is sent and merged with others, with values of users if `per_user`."""
+        """Return the part that is sent and merged, with the users' values if `per_user`."""
         plans = self.request.plans
         rows = range(len(plans))
         lists: dict[ListKey, ListSums] = {}
@@ -417,7 +417,7 @@ def _ratios(block: Measured, row: int) -> Ratios:
 
 
 def _list_sums(block: Measured, row: int) -> ListSums:
-    """Return what numbers about all lists are made of, for each group of users."""
+    """Return the sums behind the metrics of all lists, for each group of users."""
     plan = block.request.plans[row]
     n_users, n_listed, sums = [], [], []
     for members in _members(block, row):

@@ -212,7 +212,7 @@ def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: P
     for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
         status, _, said = command("compare", *words)
         assert status == 2
-        assert "give it alone" in said
+        assert "name only this folder" in said
 
 
 def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path: Path) -> None:

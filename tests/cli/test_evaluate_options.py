@@ -185,7 +185,7 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("p.npz v.npz --user u --rank r", "--user names a column"),
+        ("p.npz v.npz --user u --rank r", "--user is for tables"),
         ("p.npz v.npz --ties average", "--ties orders equal scores, and p.npz holds"),
         ("recs.csv truth.csv --ties average", "and recs.csv holds ranks; leave it out"),
         ("recs.csv truth.csv --rank a --score b", "one of --rank and --score"),

@@ -70,7 +70,7 @@ def test_several_checkpoints_without_a_folder_say_how_to_keep_them(
     killed_at(monkeypatch, sweeping, "read_checkpoint", 2, signal.SIGTERM)
     status, printed, said = command("score", *models, "--split", split)
     assert (status, printed) == (143, "")
-    assert "with --out FOLDER the same command would go on" in said.splitlines()[-1]
+    assert "with --out FOLDER, a command can be continued" in said.splitlines()[-1]
 
 
 def test_tune_prints_its_trials_and_goes_on(
@@ -83,7 +83,7 @@ def test_tune_prints_its_trials_and_goes_on(
     assert printed.count("\n") == 3
     log = tmp_path / "t" / "study.jsonl"
     assert said.splitlines()[-1] == (
-        f"interrupted: finished trials are in {log}; the same command goes on after them"
+        f"interrupted: finished trials are in {log}; repeat the command to continue"
     )
     monkeypatch.undo()
     status, again, _ = command(*words, "--format", "csv")

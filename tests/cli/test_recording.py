@@ -57,10 +57,10 @@ def test_the_best_of_several_is_a_line(
     holdout = se.Holdout.load(folder / "split")
     ev = se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], keep="lists")
     assert len(se.History(history)) == 1
-    again = (*words(folder, "models/als8.npz"), "--history", history, "--night", "2026-11-01")
+    again = (*words(folder, "models/als8.npz"), "--history", history, "--night", "2999-11-01")
     assert command(*again)[0] == 0
     nights = se.History(history).nights
-    assert [night.night for night in nights[1:]] == ["2026-11-01"]
+    assert [night.night for night in nights[1:]] == ["2999-11-01"]
     assert nights[0].metrics == night_of(ev, "als8").metrics
     assert nights[0].relevance == night_of(ev, "als8").relevance
     assert nights[0].about["file"] == str(folder / "models" / "als8.npz")
@@ -115,6 +115,7 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
         ("--history", tmp_path / "h.jsonl", "h.jsonl, line 1: is damaged"),
         ("--history", tmp_path / "h.jsonl" / "x", "cannot be "),
         ("--history", tmp_path, "cannot be read: Is a directory"),
+        ("--night", "2026-11-23", "give both"),
         ("--prometheus", tmp_path / "d.prom", "it is a folder"),
         ("--prometheus", tmp_path / "h.jsonl" / "x.prom", "cannot be used as an output folder"),
     ):

@@ -48,7 +48,7 @@ def test_the_page_shows_the_trend(history: se.History, tmp_path: Path) -> None:
     assert '<a href="#nights">' in html
     text = text_of(section(history))
     assert "4 nights. In the last one ndcg@10 is not significantly different from the night" in text
-    assert "cannot be paired by means alone" in text
+    assert "compared as independent samples" in text
     assert "coverage@10 over the nights" in text
     assert text.count("2026-11-03 03:00") == 1
 
