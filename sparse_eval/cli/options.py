@@ -54,7 +54,8 @@ def file(word: str | Path) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     copy = Path(folder, "standard_input")
     with copy.open("wb") as target:
-        shutil.copyfileobj(sys.stdin.buffer, target)
+        if sys.stdin is not None:  # as it is where a job starts without one
+            shutil.copyfileobj(sys.stdin.buffer, target)
     return copy
 
 

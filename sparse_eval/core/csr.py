@@ -348,11 +348,13 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     _check_real(matrix.dtype, name)
     try:
         if matrix.format in ("csr", "csc", "bsr"):
-            _check_index_arrays(matrix.indices, matrix.indptr)
+            _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
+            if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # unseen by SciPy if one is < 0
+                raise ValueError("its indptr is not ascending")
             matrix = matrix.copy()  # the check prunes what indptr does not cover, in place
             matrix.check_format(full_check=True)
         elif matrix.format == "coo":
-            _check_index_arrays(matrix.row, matrix.col)
+            _check_index_arrays(matrix.data, matrix.row, matrix.col)
             # The constructor checks the indices.
             parts = (matrix.data, (matrix.row, matrix.col))
             matrix = sparse.coo_matrix(parts, shape=matrix.shape)
@@ -361,9 +363,11 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     return matrix
 
 
-def _check_index_arrays(*indices: AnyArray) -> None:
+def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
     if any(array.dtype.kind not in "iu" for array in indices):
         raise ValueError("its indices are not whole numbers")
+    if any(isinstance(array, np.ma.MaskedArray) for array in (data, *indices)):
+        raise ValueError("it holds masked arrays, see .filled()")
 
 
 def _check_real(dtype: np.dtype[Any], name: str) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from .types import AnyArray
 
+#: The arrays of a sparse matrix that say where its values are.
+_INDICES = ("indices", "indptr", "row", "col", "offsets")
+
 #: How a ``.npy`` file begins.
 NPY = b"\x93NUMPY"
 
@@ -75,8 +78,13 @@ def read_sparse(stream: BinaryIO) -> Any:
     with _reading():
         with zipfile.ZipFile(stream) as archive:
             _check_size(archive, stream)
-            if "format.npy" not in archive.namelist():
+            members = archive.namelist()
+            if "format.npy" not in members:
                 raise UnreadableError("holds no sparse matrix")
+            for name in {f"{index}.npy" for index in _INDICES}.intersection(members):
+                with archive.open(name) as file:  # SciPy would cut fractions off
+                    if _dtype(file).kind not in "iu":
+                        raise UnreadableError(f"{name} holds no whole numbers")
         stream.seek(0)
         return sparse.load_npz(stream)
 
@@ -110,6 +118,14 @@ def _check_size(archive: zipfile.ZipFile, stream: BinaryIO) -> None:
             f"would take {unpacked / 1e9:,.1f} GB of memory, {unpacked // size:,} times as much "
             "as the file; if that is right, save it without compression"
         )
+
+
+def _dtype(file: Any) -> np.dtype[Any]:
+    """Return the dtype in the header of a ``.npy`` file."""
+    major, _ = np.lib.format.read_magic(file)
+    read = getattr(np.lib.format, f"read_array_header_{major}_0")
+    dtype: np.dtype[Any] = read(file)[2]
+    return dtype
 
 
 def _check_text(array: AnyArray) -> None:

@@ -85,7 +85,7 @@ def kind_of(path: PathLike) -> Kind:
         try:
             with zipfile.ZipFile(path) as archive:
                 names = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, NotImplementedError) as error:
             raise InvalidFileError(f"cannot be read ({error})", path) from None
         if not names:
             raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)

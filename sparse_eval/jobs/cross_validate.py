@@ -28,7 +28,7 @@ from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
 from ..models.inputs import digest_of, open_held_out, open_train, training_part
 from ..models.shared_candidates import SharedCandidates, share_candidates
-from ..results.runs import Fold, RunValues
+from ..results.runs import Fold, Run, RunValues
 from ..results.saving import SUMMARY
 from .cross_validation import FINISHED, JOB, CrossValidation, runs_of_fold
 from .ledger import Ledger
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..models.shared_candidates import CandidatesOfSplit
     from ..results import Evaluation
-    from ..results.runs import Run
     from .trainers import TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
@@ -173,6 +172,9 @@ def cross_validate(
         "judged_only": request.judged_only,
         "seeds": list(chosen),
     }
+    if out is not None:
+        for name in trainers:  # before anything is written
+            folder_name(Run(name, 1, 0))
     folds: list[Fold] = []
     values: dict[Run, RunValues] = {}
     earlier = ("cross_validation.json", f"*-fold-*/{SUMMARY}")

@@ -101,8 +101,8 @@ class Table:
         slot, row = path_of(path), scored.row | {"file": text_of(path)}
         before = self.ledger.rows.get(slot, {})
         if not self._save:
-            if "saved" in before and before["sha256"] != row["sha256"]:
-                row["saved"] = before["saved"] | {"digest": None}
+            if before.get("sha256") != row["sha256"]:
+                self._drop(slot)
         elif row["status"] == "failed":
             self._drop(slot)
         elif (saved := self._saved(path, row, scored.savable)) is None:

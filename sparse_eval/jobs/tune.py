@@ -387,13 +387,18 @@ class Search:
                 _end_journal(path)
                 unlocked: Any = _NoLock()
                 storage = JournalStorage(JournalFileBackend(str(path), unlocked))
-            return optuna.create_study(
+            study = optuna.create_study(
                 study_name="tune",
                 storage=storage,
                 direction="maximize" if self.monitor.definition.higher_is_better else "minimize",
                 pruner=self.pruner,
                 load_if_exists=True,
             )
+            for trial in study.get_trials(deepcopy=False):
+                if trial.state.is_finished() and not trial.params.keys() >= {*PARAMETERS}:
+                    if trial.state.name != "FAIL" or "error" in trial.user_attrs:
+                        raise ValueError(f"trial {trial.number} lacks parameters")
+            return study
         except _DAMAGE as error:
             raise InvalidFileError(_FOREIGN, path) from error
         finally:

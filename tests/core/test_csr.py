@@ -74,7 +74,9 @@ def test_entries_beyond_indptr_are_dropped() -> None:
 
 
 def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
-    for bad in (np.ones((2, 2)), sparse.coo_array(np.ones(3)), sparse.csc_matrix([[1j]])):
+    masked = sparse.coo_matrix(np.eye(2))
+    masked.data = np.ma.array([1.0, 1.0], mask=[True, False])
+    for bad in (np.ones((2, 2)), sparse.coo_array(np.ones(3)), sparse.csc_matrix([[1j]]), masked):
         with raises(InvalidDataError, argument="m"):
             canonical_csr(bad, "m", sum_duplicates=True)
 

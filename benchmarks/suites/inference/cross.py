@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import stats
 
 import sparse_eval as se
+from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.runs import Fold, Run, RunValues
 
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
@@ -127,7 +127,7 @@ def p_values(design: Design, repetition: int) -> tuple[float, float]:
         for run, known, column in zip(
             runs, rows, np.split(ev.values(METRIC), ends[:-1]), strict=True
         ):
-            values[run] = RunValues(pd.Index(known), column[None], (float(column.mean()),), {})
+            values[run] = RunValues(Axis.of(known), column[None], (float(column.mean()),), {})
     cv = se.CrossValidation(ev.request, folds, values)
     p = float(cv.compare(correction="none").table["p"][0])
     difference = (cv.per_user("a") - cv.per_user("b"))[METRIC].dropna()

@@ -182,6 +182,7 @@ def test_a_damaged_run_is_not_loaded_and_runs_again(
             call(out=copied)
     with raises(InvalidDataError):
         cross(models={"x" * 300: {"factors": 2}}, out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 FACTORS = 2

@@ -121,6 +121,7 @@ def test_a_row_keeps_no_evaluation_of_other_content(
     save(folder / "als-4.npz", 5)
     se.sweep(folder, *data, out=out)
     assert set(saved_by_file(out).values()) == {"als-2", "als-10"}
+    assert not (out / "als-4").exists()
     scored.clear()
     (out / "als-2" / "totals.npz").unlink()
     se.sweep(folder, *data, out=out, save=True)
