@@ -395,9 +395,10 @@ class Search:
                 load_if_exists=True,
             )
             for trial in study.get_trials(deepcopy=False):
-                if trial.state.is_finished() and not trial.params.keys() >= {*PARAMETERS}:
-                    if trial.state.name != "FAIL" or "error" in trial.user_attrs:
-                        raise ValueError(f"trial {trial.number} lacks parameters")
+                is_lost = trial.state.name == "FAIL" and "error" not in trial.user_attrs
+                is_whole = trial.params.keys() >= {*PARAMETERS}
+                if trial.state.is_finished() and not (is_lost or is_whole):
+                    raise ValueError(f"trial {trial.number} lacks parameters")
             return study
         except _DAMAGE as error:
             raise InvalidFileError(_FOREIGN, path) from error
