@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -175,6 +176,7 @@ def test_scores_on_the_workers_of_a_scheduler(command: Command, trained: Path) -
     distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     split = ("--split", trained / "split", "-m", "ndcg@{5,10},coverage@10", "--format", "json")
     options = {"dashboard_address": None, "silence_logs": 50, "processes": False, "protocol": "tcp"}
+    gc.collect()  # distributed waits forever if it deletes a client while it starts a cluster
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
         scheduler = ("--scheduler", cluster.scheduler_address)
         for model in ("models/als4.npz", "models"):

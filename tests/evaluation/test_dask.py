@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -45,6 +46,7 @@ METRICS = ["ndcg(gain=exp)@{5,10}", "recall(average=micro)@10", "coverage@10", "
 def cluster(*, processes: bool) -> Iterator[Any]:
     """Start two workers, each with one thread."""
     options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    gc.collect()  # distributed waits forever if it deletes a client while it starts a cluster
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=processes, **options
