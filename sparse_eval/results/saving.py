@@ -220,8 +220,12 @@ def _read_values(data: bytes, name: str, content: dict[str, Any]) -> UserValues:
     if name.endswith(".csv"):
         types = {"user": pa.string() if is_text else pa.int64(), "fingerprint": pa.uint64()}
         types |= dict.fromkeys(content["per_user"], pa.float64())
+        # A copy in Arrow: a thread that lets go of an object of Python at the end of the process
+        # would abort it.
+        copy = pa.BufferOutputStream()
+        copy.write(data)
         table = csv.read_csv(
-            io.BytesIO(data),
+            pa.BufferReader(copy.getvalue()),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(column_types=types),
         )
