@@ -284,6 +284,18 @@ def _other_than_utf8(encoding: str | None) -> str | None:
     return None if is_utf8 else encoding
 
 
+def in_arrow(data: bytes) -> Any:
+    """Return a stream of a copy of `data` in the memory of Arrow.
+
+    A thread of Arrow that lets go of an object of Python at the end of the process aborts it.
+    """
+    import pyarrow as pa
+
+    copy = pa.BufferOutputStream()
+    copy.write(data)
+    return pa.BufferReader(copy.getvalue())
+
+
 def opened(path: Path) -> Any:
     """Open a file that may be compressed, as its first bytes show."""
     import pyarrow as pa

@@ -35,6 +35,7 @@ from .lines import (
     OpenQuoteError,
     TextFile,
     count_lines,
+    in_arrow,
     nanoseconds,
     numbered_lines,
     parse_number,
@@ -181,12 +182,8 @@ class Reader:
             or (whole_type if parsers[field.role] is whole else pa.string())
             for number, field in wanted.items()
         }
-        # A copy: the last thread to let go of bytes needs the interpreter, which may be gone by
-        # then, and the process was aborted at its end.
-        copy = pa.BufferOutputStream()
-        copy.write(lines)
         table = read_csv(
-            pa.BufferReader(copy.getvalue()),
+            in_arrow(lines),
             read_options=ReadOptions(
                 column_names=names, block_size=_CHUNK, use_threads=thread_count(None) > 1
             ),

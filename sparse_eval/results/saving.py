@@ -37,6 +37,7 @@ from ..core.files import make_folder, read_json, remove, replacing_together
 from ..core.formatting import plain
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from ..inputs.candidates import JUDGED
+from ..inputs.lines import in_arrow
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
 from ..metrics.request import Request
@@ -220,17 +221,13 @@ def _read_values(data: bytes, name: str, content: dict[str, Any]) -> UserValues:
     if name.endswith(".csv"):
         types = {"user": pa.string() if is_text else pa.int64(), "fingerprint": pa.uint64()}
         types |= dict.fromkeys(content["per_user"], pa.float64())
-        # A copy in Arrow: a thread that lets go of an object of Python at the end of the process
-        # would abort it.
-        copy = pa.BufferOutputStream()
-        copy.write(data)
         table = csv.read_csv(
-            pa.BufferReader(copy.getvalue()),
+            in_arrow(data),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(column_types=types),
         )
     else:
-        table = parquet.read_table(pa.BufferReader(data))
+        table = parquet.read_table(in_arrow(data))
     users = table["user"]
     columns = [table[metric].to_numpy() for metric in content["per_user"]]
     return UserValues(
