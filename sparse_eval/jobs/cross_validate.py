@@ -28,7 +28,7 @@ from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
 from ..models.inputs import digest_of, open_held_out, open_train, training_part
 from ..models.shared_candidates import SharedCandidates, share_candidates
-from ..results.runs import Fold, Run, RunValues
+from ..results.runs import Fold, RunValues
 from ..results.saving import SUMMARY
 from .cross_validation import FINISHED, JOB, CrossValidation, runs_of_fold
 from .ledger import Ledger
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..models.shared_candidates import CandidatesOfSplit
     from ..results import Evaluation
+    from ..results.runs import Run
     from .trainers import TrainerLike
 
 #: Splits, or a function of the interactions that makes them.
@@ -173,8 +174,8 @@ def cross_validate(
         "seeds": list(chosen),
     }
     if out is not None:
-        for name in trainers:  # before anything is written
-            folder_name(Run(name, 1, 0))
+        for name in trainers:
+            _quoted(name)  # refused before anything is written
     folds: list[Fold] = []
     values: dict[Run, RunValues] = {}
     earlier = ("cross_validation.json", f"*-fold-*/{SUMMARY}")
@@ -252,20 +253,19 @@ def _finished(ledger: Ledger, run: Run) -> Evaluation | None:
 
 
 def folder_name(run: Run) -> str:
-    """Return the name of the folder of a run, which no other run has.
+    """Return the name of the folder of a run, which no other run has."""
+    return f"{_quoted(run.model)}-fold-{run.fold}-seed-{run.seed}"
 
-    Raises
-    ------
-    InvalidDataError
-        If the model's name is too long.
-    """
-    model = quote(run.model, safe=" +,=()")
-    if not 0 < len(model) <= _MAX_NAME:
+
+def _quoted(model: str) -> str:
+    """Return the name of a model as part of a file's name, or raise `InvalidDataError`."""
+    name = quote(model, safe=" +,=()")
+    if not 0 < len(name) <= _MAX_NAME:
         raise InvalidDataError(
-            f"models: the name {run.model[:60]!r} of {len(run.model):,} characters cannot be part "
-            "of a file's name; give a shorter one, and not an empty one"
+            f"models: the name {model[:60]!r} of {len(model):,} characters cannot be part of a "
+            "file's name; give a shorter one, and not an empty one"
         )
-    return f"{model}-fold-{run.fold}-seed-{run.seed}"
+    return name
 
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
