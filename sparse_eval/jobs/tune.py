@@ -322,7 +322,7 @@ class Search:
         }
         with Ledger.opened(out, JOB, settings, (STUDY, _MODEL, f"{_TEST}/{SUMMARY}")) as ledger:
             with _written(ledger.path and ledger.path.with_name(STUDY)) as path:
-                self.study = self._open(path)
+                self._open(path)
                 self._run_trials(callback, matrix, progress)
             tuning, best = self.so_far(), self._best()
             if best is None:
@@ -371,8 +371,8 @@ class Search:
         frame = pd.DataFrame(rows, columns=[*columns, "seconds"]).astype(types)
         return Tuning(frame, None, None, self.study)
 
-    def _open(self, path: Path | None) -> Any:
-        """Return the study, in memory or in a journal."""
+    def _open(self, path: Path | None) -> None:
+        """Open the study, in memory or in a journal."""
         import optuna
         from optuna.storages import InMemoryStorage, JournalStorage
         from optuna.storages.journal import JournalFileBackend
@@ -387,19 +387,16 @@ class Search:
                 _end_journal(path)
                 unlocked: Any = _NoLock()
                 storage = JournalStorage(JournalFileBackend(str(path), unlocked))
-            study = optuna.create_study(
+            self.study = optuna.create_study(
                 study_name="tune",
                 storage=storage,
                 direction="maximize" if self.monitor.definition.higher_is_better else "minimize",
                 pruner=self.pruner,
                 load_if_exists=True,
             )
-            for trial in study.get_trials(deepcopy=False):
-                is_lost = trial.state.name == "FAIL" and "error" not in trial.user_attrs
-                is_whole = trial.params.keys() >= {*PARAMETERS}
-                if trial.state.is_finished() and not (is_lost or is_whole):
+            for trial in self._finished():
+                if not trial.params.keys() >= {*PARAMETERS}:
                     raise ValueError(f"trial {trial.number} lacks parameters")
-            return study
         except _DAMAGE as error:
             raise InvalidFileError(_FOREIGN, path) from error
         finally:
