@@ -7,6 +7,7 @@ makes the number, so that it is the same however users are cut into blocks.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,6 +116,12 @@ def variation(sums: Integers, **_: object) -> float:
     return float(ratios.std() / ratios.mean())
 
 
+#: A metric of groups of items, all of whose chances should be equal.
+of_groups = partial(
+    metric, over="lists", per_user=False, higher_is_better=False, combine=variation, source=ZHU
+)
+
+
 def _beyond(lists: Lists, entries: Booleans | slice) -> Items:
     """Return those of some listed items that their users could not be recommended."""
     items = lists.items[entries]
@@ -144,15 +151,10 @@ def _given_groups(lists: Lists) -> Integers:
     return codes
 
 
-@metric(
+@of_groups(
     "reo",
-    over="lists",
-    per_user=False,
     needs=("item_groups",),
     upper=np.inf,
-    higher_is_better=False,
-    combine=variation,
-    source=ZHU,
 )
 def reo(lists: Lists) -> Integers:
     """how unequal the groups' chances are to be recommended where they are relevant
@@ -176,15 +178,10 @@ def _shown_of_groups(lists: Lists, codes: Integers) -> Integers:
     return np.stack((shown, counts))
 
 
-@metric(
+@of_groups(
     "rsp",
-    over="lists",
-    per_user=False,
     needs=("item_groups",),
     upper=np.inf,
-    higher_is_better=False,
-    combine=variation,
-    source=ZHU,
 )
 def rsp(lists: Lists) -> Integers:
     """how unequal the groups' chances are to be recommended
@@ -196,15 +193,10 @@ def rsp(lists: Lists) -> Integers:
     return _shown_of_groups(lists, _given_groups(lists))
 
 
-@metric(
+@of_groups(
     "pop_reo",
-    over="lists",
     options=(TAIL,),
-    per_user=False,
     needs=("train",),
-    higher_is_better=False,
-    combine=variation,
-    source=ZHU,
 )
 def pop_reo(lists: Lists, tail: float | str) -> Integers:
     """how unequal their chances are to be recommended where they are relevant
@@ -217,15 +209,10 @@ def pop_reo(lists: Lists, tail: float | str) -> Integers:
     return _hits_of_groups(lists, long_tail(lists.train, tail).astype(np.int64))
 
 
-@metric(
+@of_groups(
     "pop_rsp",
-    over="lists",
     options=(TAIL,),
-    per_user=False,
     needs=("train",),
-    higher_is_better=False,
-    combine=variation,
-    source=ZHU,
 )
 def pop_rsp(lists: Lists, tail: float | str) -> Integers:
     """how unequal their chances are to be recommended
