@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..datasets.split import Holdout
     from ..datasets.split.events import Repeats
 
-_BY_NAME = "recognized by its name"
-
-
 #: How interactions are split.
 Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
 

@@ -20,7 +20,7 @@ from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from .mistaken import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from .types import JSONValue, PathLike
 
@@ -263,10 +263,3 @@ def read_json(path: Path, keys: Iterable[str], foreign: str) -> dict[str, JSONVa
     if not isinstance(content, dict) or not content.keys() >= {*keys}:
         raise InvalidFileError(foreign, path)
     return content
-
-
-def write_json(path: Path, content: Mapping[str, JSONValue]) -> None:
-    """Write a JSON file, complete when it appears, or raise `OutputError`."""
-    with replacing(path) as temporary:
-        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-        temporary.write_text(text, encoding="utf-8")
