@@ -220,7 +220,7 @@ class Splitting(Events):
     def is_given(self) -> bool:
         """Whether any option is given that only a split of one file has."""
         names = {*Splitting.__annotations__} - {"timestamp", "only_known"}
-        return any(getattr(self, name) for name in names)
+        return any(getattr(self, name) is not getattr(Splitting, name) for name in names)
 
     def events(self, path: Path) -> Interactions:
         """Read the interactions to split."""

@@ -40,6 +40,7 @@ from sparse_eval.errors import (
             "--fraction does not apply to --method last-n; use --n",
         ),
         (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
+        (("run", "one.csv", "one.csv", "--fraction", 0), "two files are a split already"),
         (("run", "one.csv", "--fold-in", "0.5"), "--fold-in does not apply to --method random; "),
         (("run", "one.csv", "--keep-repeats"), "--keep-repeats does not apply to --method random"),
         (
