@@ -123,6 +123,7 @@ def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> Non
 
 
 def die(*_: Any) -> Any:
+    time.sleep(2)  # Dask does not replace a worker that ends before it has finished starting
     os.kill(os.getpid(), signal.SIGKILL)
 
 
