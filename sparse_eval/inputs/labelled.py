@@ -37,6 +37,8 @@ class LabelledMatrix:
         The labels of rows and columns, None if they are only numbered.
     part : {"train", "validation", "test", "fold_in"} or None
         Which part of a `Holdout` it is, if it is one.
+    before : numpy.datetime64, int or None
+        The point in time that all its events precede, if it is known.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class LabelledMatrix:
     users: Axis | None = None
     items: Axis | None = None
     part: SplitPart | None = None
+    before: np.datetime64 | int | None = None
 
     @classmethod
     def of(
@@ -60,11 +63,12 @@ class LabelledMatrix:
         users: Axis | None,
         items: Axis | None,
         part: SplitPart | None = None,
+        before: np.datetime64 | int | None = None,
     ) -> Self:
         """Label a matrix, which shares its arrays with the result."""
         csr = matrix.tocsr()
         csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape)
-        return cls(csr, own_labels(users), own_labels(items), part)
+        return cls(csr, own_labels(users), own_labels(items), part, before)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from ..metrics.protocol import Protocol
 from ..models.accepted import without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
 from ..models.evaluate import evaluate_request, parse_cut_request
-from ..models.identifiers import copy_ids, keep_ids, without_warning
+from ..models.identifiers import TRAINED_ON, copy_ids, without_warning
 from ..models.inputs import (
     NewUsers,
     digest_of,
@@ -38,6 +38,7 @@ from ..models.inputs import (
     training_matrix,
 )
 from ..models.shared_candidates import share_candidates
+from ..models.trained_on import keep_training
 from .ledger import INPUTS, Ledger
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ class EvaluationCallback:
                     f"the model is fitted to {n_users} users and {n_items} items, train has shape "
                     f"{self._train.shape}; give the matrix it was trained on, or a new model"
                 )
-        keep_ids(model, None, None)  # of an earlier training; it gets its own when it is evaluated
+        keep_training(model, None)  # it is told its own when it is evaluated
         self._training = _Training(model)
         return self
 
@@ -516,7 +517,8 @@ class EvaluationCallback:
                 self._among.inputs,
                 progress=False,
             )
-        keep_ids(model, *labels_of(self._train))
+        if getattr(model, TRAINED_ON, None) is None:
+            keep_training(model, self._train)
         values = {self._names[name]: value for name, value in ev.mean().items()}
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
         training.seconds = 0.0

@@ -12,11 +12,10 @@ from ..core.arguments import check_number, check_whole
 from ..core.bars import tqdm
 from ..core.progress import display
 from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
-from ..inputs.labelled import labels_of
 from ..models.accepted import without_zeros
 from ..models.checkpoints import check_similarity
-from ..models.identifiers import keep_ids
 from ..models.inputs import training_matrix
+from ..models.trained_on import keep_training
 from ..retrieval.factors import check_factors
 
 if TYPE_CHECKING:
@@ -191,7 +190,6 @@ def train_model(
     if callback is not None and not isinstance(callback, EvaluationCallback):
         raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
     matrix = training_matrix(train)
-    ids = labels_of(matrix)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
         try:
@@ -209,7 +207,7 @@ def train_model(
             check_factors(model.user_factors, model.item_factors)
         elif getattr(model, "similarity", None) is not None:
             check_similarity(model.similarity)
-    keep_ids(model, *ids)
+    keep_training(model, matrix)
     return model
 
 

@@ -21,6 +21,7 @@ from ..inputs.training import count_users
 from .factor_model import Factors
 from .inputs import training_matrix
 from .scorers import ItemItemModel, Scorer
+from .trained_on import TrainedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ def popularity(train: Holdout | TrainLike) -> Factors:
     >>> ev["ndcg@10"] == als.baselines["popularity"]["ndcg@10"]
     True
     """
-    matrix, users, items = _open(train)
+    matrix, users, items, _ = _open(train)
     scores = count_users(matrix)[:, None].astype(np.float64)
     return Factors(np.ones((matrix.shape[0], 1)), scores, users, items)
 
@@ -100,7 +101,7 @@ def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:
     >>> 0.05 < ev["hit_rate@10"] < 0.5
     True
     """
-    matrix, users, items = _open(train)
+    matrix, users, items, _ = _open(train)
     keys = [
         hash_labels(np.arange(size) if labels is None else labels.to_numpy())
         for size, labels in zip(matrix.shape, (users, items), strict=True)
@@ -173,7 +174,7 @@ def item_knn(
     """
     neighbors = check_whole("neighbors", neighbors, 1)
     shrinkage = check_number("shrinkage", shrinkage, 0)
-    matrix, _, items = _open(train)
+    matrix, _, items, trained_on = _open(train)
     by_item = matrix.T.tocsr()
     squares = np.bincount(matrix.indices, matrix.data**2, minlength=matrix.shape[1])
     lengths = np.sqrt(squares)
@@ -188,7 +189,7 @@ def item_knn(
     weights = (
         sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix(matrix.shape[1:] * 2)
     )
-    return ItemItemModel(weights, items)
+    return ItemItemModel(weights, items, trained_on=trained_on)
 
 
 def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemItemModel:
@@ -237,7 +238,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     True
     """
     regularization = check_number("regularization", regularization, 0, open_end=True)
-    matrix, _, items = _open(train)
+    matrix, _, items, trained_on = _open(train)
     n_items = matrix.shape[1]
     # One thread: with more, the last bits would depend on their number.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -258,13 +259,14 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
         block[:] = np.triu(block) + np.triu(block, 1).T
     weights /= -weights.diagonal()
     np.fill_diagonal(weights, 0.0)
-    return ItemItemModel(weights, items)
+    return ItemItemModel(weights, items, trained_on=trained_on)
 
 
-def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None]:
-    """Return training data as a float64 matrix, and the ids of its users and items."""
+def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None, str]:
+    """Return training data as a float64 matrix, the ids of users and items, and what it is."""
     opened = training_matrix(train)
-    return opened.csr.astype(np.float64), opened.users, opened.items
+    trained_on = str(TrainedOn.of(opened))
+    return opened.csr.astype(np.float64), opened.users, opened.items, trained_on
 
 
 def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[int, int]]:

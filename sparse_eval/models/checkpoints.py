@@ -24,7 +24,7 @@ from ..inputs.axes import Axis
 from ..inputs.npy import open_array
 from ..retrieval.factors import check_factors
 from ..retrieval.scores import check_weights
-from .identifiers import ITEM_IDS, USER_IDS, id_arrays, ids_of, keep_ids
+from .identifiers import ITEM_IDS, TRAINED_ON, USER_IDS, id_arrays, ids_of, keep_ids
 from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer, check_scores
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         weights = _checked(check_weights, arrays, path)
         return Checkpoint(ItemItemModel(weights, may_be_scores=True), {})
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
+    trained_on: Any = parameters.pop(TRAINED_ON, None)
     user_ids, item_ids = (_read_ids(arrays, name, path) for name in (USER_IDS, ITEM_IDS))
     if "user_factors" in arrays and "item_factors" in arrays:
         users, items = arrays["user_factors"], arrays["item_factors"]
@@ -99,12 +100,13 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         model.user_factors = users.astype(dtype, copy=False)
         model.item_factors = items.astype(dtype, copy=False)
         keep_ids(model, user_ids, item_ids)
+        model.trained_on = trained_on
         return Checkpoint(model, parameters)
     if "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
         given = _read_sparse(path) if "format" in arrays else arrays[ITEM_WEIGHTS]
         may_be_scores = ITEM_WEIGHTS not in arrays and item_ids is None
         weights = _checked(check_weights, given, path)
-        return Checkpoint(ItemItemModel(weights, item_ids, may_be_scores), {})
+        return Checkpoint(ItemItemModel(weights, item_ids, may_be_scores, trained_on), {})
     if SCORES in arrays:
         scores = _checked(check_scores, arrays[SCORES], path)
         return Checkpoint(Scorer(scores, users=user_ids, items=item_ids), {})
@@ -125,6 +127,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         model.similarity = similarity.astype(np.float64)
         model.scorer = NearestNeighboursScorer(model.similarity)
         keep_ids(model, user_ids, item_ids)
+        model.trained_on = trained_on
         return Checkpoint(model, parameters)
     raise InvalidCheckpointError(
         "has neither factors of users and items nor similarities, only "
@@ -206,6 +209,8 @@ def saving_model(
             "se.Scorer(matrix)"
         )
     arrays = id_arrays(*ids_of(model, users, items))
+    if trained_on := getattr(model, TRAINED_ON, None):
+        arrays[TRAINED_ON] = np.array(trained_on)
     if isinstance(model, ItemItemModel) and sparse.issparse(model.weights):
         arrays[ITEM_WEIGHTS] = np.array(True)  # a square matrix saved by SciPy could be scores
     with replacing(path) as temporary:

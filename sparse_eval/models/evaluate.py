@@ -13,9 +13,11 @@ from ..evaluation.run import evaluate_source
 from ..inputs.item_data import item_inputs
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
+from .accepted import as_model
 from .fold_in import with_new_users
 from .inputs import NewUsers, split_arguments
 from .source import ModelSource
+from .trained_on import warn_of_other_data
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -147,7 +149,9 @@ def evaluate_model(
     UserWarning
         If held-out items were seen by their users (no list can hold them), users have no training
         data, users or items are unknown to the model, nothing was hit at all, or the data have ids
-        and the model has none. Functions need no ids.
+        and the model has none. Functions need no ids. If the model was trained by `train_als`,
+        `train_model` or `EvaluationCallback.fit` on other pairs than `train` has, which may hold
+        the held-out ones, unless its last event precedes the cut of a split by time.
 
     See Also
     --------
@@ -240,7 +244,9 @@ def evaluate_request(
     execution = Execution(**options)
     execution.check()
     if isinstance(train, NewUsers):
-        model, train = with_new_users(model, train, execution.num_threads), train.seen
+        opened = as_model(model)
+        warn_of_other_data(opened, train.train)
+        model, train = with_new_users(opened, train, execution.num_threads), train.seen
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
     source = ModelSource(request, execution, model, train, validation, inputs, users)

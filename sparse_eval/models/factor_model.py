@@ -117,6 +117,7 @@ class ImplicitFactors(Factors):
         some = copy(self.trained)
         some.user_factors = user_factors
         keep_ids(some, user_ids, ids_of(self)[1])
+        some.trained_on = None  # these users may have other training data
         return ImplicitFactors.of_model(some)
 
 

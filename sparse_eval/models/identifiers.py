@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: Attributes of a model, and arrays of its checkpoint, which implicit makes attributes again when
 #: it loads one.
 USER_IDS, ITEM_IDS = "user_ids", "item_ids"
+#: Likewise what identifies its training data, see `TrainedOn`.
+TRAINED_ON = "trained_on"
 
 _is_silent: ContextVar[bool] = ContextVar("_is_silent", default=False)
 
@@ -75,8 +77,9 @@ def keep_ids(model: Any, users: Axis | None, items: Axis | None) -> None:
 
 
 def copy_ids(model: Any, other: Any) -> Any:
-    """Let another form of a model know the same ids, and return it."""
+    """Let another form of a model know the same ids and training data, and return it."""
     keep_ids(other, getattr(model, USER_IDS, None), getattr(model, ITEM_IDS, None))
+    setattr(other, TRAINED_ON, getattr(model, TRAINED_ON, None))
     return other
 
 
@@ -130,12 +133,17 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
 
 @contextmanager
 def without_warning() -> Iterator[None]:
-    """Suppress the warning: the model was trained here, or the caller warns once for many."""
+    """Suppress warnings about a model: it was trained here, or the caller warns once for many."""
     token = _is_silent.set(True)
     try:
         yield
     finally:
         _is_silent.reset(token)
+
+
+def is_silent() -> bool:
+    """Return whether warnings about the origin of a model are suppressed."""
+    return _is_silent.get()
 
 
 #: How to add ids to a model.

@@ -106,7 +106,8 @@ def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
         return opened.to_csr()
     # Compiled code takes no csr_array.
     matrix = sparse.csr_matrix(training_csr(opened, name))
-    return LabelledMatrix(matrix, *labels_of(opened))
+    before = opened.before if isinstance(opened, LabelledMatrix) else None
+    return LabelledMatrix(matrix, *labels_of(opened), before=before)
 
 
 def name_of(role: str, side: Any) -> str:

@@ -56,11 +56,14 @@ class ItemItemModel(Model):
     may_be_scores : bool
         Whether the matrix was given without `Scorer`: if there are as many users as items, it may
         hold scores of users × items.
+    trained_on : str or None
+        What `TrainedOn` says of its training data, if that is known.
     """
 
     weights: AnyArray | CSRMatrix
     item_ids: Any = None
     may_be_scores: bool = False
+    trained_on: str | None = None
 
     @property
     def shape(self) -> tuple[None, int]:

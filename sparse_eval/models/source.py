@@ -27,6 +27,7 @@ from .inputs import name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
 from .ranking import RankingLoader, choose_way, list_length
 from .references import FileReference
+from .trained_on import warn_of_other_data
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -91,6 +92,7 @@ class ModelSource(RowSource):
         if matched:
             train = open_train(train)
             warn_of_zeros(opened, train)
+            warn_of_other_data(opened, train)
         opened = opened.bound(train)
         n_known, n_items = train.shape[0], opened.shape[1]
         if matched:

@@ -151,8 +151,10 @@ class Holdout:
         items = own[1] if items is None else Axis.of(items, "items", train.shape[1])
         values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
         for part, matrix in given.items():
-            labelled = None if matrix is None else LabelledMatrix.of(matrix, users, items, part)
-            values[part] = labelled
+            before = cut if part == "train" else None
+            values[part] = (
+                None if matrix is None else LabelledMatrix.of(matrix, users, items, part, before)
+            )
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if self.fold_in is not None:

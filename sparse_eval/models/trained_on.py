@@ -1,0 +1,94 @@
+"""What a model was trained on: noted on the model, saved with it, and compared with other data."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.hashing import fingerprints, hash_labels, splitmix64
+from ..core.warning import warn
+from ..inputs.labelled import LabelledMatrix, labels_of
+from .identifiers import TRAINED_ON, is_silent, keep_ids
+
+
+class TrainedOn(NamedTuple):
+    """Identifies training data.
+
+    Attributes
+    ----------
+    n_pairs : int
+        The number of pairs of user and item.
+    digest : str
+        Of the pairs, whatever their order and values: of ids if there are any, which it begins
+        with, or of the numbers of rows and columns.
+    before : str
+        The point in time that all events precede: a date (ISO 8601, UTC), or a number if its unit
+        is not known; empty if nothing is known.
+    """
+
+    n_pairs: int
+    digest: str
+    before: str
+
+    @classmethod
+    def of(cls, train: LabelledMatrix) -> TrainedOn:
+        """Describe a matrix."""
+        users, items = (
+            hash_labels(np.arange(size) if labels is None else labels.to_numpy())
+            for size, labels in zip(train.shape, labels_of(train), strict=True)
+        )
+        rows = fingerprints(train.indptr, train.indices, np.ones(train.nnz), items)
+        some = rows != 0
+        sums = splitmix64(rows[some] ^ users[some]).sum(dtype=np.uint64)
+        kind = "numbers" if train.users is None and train.items is None else "ids"
+        before = "" if train.before is None else str(train.before)
+        return cls(train.nnz, f"{kind}:{int(sums):016x}", before)
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self)).strip()
+
+    @classmethod
+    def parse(cls, text: str) -> TrainedOn:
+        """Return what `str` made a text of."""
+        n_pairs, digest, *before = text.split()
+        return cls(int(n_pairs), digest, *(before or [""]))
+
+    def precedes(self, train: LabelledMatrix) -> bool:
+        """Return whether all its events are known to precede the end of other training data."""
+        if not self.before or train.before is None:
+            return False
+        is_date = "-" in self.before[1:]  # otherwise a number in a unit that nobody told
+        if is_date != isinstance(train.before, np.datetime64):
+            return False
+        return bool((np.datetime64(self.before) if is_date else int(self.before)) <= train.before)
+
+
+def keep_training(model: Any, train: LabelledMatrix | None) -> None:
+    """Let a model know the ids and the identity of its training data, or forget them."""
+    keep_ids(model, *((None, None) if train is None else labels_of(train)))
+    setattr(model, TRAINED_ON, None if train is None else str(TrainedOn.of(train)))
+
+
+def warn_of_other_data(model: Any, train: LabelledMatrix) -> None:
+    """Warn if a model was trained on other data, which may hold the held-out pairs.
+
+    Models are trusted if nothing is known about their training, or all its events were earlier
+    than the cut of a split by time.
+    """
+    text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
+    if not text or is_silent():
+        return
+    known = TrainedOn.parse(text)
+    if known.precedes(train):
+        return
+    if known.n_pairs == train.nnz:  # otherwise there is no need to hash them
+        found = TrainedOn.of(train)
+        if found.digest == known.digest or found.digest[0] != known.digest[0]:
+            return
+    warn(
+        f"the model was trained on other data ({known.n_pairs:,} pairs) than train "
+        f"({train.nnz:,} pairs): if held-out pairs are among them, metrics are too high; "
+        "train it on the train part of this split, or split by time after the last event it "
+        "was trained on"
+    )
