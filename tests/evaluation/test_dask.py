@@ -32,6 +32,8 @@ from sparse_eval.results.parts import merge_parts
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 dataframe = pytest.importorskip("dask.dataframe")
+from dask import config  # noqa: E402
+
 from sparse_eval.evaluation.dask import DaskRunner, check_version, result_of  # noqa: E402
 
 # Of distributed about itself, when workers die and start again.
@@ -48,6 +50,8 @@ def cluster(*, processes: bool) -> Iterator[Any]:
     options: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
     gc.collect()  # distributed waits forever if it deletes a client while it starts a cluster
     with (
+        # So long after a worker ended, its cluster gives it up if it is just starting once more.
+        config.set({"distributed.deploy.lost-worker-timeout": "1 h"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=processes, **options
         ) as local,
@@ -123,7 +127,6 @@ def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> Non
 
 
 def die(*_: Any) -> Any:
-    time.sleep(2)  # Dask does not replace a worker that ends before it has finished starting
     os.kill(os.getpid(), signal.SIGKILL)
 
 
