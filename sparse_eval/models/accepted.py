@@ -23,7 +23,7 @@ from .factor_model import Factors, ImplicitFactors
 from .identifiers import ITEM_IDS, USER_IDS, copy_ids
 from .model import Model
 from .recommender import OwnLists, Recommender
-from .scorers import ItemItemModel, ScoreModel, Scorer
+from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
@@ -79,10 +79,10 @@ def as_model(model: Any, *, check: bool = True) -> Model:
         return model
     if isinstance(model, ItemItemModel):
         return replace(model, weights=check_weights(model.weights))
+    if isinstance(model, Scorer) and model.item_item is not None:
+        return ItemItemModel(model.item_item, model.item_ids)
     if isinstance(model, Model):
         return model
-    if isinstance(model, Scorer):
-        return _of_scorer(model)
     if isinstance(model, Recommender):
         trained = as_model(model.model).trained
         if trained is None:
@@ -97,23 +97,16 @@ def as_model(model: Any, *, check: bool = True) -> Model:
     if sparse.issparse(plain_matrix(model)) or is_array(model):
         shape: tuple[int, ...] = getattr(model, "shape", ())
         if len(shape) == 2 and shape[0] != shape[1]:
-            return _of_scorer(Scorer(model))
+            return Scorer(model)
         return ItemItemModel(check_weights(model), labels_of(model)[1], may_be_scores=True)
     if callable(model) and not isinstance(model, type):
-        return _of_scorer(Scorer(model))
+        return Scorer(model)
     raise UnsupportedModelError(
         f"a {type(model).__name__} cannot recommend; expected a model of implicit, the path of "
         "a checkpoint, a pair of factors, an item-item matrix, scores of users × items, or a "
         "function that takes rows of users and returns their scores of all items; "
         "se.Scorer(frame) makes a model of a frame of scores"
     )
-
-
-def _of_scorer(scorer: Scorer) -> Model:
-    ids = scorer.user_ids, scorer.item_ids
-    if scorer.item_item is not None:
-        return ItemItemModel(scorer.item_item, ids[1])
-    return ScoreModel(scorer.function, scorer.n_users, scorer.n_items, *ids)
 
 
 def _of_implicit(model: Any) -> Model:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class ScoreRows:
         return rows
 
 
-class Scorer:
+class Scorer(Model):
     """A model from scores of users × items, a function that returns them, or item-item weights.
 
     With ids, users and items are matched with the data by id. Without ids, they have the rows and
@@ -194,6 +195,8 @@ class Scorer:
             )
         #: The function that returns the scores of some users; None for item-item weights.
         self.function: Any = None
+        #: What the function calls each user, if not the number of the row.
+        self.rows: Integers | None = None
         #: The size of each axis, None if only the training data show it.
         self.n_users: int | None = None
         self.n_items: int | None = None
@@ -234,53 +237,6 @@ class Scorer:
         """The scores, None if a function returns them or there are none."""
         return self.function.matrix if isinstance(self.function, ScoreRows) else None
 
-    def save(self, path: PathLike) -> None:
-        """Save a matrix, without ids; `save_model` saves it with them."""
-        if self.item_item is not None:
-            ItemItemModel(self.item_item).save(path)
-            return
-        if self.matrix is None:
-            raise UnsupportedModelError("a Scorer of a function cannot be saved")
-        arrays: dict[str, Any] = {SCORES: self.matrix}
-        with replacing_npz(path) as temporary:
-            np.savez(temporary, **arrays)
-
-    def __repr__(self) -> str:
-        if self.item_item is not None:
-            return "Scorer(item_item)"
-        if self.matrix is not None:
-            n_users, n_items = self.matrix.shape
-            return f"Scorer({n_users:,} users × {n_items:,} items)"
-        name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        return f"Scorer({name})"
-
-
-@dataclass(eq=False)
-class ScoreModel(Model):
-    """The scores of a `Scorer`.
-
-    Attributes
-    ----------
-    function : callable
-    n_users, n_items : int or None
-        None if only the training data show it.
-    user_ids, item_ids : Axis or None
-    rows : ndarray of int64 or None
-        What the function calls each user, if not the number of the row.
-    """
-
-    function: ScoreFunction
-    n_users: int | None
-    n_items: int | None
-    user_ids: Axis | None = None
-    item_ids: Axis | None = None
-    rows: Integers | None = None
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return "Scorer"
-
     @property
     def shape(self) -> tuple[int | None, int]:
         """The number of users and of items; of users None if only the training data show it."""
@@ -294,18 +250,20 @@ class ScoreModel(Model):
     @property
     def needs_ids(self) -> bool:
         """False for a function: by definition it uses the row and column numbers of train."""
-        return isinstance(self.function, ScoreRows)
+        return self.matrix is not None
 
     def known(self, n_users: int) -> AnyArray:
         """Return what the function calls each user."""
         return np.arange(self.n_users or 0) if self.rows is None else self.rows
 
-    def of(self, known: Any) -> ScoreModel:
+    def of(self, known: Any) -> Scorer:
         """Return the model of other users, without ids, given what the function calls them."""
-        n_users = None if known is None else len(known)
-        return ScoreModel(self.function, n_users, self.n_items, rows=known)
+        some = copy(self)
+        some.n_users, some.rows = None if known is None else len(known), known
+        some.user_ids = some.item_ids = None
+        return some
 
-    def bound(self, train: Any) -> ScoreModel:
+    def bound(self, train: Any) -> Scorer:
         """Return the model with the users and items of `train`, unless it has its own."""
         if None not in (self.n_users, self.n_items):
             return self
@@ -314,12 +272,12 @@ class ScoreModel(Model):
                 "nothing says how many users and items the function has; give what users have seen "
                 "as a matrix, or se.Scorer(function, users=…, items=…)"
             )
-        n_users, n_items = train.shape
-        return replace(
-            self,
-            n_users=n_users if self.n_users is None else self.n_users,
-            n_items=n_items if self.n_items is None else self.n_items,
+        bound = copy(self)
+        bound.n_users, bound.n_items = (
+            size if own is None else own
+            for own, size in zip((self.n_users, self.n_items), train.shape, strict=True)
         )
+        return bound
 
     def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
         """Return what ranks the items of its users; `train` does not count."""
@@ -344,6 +302,26 @@ class ScoreModel(Model):
             "if it scores them, from holdout.fold_in, give train=holdout.seen and "
             "holdout.validation in place of the holdout"
         )
+
+    def save(self, path: PathLike) -> None:
+        """Save a matrix, without ids; `save_model` saves it with them."""
+        if self.item_item is not None:
+            ItemItemModel(self.item_item).save(path)
+            return
+        if self.matrix is None:
+            raise UnsupportedModelError("a Scorer of a function cannot be saved")
+        arrays: dict[str, Any] = {SCORES: self.matrix}
+        with replacing_npz(path) as temporary:
+            np.savez(temporary, **arrays)
+
+    def __repr__(self) -> str:
+        if self.item_item is not None:
+            return "Scorer(item_item)"
+        if self.matrix is not None:
+            n_users, n_items = self.matrix.shape
+            return f"Scorer({n_users:,} users × {n_items:,} items)"
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"Scorer({name})"
 
 
 def is_labelled(given: object) -> bool:
