@@ -35,8 +35,8 @@ class LabelledMatrix:
         The matrix without labels.
     users, items : Axis or None
         The labels of rows and columns, None if they are only numbered.
-    part : {"train", "validation", "test", "fold_in"} or None
-        Which part of a `Holdout` it is, if it is one.
+    part : {"train", "validation", "test", "fold_in", "seen"} or None
+        Which part of a `Holdout` it is, if it is one; "seen" is more than what is trained on.
     before : numpy.datetime64, int or None
         The point in time that all its events precede, if it is known.
 
@@ -53,7 +53,7 @@ class LabelledMatrix:
     csr: sparse.csr_matrix
     users: Axis | None = None
     items: Axis | None = None
-    part: SplitPart | None = None
+    part: SplitPart | Literal["seen"] | None = None
     before: np.datetime64 | int | None = None
 
     @classmethod
@@ -62,7 +62,7 @@ class LabelledMatrix:
         matrix: SparseInput,
         users: Axis | None,
         items: Axis | None,
-        part: SplitPart | None = None,
+        part: SplitPart | Literal["seen"] | None = None,
         before: np.datetime64 | int | None = None,
     ) -> Self:
         """Label a matrix, which shares its arrays with the result."""

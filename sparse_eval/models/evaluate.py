@@ -13,11 +13,8 @@ from ..evaluation.run import evaluate_source
 from ..inputs.item_data import item_inputs
 from ..metrics.protocol import Protocol
 from ..metrics.request import Request
-from .accepted import as_model
-from .fold_in import with_new_users
-from .inputs import NewUsers, split_arguments
+from .inputs import split_arguments
 from .source import ModelSource
-from .trained_on import warn_of_other_data
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -243,10 +240,6 @@ def evaluate_request(
     """Evaluate what was parsed already; the options are those of `Execution`."""
     execution = Execution(**options)
     execution.check()
-    if isinstance(train, NewUsers):
-        opened = as_model(model)
-        warn_of_other_data(opened, train.train)
-        model, train = with_new_users(opened, train, execution.num_threads), train.seen
     if "candidates" in inputs:
         inputs["candidates"] = open_candidates(inputs["candidates"])
     source = ModelSource(request, execution, model, train, validation, inputs, users)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -106,8 +106,9 @@ def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
         return opened.to_csr()
     # Compiled code takes no csr_array.
     matrix = sparse.csr_matrix(training_csr(opened, name))
-    before = opened.before if isinstance(opened, LabelledMatrix) else None
-    return LabelledMatrix(matrix, *labels_of(opened), before=before)
+    if isinstance(opened, LabelledMatrix):
+        return replace(opened, csr=matrix)
+    return LabelledMatrix(matrix, *labels_of(opened))
 
 
 def name_of(role: str, side: Any) -> str:

@@ -22,8 +22,9 @@ from ..inputs.side_data import SideData
 from ..inputs.training import count_users
 from .accepted import as_model, check_shape, warn_of_zeros
 from .factor_model import Factors
+from .fold_in import with_new_users
 from .identifiers import warn_without_ids
-from .inputs import name_of, open_held_out, open_train, training_matrix
+from .inputs import NewUsers, name_of, open_held_out, open_train, training_matrix
 from .matching import match_sides
 from .ranking import RankingLoader, choose_way, list_length
 from .references import FileReference
@@ -73,9 +74,14 @@ class ModelSource(RowSource):
         inputs: dict[str, Any],
         chosen: Any = None,
     ) -> None:
-        given = {"users": model, "train": train, "validation": validation}
         whole = self.whole = execution.whole
-        opened = as_model(model, check=whole)
+        fitted = opened = as_model(model, check=whole)
+        learnt_from = None
+        if isinstance(train, NewUsers):
+            learnt_from = train.train
+            model = opened = with_new_users(fitted, train, execution.num_threads)
+            train = train.seen
+        given = {"users": model, "train": train, "validation": validation}
         if not (whole or opened.exact):
             raise UnsupportedModelError(_NEED_EXACT)
         self.request, self.execution, self.inputs = request, execution, inputs
@@ -92,13 +98,13 @@ class ModelSource(RowSource):
         if matched:
             train = open_train(train)
             warn_of_zeros(opened, train)
-            warn_of_other_data(opened, train)
         opened = opened.bound(train)
         n_known, n_items = train.shape[0], opened.shape[1]
         if matched:
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
             held_out = open_held_out(validation)
             sides = match_sides(opened, train, held_out, names, inputs.get("candidates"), chosen)
+            warn_of_other_data(fitted, train if learnt_from is None else learnt_from)
             if sides.candidates is not None:
                 inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance

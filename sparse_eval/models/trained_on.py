@@ -73,11 +73,11 @@ def keep_training(model: Any, train: LabelledMatrix | None) -> None:
 def warn_of_other_data(model: Any, train: LabelledMatrix) -> None:
     """Warn if a model was trained on other data, which may hold the held-out pairs.
 
-    Models are trusted if nothing is known about their training, or all its events were earlier
-    than the cut of a split by time.
+    Models are trusted if nothing is known about their training, if all its events were earlier
+    than the cut of a split by time, or if `train` is what users of a split by users have seen.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
-    if not text or is_silent():
+    if not text or is_silent() or train.part == "seen":
         return
     known = TrainedOn.parse(text)
     if known.precedes(train):

@@ -95,8 +95,10 @@ def test_seen_today_and_unknown_to_the_model(model: Any, metrics: list[str]) -> 
     """Training data of today: with users and items that the model does not know."""
     truth = fresh(YESTERDAY)[1::2]
     seen = pd.concat([YESTERDAY, fresh(YESTERDAY)[::2]])
-    whole = se.evaluate_model(model, seen, truth, metrics, baselines=True)
-    blocks = se.evaluate_model(model, seen, truth, metrics, baselines=True, memory=10**9)
+    with pytest.warns(UserWarning, match="trained on other data"):
+        whole = se.evaluate_model(model, seen, truth, metrics, baselines=True)
+    with pytest.warns(UserWarning, match="trained on other data"):
+        blocks = se.evaluate_model(model, seen, truth, metrics, baselines=True, memory=10**9)
     assert whole.mean() == blocks.mean()
     assert whole.baselines["popularity"].mean() == blocks.baselines["popularity"].mean()
     assert whole["ndcg@5"] == by_hand(model, seen, truth)["ndcg@5"]

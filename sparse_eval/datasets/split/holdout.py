@@ -207,7 +207,7 @@ class Holdout:
         if self.fold_in is None:
             return self.train
         seen = _added(self.train, self.fold_in)
-        return LabelledMatrix.of(seen, self.users, self.items, "train")
+        return LabelledMatrix.of(seen, self.users, self.items, "seen")
 
     @property
     def unknown(self) -> Unknown:
