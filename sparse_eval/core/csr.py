@@ -7,7 +7,7 @@ range ends the process. So every matrix is checked before it is converted or rea
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from .types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
+
+Entry = TypeVar("Entry", bound=np.generic)
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
@@ -237,11 +239,29 @@ def without_entries(matrix: CSRMatrix) -> CSRMatrix:
     return empty
 
 
-def indptr_from_counts(counts: NDArray[np.integer]) -> Integers:
+def indptr_from_counts(counts: NDArray[np.integer] | Booleans) -> Integers:
     """Return the row bounds of a CSR from the number of entries in each row."""
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     return indptr
+
+
+def take_rows(
+    indptr: Integers, rows: Integers, data: NDArray[Entry], limit: int | None = None
+) -> tuple[Integers, NDArray[Entry]]:
+    """Return `indptr` and `data` of the given rows of a CSR, at most `limit` entries of each."""
+    counts = np.diff(indptr)[rows]
+    if limit is not None:
+        counts = np.minimum(counts, limit)
+    bounds = indptr_from_counts(counts)
+    return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
+
+
+def bounds_of(indptr: AnyArray, first: int, last: int) -> Integers:
+    """Return the part of `indptr` of some rows of a CSR; rows beyond its end are empty."""
+    bounds = indptr[min(first, len(indptr) - 1) : last + 1]
+    n_missing = last - first + 1 - len(bounds)
+    return np.append(bounds, np.full(n_missing, bounds[-1])) if n_missing else bounds
 
 
 def entry_position(csr: CSRMatrix, entry: int) -> tuple[int, int]:

@@ -14,8 +14,8 @@ import numpy as np
 from ..core.arrays import is_array
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.alignment import align, match
-from ..inputs.candidates import Candidates
 from ..inputs.judged import check_judged_listed, condense, judged_candidates
+from ..inputs.labelled import UserRows
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
@@ -170,8 +170,8 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
     row = row_of_user(user, relevance.users, relevance.shape[0])
     return _aligned(
         request,
-        slice_rows(block.rankings, row, row + 1),
-        slice_rows(relevance, row, row + 1),
+        block.rankings.part(row, row + 1),
+        relevance.part(row, row + 1),
         block.side_data.of_users(row, row + 1),
     )
 
@@ -267,10 +267,8 @@ class RowSource(Source):
 
 
 def _rows(side: Any, first: int, last: int) -> Any:
-    if isinstance(side, Rankings | Relevance) and (first, last) == (0, side.shape[0]):
-        return side
-    if isinstance(side, Candidates):
-        return side.of_users(first, last)
+    if isinstance(side, UserRows):
+        return side if (first, last) == (0, side.shape[0]) else side.part(first, last)
     return side[first:last] if is_array(side) else slice_rows(side, first, last)
 
 

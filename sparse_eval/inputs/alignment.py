@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,11 +11,8 @@ from scipy import sparse
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
 from .labelled import labels_of
-from .training import take_rows
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from ..core.types import Integers
     from .axes import Axis
     from .rankings import Rankings
@@ -46,6 +43,12 @@ class Place(NamedTuple):
     places: Integers | None
     labels: Axis | None
     size: int
+
+    def sources(self, n: int) -> Integers:
+        """Return which of the `n` rows or columns of the side goes to each place; -1 for none."""
+        rows = np.full(self.size, -1)
+        rows[slice(n) if self.places is None else self.places] = np.arange(n)
+        return rows
 
 
 def place(
@@ -166,37 +169,17 @@ def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance
         )
     n_lists, n_listed = rankings.shape
     if users.places is not None or n_lists < users.size:
-        source = np.full(users.size, n_lists)  # the empty row at the end
-        source[slice(n_lists) if users.places is None else users.places] = np.arange(n_lists)
-        padded = np.append(rankings.indptr, rankings.indptr[-1])
-        indptr, taken = take_rows(padded, source, np.arange(len(rankings.items)))
-        gapped, last = rankings.gapped_positions, rankings.last_positions
-        rankings = replace(
-            rankings,
-            indptr=indptr,
-            items=rankings.items[taken],
-            gapped_positions=None if gapped is None else gapped[taken],
-            lengths=np.append(rankings.lengths, 0)[source],
-            last_positions=None if last is None else last[taken],
-        )
+        rankings = rankings.take(users.sources(n_lists))
     if items.places is not None:
         n_listed = items.size
         rankings = replace(rankings, items=items.places[rankings.items].astype(np.int32))
-    labels = [
-        items.labels if items.labels is not None and n <= len(items.labels) else None
-        for n in (n_listed, relevance.shape[1])
-    ]
-    rankings = replace(
-        rankings, shape=(users.size, n_listed), users=users.labels, items_index=labels[0]
-    )
-    indptr, n_missing = relevance.indptr, users.size - relevance.shape[0]
-    relevance = replace(
-        relevance,
-        shape=(users.size, relevance.shape[1]),
-        indptr=np.append(indptr, np.full(n_missing, indptr[-1])) if n_missing else indptr,
-        users=users.labels,
-        items_index=labels[1],
-    )
+    relevance = relevance.part(0, users.size)
+    sides: list[Any] = []
+    for side, n in ((rankings, n_listed), (relevance, relevance.shape[1])):
+        labels = None if items.labels is None or n > len(items.labels) else items.labels
+        shape = (users.size, n)
+        sides.append(replace(side, shape=shape, users=users.labels, items_index=labels))
+    rankings, relevance = sides
     if rankings.relevant_last:
         rankings = _put_relevant_last(rankings, relevance)
     return rankings, relevance

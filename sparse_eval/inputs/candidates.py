@@ -18,16 +18,14 @@ from ..core.hashing import fingerprints
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
-from .alignment import place
+from .alignment import Place, moved, place
 from .axes import Axis
-from .labelled import labels_of
+from .labelled import UserRows, labels_of
 from .nested import rows_by_user
 from .relevance import Relevance
-from .training import take_rows
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
-    from .alignment import Place
 
 _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
@@ -47,7 +45,7 @@ JUDGED = "judged"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Candidates:
+class Candidates(UserRows):
     """The items that each user can be recommended, less what the user has seen.
 
     `sparse_eval.sample_negatives` returns one; `candidates=` also takes a matrix, a frame, …
@@ -147,40 +145,6 @@ class Candidates:
         assert self.indptr is not None  # noqa: S101 - see `for_all`
         return self.indptr
 
-    def of_users(self, first: int, last: int) -> Candidates:
-        """Return the candidates of the users from `first` to `last`."""
-        if self.indptr is None:
-            return self
-        indptr = self.indptr[first : last + 1]
-        items = self.items[indptr[0] : indptr[-1]]
-        users = None if self.users is None else self.users[first:last]
-        shape = (last - first, self.shape[1])
-        return replace(self, shape=shape, indptr=indptr - indptr[0], items=items, users=users)
-
-    def padded(self, n_users: int) -> Candidates:
-        """Return them with more users, who have no label and no candidates."""
-        if self.indptr is None or n_users <= self.shape[0]:
-            return self
-        more = np.full(n_users - self.shape[0], self.indptr[-1])
-        shape = (n_users, self.shape[1])
-        return replace(self, shape=shape, indptr=np.concatenate((self.indptr, more)), users=None)
-
-    def take(self, rows: Integers) -> Candidates:
-        """Return the candidates of some users, in their order."""
-        if self.indptr is None:
-            return self
-        indptr, items = take_rows(self.indptr, rows, self.items)
-        users = None if self.users is None else self.users[rows]
-        return replace(
-            self, shape=(len(rows), self.shape[1]), indptr=indptr, items=items, users=users
-        )
-
-    def within(self, n_items: int) -> Candidates:
-        """Return those among the first items."""
-        if self.shape[1] <= n_items:
-            return replace(self, shape=(self.shape[0], n_items))
-        return replace(self._only(self.items < n_items), shape=(self.shape[0], n_items))
-
     def hold(self, indptr: Integers, items: Items) -> Booleans:
         """Return whether items, in rows of users, are among the candidates of their users."""
         if self.indptr is None:
@@ -196,20 +160,13 @@ class Candidates:
             return self
         kept = np.ones(len(self.items), bool)
         kept[: len(is_seen)] = ~is_seen
-        return self._only(kept)
+        return self.keep(kept)
 
     def without(self, items: Integers) -> Candidates:
         """Return those without the given items."""
         mask = np.ones(self.shape[1], bool)
         mask[items] = False
-        return self._only(mask[self.items])
-
-    def _only(self, kept: Booleans) -> Candidates:
-        """Return those entries that are kept."""
-        if self.indptr is None:
-            return replace(self, items=self.items[kept])
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
-        return replace(self, indptr=before[self.indptr], items=self.items[kept])
+        return self.keep(mask[self.items])
 
     def fingerprints(self, n_users: int, labels: Axis | None) -> Hashes:
         """Return a hash of each user's candidates; `labels` are those of the columns."""
@@ -302,34 +259,26 @@ def align_candidates(
             "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
             "are meant; give ids as pandas.Index(ids)"
         )
+    labels = None if items.labels is None else columns.labels
     if columns.places is not None:
-        candidates = _renumbered(candidates, columns.places)
-    if items.labels is None:
-        columns = columns._replace(labels=None)
-    candidates = replace(candidates, shape=(n_users, columns.size), items_index=columns.labels)
-    if candidates.for_all:
-        return candidates, columns
-    if rows.places is not None:
-        source = np.full(rows.size, n_users)  # the empty row at the end
-        source[rows.places] = np.arange(n_users)
-        candidates = candidates.padded(n_users + 1).take(source[: users.size])
-    elif n_users < users.size:
-        raise InvalidDataError(
-            f"candidates has {n_users} rows, and there are {users.size} users; give a row for each "
-            "user, or ids by which they are matched",
-            argument="candidates",
-        )
-    return replace(candidates, users=users.labels), columns
-
-
-def _renumbered(candidates: Candidates, columns: Integers) -> Candidates:
-    """Return candidates with other columns, ascending within a row."""
-    moved = columns[candidates.items]
-    if candidates.indptr is None:
-        return replace(candidates, items=as_int32(np.sort(moved)))
-    owners = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
-    order = np.lexsort((moved, owners))
-    return replace(candidates, items=as_int32(moved[order]))
+        if candidates.for_all:
+            moved_items = np.sort(columns.places[candidates.items])
+            candidates = replace(candidates, items=as_int32(moved_items))
+        else:
+            matrix = moved(candidates.to_csr(), Place(None, None, n_users), columns)
+            candidates = replace(candidates, items=as_int32(matrix.indices))
+    if not candidates.for_all:
+        if rows.places is not None:
+            candidates = candidates.take(rows.sources(n_users)[: users.size])
+        elif n_users < users.size:
+            raise InvalidDataError(
+                f"candidates has {n_users} rows, and there are {users.size} users; give a row for "
+                "each user, or ids by which they are matched",
+                argument="candidates",
+            )
+        candidates = replace(candidates, users=users.labels)
+    shape = (candidates.shape[0], columns.size)
+    return replace(candidates, shape=shape, items_index=labels), columns._replace(labels=labels)
 
 
 def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:

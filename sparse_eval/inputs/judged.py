@@ -28,15 +28,9 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     T. Sakai, "Alternatives to Bpref", SIGIR 2007. doi:10.1145/1277741.1277756
     """
     kept = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
-    indptr = before[rankings.indptr]
-    condensed = replace(
-        rankings,
-        indptr=indptr,
-        items=rankings.items[kept],
-        gapped_positions=None,
-        lengths=np.diff(indptr),
-    )
+    condensed = rankings.keep(kept)
+    indptr = condensed.indptr
+    condensed = replace(condensed, gapped_positions=None, lengths=np.diff(indptr))
     if rankings.last_positions is None:
         return condensed
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(rankings.indptr))

@@ -1,21 +1,21 @@
-"""`LabelledMatrix`: a CSR matrix with the labels of its rows and columns."""
+"""`LabelledMatrix` and `UserRows`: CSR matrices with the labels of their rows and columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
+import numpy as np
 from scipy import sparse
 
+from ..core.csr import bounds_of, indptr_from_counts, take_rows
 from ..errors import InvalidDataError
 from .axes import Axis
 
 if TYPE_CHECKING:
     from typing import Self
 
-    import numpy as np
-
-    from ..core.types import AnyArray, SparseInput
+    from ..core.types import AnyArray, Booleans, Integers, Items, SparseInput
 
 #: The parts of a split that a matrix can be.
 SplitPart = Literal["train", "validation", "test", "fold_in"]
@@ -125,6 +125,68 @@ class LabelledMatrix:
         return (
             f"<LabelledMatrix: {n_users:,} users × {n_items:,} items, {self.nnz:,} pairs; {labels}>"
         )
+
+
+class UserRows:
+    """Items by user, with labels: the base class of lists, relevant items and candidates.
+
+    A subclass is a dataclass with these attributes. Without an `indptr` its items are for all
+    users.
+    """
+
+    __slots__ = ()
+
+    #: Arrays with a value for each entry, and for each user.
+    _of_entries: ClassVar[tuple[str, ...]] = ("items",)
+    _of_users: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+        shape: tuple[int, int]
+        indptr: Any
+        items: Items
+        users: Axis | None
+        items_index: Axis | None
+
+    def part(self, first: int, last: int) -> Self:
+        """Return the users from `first` to `last`; those beyond the end have no items."""
+        if self.indptr is None:
+            return self
+        bounds = bounds_of(self.indptr, first, last)
+        users = None if self.users is None else self.users[first:last]
+        rows = np.minimum(np.arange(first, last), self.shape[0])
+        return self._with(bounds - bounds[0], slice(bounds[0], bounds[-1]), rows, users)
+
+    def take(self, rows: Integers) -> Self:
+        """Return some users in their order, without labels; -1 stands for one without items."""
+        if self.indptr is None:
+            return self
+        indptr = np.append(self.indptr, self.indptr[-1])
+        indptr, entries = take_rows(indptr, rows, np.arange(len(self.items)))
+        return self._with(indptr, entries, rows, None)
+
+    def keep(self, kept: Booleans) -> Self:
+        """Return some entries of all users."""
+        indptr = None if self.indptr is None else indptr_from_counts(kept)[self.indptr]
+        return self._with(indptr, kept, slice(self.shape[0]), self.users)
+
+    def within(self, n_users: int, n_items: int) -> Self:
+        """Return the first users and items, of which there may be fewer."""
+        side: Any = self if self.shape[0] <= n_users else self.part(0, n_users)
+        if side.shape[1] > n_items:
+            side = side.keep(side.items < n_items)
+        labels = None if side.items_index is None else side.items_index[:n_items]
+        cut: Self = replace(side, shape=(side.shape[0], n_items), items_index=labels)
+        return cut
+
+    def _with(self, indptr: Any, entries: Any, rows: Any, users: Axis | None) -> Self:
+        values = {name: getattr(self, name) for name in self._of_entries}
+        arrays = {name: one if one is None else one[entries] for name, one in values.items()}
+        for name in self._of_users:
+            arrays[name] = np.append(getattr(self, name), 0)[rows]
+        side: Any = self
+        shape = (self.shape[0] if indptr is None else len(indptr) - 1, self.shape[1])
+        changed: Self = replace(side, shape=shape, indptr=indptr, users=users, **arrays)
+        return changed
 
 
 def own_labels(labels: Axis | None) -> Axis | None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import mmap
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from ..core import saved_arrays
-from ..core.csr import canonical_csr, check_csr_arrays, plain_matrix
+from ..core.csr import bounds_of, canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.mistaken import SPARSE, mistaken
 from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
-from .rankings import Rankings
-from .relevance import Relevance
 from .tables import naming
 
 if TYPE_CHECKING:
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, PathLike
-
-Rows = TypeVar("Rows", bound="CSRMatrix | Rankings | Relevance")
 
 
 def open_array(path: Path) -> AnyArray:
@@ -82,9 +77,9 @@ def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> 
     return csr
 
 
-def slice_rows(matrix: Rows, first: int, last: int) -> Rows:
+def slice_rows(matrix: CSRMatrix, first: int, last: int) -> CSRMatrix:
     """Return the rows from `first` to `last`; those beyond the end are empty."""
-    indptr = matrix.indptr[min(first, matrix.shape[0]) : last + 1]
+    indptr = bounds_of(matrix.indptr, first, last).astype(np.int64, copy=False)
     if (indptr[1:] < indptr[:-1]).any():
         row = first + int((indptr[1:] < indptr[:-1]).argmax())
         raise InvalidDataError(
@@ -93,31 +88,9 @@ def slice_rows(matrix: Rows, first: int, last: int) -> Rows:
             row=row,
         )
     bounds = slice(int(indptr[0]), int(indptr[-1]))
-    n_missing = last - first + 1 - len(indptr)
-    indptr = np.concatenate(
-        (
-            (indptr - indptr[0]).astype(np.int64, copy=False),
-            np.full(n_missing, bounds.stop - bounds.start, np.int64),
-        )
-    )
-    shape = (last - first, matrix.shape[1])
-    if not isinstance(matrix, Rankings | Relevance):
-        rows: Rows = sparse.csr_matrix(
-            (matrix.data[bounds], matrix.indices[bounds], indptr), shape=shape
-        )
-        return rows
-    users = None if matrix.users is None else matrix.users[first:last]
-    of_entries = ["items", "gains"]
-    changed: dict[str, Any] = {}
-    if isinstance(matrix, Rankings):
-        of_entries = ["items", "gapped_positions", "last_positions"]
-        lengths = matrix.lengths[first:last]
-        n_missing = last - first - len(lengths)
-        changed["lengths"] = np.concatenate((lengths, np.zeros(n_missing, np.int64)))
-    for name in of_entries:
-        entries = getattr(matrix, name)
-        changed[name] = None if entries is None else entries[bounds]
-    return replace(matrix, shape=shape, indptr=indptr, users=users, **changed)
+    parts = (matrix.data[bounds], matrix.indices[bounds], indptr - indptr[0])
+    rows: CSRMatrix = sparse.csr_matrix(parts, shape=(last - first, matrix.shape[1]))
+    return rows
 
 
 def release(*sides: object) -> None:

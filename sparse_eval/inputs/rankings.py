@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,7 @@ from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from . import list_rows
 from .axes import label_of
-from .labelled import labels_of, matrix_labels
+from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
 from .scan import RankingsScan, order_of, usual
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Rankings:
+class Rankings(UserRows):
     """Each user's ranked list, its positions explicit.
 
     Make one with `from_topk`, `from_positions`, `from_scores` or `from_frame`. A list may have
@@ -89,6 +89,9 @@ class Rankings:
     users: Axis | None = None
     items_index: Axis | None = None
     relevant_last: bool = False
+
+    _of_entries: ClassVar = ("items", "gapped_positions", "last_positions")
+    _of_users: ClassVar = ("lengths",)
 
     @classmethod
     def from_topk(
@@ -569,12 +572,7 @@ class Rankings:
         <Rankings: 2 lists of up to 2 items, 2 users × 8 items>
         """
         k = min(check_whole("k", k, 1), np.iinfo(np.int64).max)  # no list is longer
-        kept = self.positions <= k
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
-        positions = (self.gapped_positions, self.last_positions)
-        gapped, last = (None if each is None else each[kept] for each in positions)
-        lists = (before[self.indptr], self.items[kept], gapped, np.minimum(self.lengths, k), last)
-        return Rankings(self.shape, *lists, self.users, self.items_index, self.relevant_last)
+        return replace(self.keep(self.positions <= k), lengths=np.minimum(self.lengths, k))
 
     @property
     def positions(self) -> Items:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ from ..core.mistaken import describe
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
-from .labelled import LabelledMatrix, matrix_labels
+from .labelled import LabelledMatrix, UserRows, matrix_labels
 from .rows import read_rows
 from .scan import RelevanceScan, usual
 from .tables import naming, open_table
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Relevance:
+class Relevance(UserRows):
     """Each user's relevant items and their gains.
 
     Make one with `from_csr` or `from_frame`.
@@ -66,6 +66,8 @@ class Relevance:
     users: Axis | None = None
     items_index: Axis | None = None
     states_irrelevant: bool = False
+
+    _of_entries: ClassVar = ("items", "gains")
 
     @classmethod
     def from_csr(
@@ -289,6 +291,12 @@ class Relevance:
         """Number of relevant items (gain above 0) of each user, shape (n_users,)."""
         before = np.concatenate(([0], np.cumsum(self.gains > 0, dtype=np.int64)))
         return np.diff(before[self.indptr])
+
+    def with_entries(self, csr: Any, users: Axis | None, items: Axis | None) -> Relevance:
+        """Return the same relevance with the entries of a canonical matrix, and labels."""
+        indptr = csr.indptr.astype(np.int64, copy=False)
+        arrays = {"indptr": indptr, "items": as_int32(csr.indices), "gains": csr.data}
+        return replace(self, shape=csr.shape, users=users, items_index=items, **arrays)
 
     def to_csr(self) -> LabelledMatrix:
         """Return the gains as a matrix of users × items, with the labels; it shares the arrays."""

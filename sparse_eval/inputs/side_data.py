@@ -169,7 +169,7 @@ class SideData:
         if training is not None:
             training = TrainingOfBlock(training, first, last)
         if candidates is not None:
-            candidates = candidates.of_users(first, last)
+            candidates = candidates.part(first, last)
         return replace(self, training=training, candidates=candidates)
 
 

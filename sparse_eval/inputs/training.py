@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import as_int32, indptr_from_counts, without_entries
+from ..core.csr import as_int32, indptr_from_counts, take_rows, without_entries
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 #: Whether items that their user has seen may be recommended again, see `evaluate_model`.
 SeenItems: TypeAlias = Literal["exclude", "allow"]
 
-Entry = TypeVar("Entry", bound=np.generic)
 Value = TypeVar("Value")
 
 #: Items whose co-occurrences with all others are computed together.
@@ -41,17 +40,6 @@ CACHED_PAIRS = 1 << 17
 def excluded_items(train: CSRMatrix, seen: SeenItems) -> CSRMatrix:
     """Return what users cannot be recommended: what they have seen, or nothing."""
     return without_entries(train) if seen == "allow" else train
-
-
-def take_rows(
-    indptr: Integers, rows: Integers, data: NDArray[Entry], limit: int | None = None
-) -> tuple[Integers, NDArray[Entry]]:
-    """Return `indptr` and `data` of the given rows of a CSR, at most `limit` entries of each."""
-    counts = np.diff(indptr)[rows]
-    if limit is not None:
-        counts = np.minimum(counts, limit)
-    bounds = indptr_from_counts(counts)
-    return bounds, data[np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], counts)]
 
 
 def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.csr import take_rows
 from ..errors import InvalidDataError
-from ..inputs.training import take_rows
 from ..kernels.catalogue import count_unseen_candidates
 from ..kernels.structures import Rows
 from .eligible import eligible_items
@@ -171,15 +171,7 @@ class Aligned:
 
     def with_relevant(self, kept: Booleans) -> Aligned:
         """Return the lists beside some entries of the relevance only."""
-        relevance = self.relevance
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
-        part = replace(
-            relevance,
-            indptr=before[relevance.indptr],
-            items=relevance.items[kept],
-            gains=relevance.gains[kept],
-        )
-        return replace(self, relevance=part)
+        return replace(self, relevance=self.relevance.keep(kept))
 
     def of(self, view: View) -> Aligned:
         """Return the lists beside what a metric takes for relevant."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import indptr_from_counts
-from ..inputs.training import take_rows
+from ..core.csr import indptr_from_counts, take_rows
 from ..kernels.catalogue import draw_lists, draw_ranks, popular_unseen
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import find_entries, indptr_from_counts
-from ..inputs.training import Training, take_rows
+from ..core.csr import find_entries, indptr_from_counts, take_rows
 from ..kernels.catalogue import count_listed
 from .eligible import eligible_items
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items
     from ..inputs.candidates import Candidates
+    from ..inputs.training import Training
     from .eligible import Eligible
 
 

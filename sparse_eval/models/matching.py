@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import as_int32
 from ..errors import InvalidDataError
 from ..inputs.alignment import Place, moved, place
 from ..inputs.axes import Axis
@@ -110,48 +109,44 @@ def match_sides(
         _place_held_out(relevance, number, axis, names) for number, (axis, _) in enumerate(trained)
     )
     n_known, user_rows = shape[0], None
-    first = None if users.places is None else np.unique(users.places)
     largest_gain = float(relevance.gains.max(initial=0.0))
-    if chosen is not None:
-        knows = "the model and the data know"
-        first = np.unique(rows_of_users(chosen, users.labels, users.size, knows))
-        places = np.arange(users.size) if users.places is None else users.places
-        rows = np.flatnonzero(np.isin(places[: relevance.shape[0]], first))
-        users = users._replace(places=places[rows])
-        of_rows = relevance.to_csr().csr[rows]
-        if not (of_rows.data > 0).any():
-            raise InvalidDataError(
-                f"none of the {len(first)} users asked for has a held-out item, so there is "
-                "nothing to evaluate"
-            )
-        relevance = _relevance_of(of_rows, relevance, None, relevance.items_index)
-    if first is not None:  # ascending: those whom the model knows come first
-        rest = np.setdiff1d(np.arange(users.size), first)
-        order = np.concatenate((first, rest))
-        n_rows = int(order.max(initial=-1)) + 1
-        matrix = slice_rows(matrix, 0, max(matrix.shape[0], n_rows))[order]
-        if candidates is not None and candidates.users is None:
-            candidates = candidates.padded(n_rows).take(order)
-        assert users.places is not None  # noqa: S101 - it is of those in `first`
-        ordered = None if users.labels is None else users.labels[order]
-        users = Place(np.searchsorted(first, users.places), ordered, len(first))
-        user_rows = first[first < shape[0]]
-        n_known = len(user_rows)
     # They are in the order of the model now, as are its lists.
     own = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
-    held = _relevance_of(moved(relevance.to_csr().csr, users, items), relevance, *own)
+    held = relevance.with_entries(moved(relevance.to_csr().csr, users, items), None, own[1])
     if candidates is not None:
-        everyone = users._replace(size=max(matrix.shape[0], held.shape[0]))
+        everyone = users._replace(size=max(users.size, matrix.shape[0]))
         candidates, _ = align_candidates(candidates, everyone, items, "the model")
+    first = None if users.places is None else np.unique(users.places)
+    labels = users.labels
+    if chosen is not None:
+        first = np.unique(rows_of_users(chosen, labels, users.size, "the model and the data know"))
+    if first is None:
+        held = replace(held, users=own[0] if own[0] is None else own[0][: held.shape[0]])
+    else:  # ascending: those whom the model knows come first
+        order = np.concatenate((first, np.setdiff1d(np.arange(users.size), first)))
+        everyone_seen: Any = slice_rows(matrix, 0, max(users.size, matrix.shape[0]))
+        matrix = everyone_seen[order]
+        held = held.part(0, users.size).take(first)
+        if candidates is not None:
+            candidates = candidates.take(order)
+        if labels is not None:
+            labels = labels[order]
+        own_users = Axis(first) if labels is None else labels[: len(first)].marked(False)
+        held = replace(held, users=own_users)
+        user_rows = first[first < shape[0]]
+        n_known = len(user_rows)
+    if chosen is not None and not held.n_relevant.any():
+        raise InvalidDataError(
+            f"none of the {held.shape[0]} users asked for has a held-out item, so there is "
+            "nothing to evaluate"
+        )
     if model is not None:
         warn_without_ids(model, train, relevance)
-    if first is not None and users.labels is None:
-        held = replace(held, users=Axis(first))
     relevant = held.items[held.gains > 0]
     return Sides(
         matrix,
         held,
-        users.labels,
+        labels,
         items.labels,
         n_known,
         user_rows,
@@ -176,7 +171,7 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
     items, n_items = _place_train(model, train, 1, name)
     matrix = moved(train.csr, Place(None, None, train.shape[0]), items)
     warn_without_ids(model, train, of_users=False)
-    return within(matrix, (train.shape[0], n_items))
+    return within(matrix, train.shape[0], n_items)
 
 
 def add_sides(sides: Sides) -> LabelledMatrix:
@@ -240,27 +235,7 @@ def _check_numbering(candidates: Candidates, trained: list[Place], name: str) ->
         )
 
 
-def _relevance_of(
-    matrix: Any, relevance: Relevance, users: Axis | None, items: Axis | None
-) -> Relevance:
-    """Return relevance with the entries of a canonical matrix, and the labels of its users."""
-    return replace(
-        relevance,
-        shape=matrix.shape,
-        indptr=matrix.indptr.astype(np.int64, copy=False),
-        items=as_int32(matrix.indices),
-        gains=matrix.data,
-        users=None if users is None else users[: matrix.shape[0]],
-        items_index=items,
-    )
-
-
-def within(side: Any, shape: tuple[int, int]) -> Any:
-    """Return the first rows and columns of a matrix or of relevance: those that a model knows."""
-    n_users, n_items = shape
-    if side.shape[0] <= n_users and side.shape[1] <= n_items:
-        return side
-    if not isinstance(side, Relevance):
-        return side[:n_users, :n_items]
-    labels = None if side.items_index is None else side.items_index[:n_items]
-    return _relevance_of(side.to_csr().csr[:n_users, :n_items], side, side.users, labels)
+def within(matrix: Any, n_users: int, n_items: int) -> Any:
+    """Return the first rows and columns of a matrix: those that a model knows."""
+    fits = matrix.shape[0] <= n_users and matrix.shape[1] <= n_items
+    return matrix if fits else matrix[:n_users, :n_items]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ..core.csr import as_int32, find_entries
+from ..core.csr import as_int32, find_entries, take_rows
 from ..errors import UnsupportedModelError
 from ..evaluation.sources import Block, in_block
 from ..inputs.alignment import align
@@ -15,7 +15,7 @@ from ..inputs.judged import judged_candidates
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import as_training
-from ..inputs.training import excluded_items, take_rows
+from ..inputs.training import excluded_items
 from ..metrics.eligible import eligible_items
 from ..results.parts import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
@@ -166,11 +166,11 @@ class RankingLoader:
         n_items = model.shape[1]
         users = request.listed_users(relevance)  # who may have items that it does not know
         users = users[users < n_users]
-        train, relevance = (within(side, (n_users, n_items)) for side in (train, relevance))
+        train, relevance = within(train, n_users, n_items), relevance.within(n_users, n_items)
         if request.judged_only:
-            candidates = judged_candidates(relevance).padded(train.shape[0])
+            candidates = judged_candidates(relevance).part(0, train.shape[0])
         elif candidates is not None:
-            candidates = candidates.within(n_items)
+            candidates = candidates.within(n_users, n_items)
         shape = (relevance.shape[0], n_items)
         excluded = excluded_items(train, request.seen)
         if via == "recommend":

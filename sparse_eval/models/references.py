@@ -56,7 +56,8 @@ class FileReference:
         """Return the rows of some users of the matrix, or what the model knows of them."""
         opened = self.open()
         side = opened.known(0) if self.is_model else opened
-        rows = np.array(side[first:last]) if self.is_model else slice_rows(side, first, last).copy()
+        rows: Any = side if self.is_model else slice_rows(side, first, last)
+        rows = np.array(side[first:last]) if self.is_model else rows.copy()
         release(side)
         return rows
 

@@ -219,7 +219,7 @@ def ranks(
         opened = opened.take(sides.user_rows)
     options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
     ranker = open_ranker(opened, sides, seen is not None, **options)
-    relevance = within(sides.relevance, (sides.n_known, opened.shape[1]))
+    relevance = sides.relevance.within(sides.n_known, opened.shape[1])
     found, n_overlap, *_ = find_ranks(ranker, relevance, k, overlap)
     if n_overlap:
         warn(f"{n_overlap} held-out items were seen by their users; they have no rank")
@@ -268,10 +268,10 @@ def open_ranker(
 ) -> Ranker:
     """Return what ranks the items of the known users, with or without what they have seen."""
     n_items = model.shape[1]
-    known = within(sides.train, (sides.n_known, n_items)) if has_train else None
+    known = within(sides.train, sides.n_known, n_items) if has_train else None
     candidates = sides.candidates
     if candidates is not None and sides.items is not None:  # else all are items of the model
-        candidates = candidates.within(n_items)
+        candidates = candidates.within(sides.n_known, n_items)
     return model.ranker(known, known if filter_seen else None, candidates=candidates, **options)
 
 
@@ -353,8 +353,6 @@ def recommend(
     opened, sides = open_sides(opened, open_train(part), None, candidates, names)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
     n_items = opened.shape[1]
-    if sides.candidates is not None:
-        sides = sides._replace(candidates=sides.candidates.within(n_items))
     k = min(k, n_items)
     if opened.exact:
         options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
@@ -363,7 +361,7 @@ def recommend(
     elif sides.candidates is not None:
         raise UnsupportedModelError(need_exact("candidates="))
     else:
-        known = within(sides.train, (sides.n_known, n_items))
+        known = within(sides.train, sides.n_known, n_items)
         seen: SeenItems = "exclude" if filter_seen else "allow"
         lists = recommend_lists(opened.trained, known, rows, k, progress, seen)
         scores = own_scores(opened.trained, known, rows, lists)

@@ -99,7 +99,7 @@ class Ranker(ABC):
                     f"{shape[1]} items; give a row for each user, and no other items",
                     argument="candidates",
                 )
-            given = candidates.within(shape[1])
+            given = candidates.within(*shape)
         #: Which items are candidates of anybody, those of each user aside.
         self.is_candidate: Booleans = np.ones(shape[1], bool)
         if given is not None and given.for_all:
@@ -112,7 +112,7 @@ class Ranker(ABC):
         #: The unseen candidates of each user, where these are given.
         self.own: Seen | None = None
         if given is not None and not given.for_all:
-            own = given.of_users(0, shape[0])
+            own = given
             if not self.is_candidate.all():
                 own = own.without(np.flatnonzero(~self.is_candidate))
             own = own.unseen(self.seen.indptr, self.seen.items)
