@@ -31,8 +31,8 @@ if _TYPE_CHECKING:
     from .jobs.tune import tune
     from .jobs.tuning import Tuning
     from .metrics import Metric
-    from .metrics.protocol import Protocol
     from .metrics.registry import register_metric
+    from .metrics.request import Protocol
     from .models import baselines
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
@@ -122,7 +122,7 @@ _ATTRIBUTES = {
     "Interactions": "datasets.interactions",
     "ItemData": "inputs.item_data",
     "Metric": "metrics",
-    "Protocol": "metrics.protocol",
+    "Protocol": "metrics.request",
     "Rankings": "inputs.rankings",
     "Recommender": "models.recommender",
     "Relevance": "inputs.relevance",

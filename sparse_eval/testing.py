@@ -29,11 +29,10 @@ from .inputs.rankings import Rankings
 from .inputs.relevance import Relevance
 from .metrics import REGISTRY, Choice, Definition, Metric
 from .metrics.conventions import convention_named
-from .metrics.protocol import MetricsLike, Protocol
-from .metrics.request import Request
+from .metrics.request import MetricsLike, Protocol, Request
 from .models.accepted import as_model
 from .models.evaluate import evaluate_model
-from .models.inputs import training_matrix
+from .models.inputs import open_train
 from .models.retrieving import ranks, recommend, top_k
 
 if TYPE_CHECKING:
@@ -484,7 +483,7 @@ class _ModelCheck:
         self.folded = isinstance(whole, Holdout) and whole.fold_in is not None
         held = whole.validation if isinstance(whole, Holdout) else parts[1]
         seen = whole.seen if self.folded else whole.train if isinstance(whole, Holdout) else whole
-        self.seen, self.held = training_matrix(seen), held
+        self.seen, self.held = open_train(seen), held
         self.length = max([k, *(metric.k for metric in protocol.metrics)])
         self.recs = recommend(model, whole, self.length, filter_seen=protocol.filter_seen)
 

@@ -11,7 +11,7 @@ from .printing import counted, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     from ..datasets.split import Holdout
-    from ..metrics.protocol import Protocol
+    from ..metrics.request import Protocol
     from ..results import Evaluation
 
 
@@ -49,7 +49,7 @@ class Measuring:
         of these the metrics that are averaged over the orders of equal scores.
         """
         from ..metrics import convention_named, parse_metrics
-        from ..metrics.protocol import Protocol
+        from ..metrics.request import Protocol
 
         convention = convention_named(self.convention)
         usual = [

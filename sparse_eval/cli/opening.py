@@ -122,7 +122,7 @@ class Tables:
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""
-        from ..evaluation.evaluate import open_side
+        from ..inputs.paths import open_side
         from ..inputs.scan import RelevanceScan
 
         if path is None or not kind_of(path).is_table:

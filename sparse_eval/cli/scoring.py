@@ -13,7 +13,7 @@ from ..core.files import make_folder, make_folder_of, replacing
 from ..core.formatting import escaped, plain
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
-from ..metrics.protocol import NoRelevant, WithoutList
+from ..metrics.request import NoRelevant, WithoutList
 from .echo import echo, note
 from .interrupts import leaves
 from .judging import Gate, GateOfSeveral, fail_if_under, parse_bounds
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..core.types import JSONValue
     from ..datasets.split import Holdout
     from ..inputs.axes import Axis
-    from ..metrics.protocol import Protocol
+    from ..metrics.request import Protocol
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import AnyArray, Integers, Items
-    from ..inputs.propensity import KeyedPropensity
+    from ..inputs.item_data import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..inputs.tables import Table
     from ..metrics.request import Request
@@ -81,10 +81,12 @@ class RowsLoader:
     @cached_property
     def _items(self) -> Axis | None:
         """The catalogue with all items that have a propensity, as in memory."""
-        items = self.catalogue
-        if items is not None and self.propensity is not None:
-            items = self.propensity.union(items)
-        return None if items is None else Axis.unchecked(items)
+        if self.catalogue is None:
+            return None
+        items = Axis.unchecked(self.catalogue)
+        if self.propensity is not None:
+            _, items = items.union(self.propensity.labels)
+        return items.take(order_of(items))
 
     def __call__(self, tables: tuple[pa.Table, pa.Table]) -> Block:
         """Return the block of all users who have rows in either table, in any order.
@@ -126,7 +128,7 @@ class RowsLoader:
             used[list_items] = used[relevant_items] = True
             side_data = replace(
                 side_data,
-                propensity=self.propensity.of_items(items.to_numpy(), used),
+                propensity=self.propensity.of_items(items, used),
                 propensity_digest=self.propensity.digest,
             )
         return Block(0, rankings, relevance, side_data, items_digest=self.digest)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..inputs.propensity import KeyedPropensity
+    from ..inputs.item_data import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from .runners import ClientLike, Work

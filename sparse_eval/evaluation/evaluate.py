@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,13 +11,12 @@ from ..core.removed import ARGUMENTS, removed
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
-from ..inputs.paths import open_lists, open_truth
+from ..inputs.paths import open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
-from ..inputs.tables import naming, open_table
-from ..metrics.protocol import Protocol
-from ..metrics.request import Request
+from ..inputs.tables import naming
+from ..metrics.request import Protocol, Request
 from .execution import Execution
 from .notices import give_notice
 from .run import evaluate_source
@@ -28,10 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..core.types import PathLike, SparseInput
-    from ..inputs.candidates import Candidates
     from ..inputs.item_data import ItemData
-    from ..inputs.scores import Ties
-    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import MetricsLike
     from ..results import Evaluation
     from .execution import Keep
     from .runners import ClientLike
@@ -188,63 +184,36 @@ def evaluate(
     execution = Execution(keep, memory, client, num_threads, progress)
     execution.check()
     if train is not None:
-        inputs["train"] = open_side(open_truth(train))
+        inputs["train"] = read_truth(train)
         check_part(inputs["train"])
     if candidates is not None:
-        inputs["candidates"] = open_candidates(candidates)
-    rankings: Any = _checked(predictions, open_lists(predictions), Rankings.from_positions)
-    relevance: Any = _checked(validation, open_truth(validation), Relevance.from_csr)
+        inputs["candidates"] = as_candidates(candidates)
+    rankings: Any = open_lists(predictions)
+    relevance: Any = open_truth(validation)
     evaluation = None
     if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
         from .tables import evaluate_tables
 
         evaluation = evaluate_tables(request, execution, rankings, relevance, inputs)
     if evaluation is None:
-        relevance = _labelled(open_side(relevance), Relevance.from_csr)
+        relevance = _made(open_side(relevance), validation, Relevance.from_csr)
         known = relevance if isinstance(relevance, Relevance) else None
-        rankings = _labelled(open_side(rankings, relevance=known), Rankings.from_positions)
+        rankings = open_side(rankings, relevance=known)
+        rankings = _made(rankings, predictions, Rankings.from_positions)
         source = MatrixSource(request, execution, rankings, relevance, inputs)
         evaluation = evaluate_source(request, execution, source)
     give_notice(evaluation)
     return evaluation
 
 
-def _labelled(side: Any, make: Callable[[Any], Any]) -> Any:
-    """Return a matrix that knows its users and items in the form that keeps them in slices."""
-    is_plain = not isinstance(side, LabelledMatrix) or labels_of(side) == (None, None)
-    return side if is_plain else make(side)
+def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:
+    """Return a matrix that has labels, or was read whole from a file, as `make` makes it.
 
-
-def _checked(path: Any, opened: Any, check: Callable[[Any], Any]) -> Any:
-    """Check a matrix that was read whole from a path, so that errors name its file."""
-    if not isinstance(path, str | Path) or not issparse(opened) or Path(path).is_dir():
-        return opened  # a folder of arrays stays on disk
-    with naming(Path(path)):
-        return check(opened)
-
-
-def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:
-    """Read a table into memory, ordered as `ties` says; return anything else as it is.
-
-    Lists are numbered as the relevance, if it is given.
+    Slices of it keep the labels, and errors name the file. Anything else is kept as it is.
     """
-    if not isinstance(side, RankingsScan | RelevanceScan):
+    is_labelled = isinstance(side, LabelledMatrix) and labels_of(side) != (None, None)
+    is_read = issparse(side) and isinstance(given, str | Path) and not Path(given).is_dir()
+    if not (is_labelled or is_read):
         return side
-    table = open_table(side.table)
-    columns = side.choose(table)
-    if isinstance(side, RelevanceScan):
-        return Relevance.of_table(table, columns)
-    return Rankings.of_table(table, columns, ties, relevance)
-
-
-def open_candidates(candidates: Any) -> Candidates:
-    """Return candidates, numbered and labelled as they are given.
-
-    Raises
-    ------
-    InvalidDataError
-        As from `as_candidates`.
-    """
-    if isinstance(candidates, Mapping):  # whose users may have none
-        return as_candidates(candidates)
-    return as_candidates(open_side(open_truth(candidates, gain=None)))
+    with naming(Path(given) if is_read else None):
+        return make(side)

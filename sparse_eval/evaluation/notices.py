@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.warning import warn
 from ..errors import InvalidDataError
-from ..results.candidates import WARNING
+from ..inputs.candidates import WARNING
 
 if TYPE_CHECKING:
     from ..results import Evaluation

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..core.types import PathLike
-    from ..inputs.propensity import KeyedPropensity
+    from ..inputs.item_data import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from .sources import Block

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..core.arrays import is_array
 from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.alignment import align, match
+from ..inputs.axes import label_of
 from ..inputs.judged import check_judged_listed, condense, judged_candidates
-from ..inputs.labelled import UserRows
+from ..inputs.labelled import UserRows, align, match
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
@@ -126,14 +126,11 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
     if request.convention.refuses_zeros and not relevance.states_irrelevant:
-        zeros = np.flatnonzero(relevance.gains == 0)
-        for entry in zeros[:1]:
+        for entry in np.flatnonzero(relevance.gains == 0)[:1]:
             row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
-            item = int(relevance.items[entry])
-            users, items = relevance.users, relevance.items_index
-            user = block.first_row + row if users is None else users[row]
-            if items is not None:
-                item = items[item]
+            first_row = block.first_row if relevance.users is None else 0
+            user = label_of(relevance.users, first_row + row)
+            item = label_of(relevance.items_index, int(relevance.items[entry]))
             raise InvalidDataError(
                 f"validation stores a zero for user {user!r} and item {item!r}, and "
                 f"{request.convention.library} counts every stored pair as relevant; drop such "

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
+from ..inputs.item_data import KeyedPropensity
 from ..inputs.kinds import Kind, kind_of
-from ..inputs.propensity import KeyedPropensity
 from ..inputs.scan import engine_of
 from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
 from .run import evaluate_source, is_dask, is_spark

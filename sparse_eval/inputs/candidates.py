@@ -18,10 +18,10 @@ from ..core.hashing import fingerprints
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
-from .alignment import Place, moved, place
 from .axes import Axis
-from .labelled import UserRows, labels_of
+from .labelled import Place, UserRows, labels_of, moved, places
 from .nested import rows_by_user
+from .paths import read_truth
 from .relevance import Relevance
 
 if TYPE_CHECKING:
@@ -42,6 +42,15 @@ Estimator: TypeAlias = Literal["unbiased", "bias_variance"]
 
 #: What they are called where they are the judged items.
 JUDGED = "judged"
+
+
+#: What is said of sampled metrics.
+WARNING = (
+    "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
+    "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
+    "candidates, rank all items by leaving candidates= out, or estimate that with "
+    "candidates.corrected('unbiased')"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +78,7 @@ class Candidates(UserRows):
     """
 
     shape: tuple[int, int]
-    indptr: Integers | None
+    indptr: Any
     items: Items
     kind: str = GIVEN
     users: Axis | None = None
@@ -139,12 +148,6 @@ class Candidates(UserRows):
         mask[self.items] = True
         return mask
 
-    @property
-    def bounds(self) -> Integers:
-        """`indptr`, where each user has candidates of its own."""
-        assert self.indptr is not None  # noqa: S101 - see `for_all`
-        return self.indptr
-
     def hold(self, indptr: Integers, items: Items) -> Booleans:
         """Return whether items, in rows of users, are among the candidates of their users."""
         if self.indptr is None:
@@ -154,19 +157,13 @@ class Candidates(UserRows):
     def unseen(self, indptr: Integers, items: Items) -> Candidates:
         """Return those that their users have not seen, given the ascending rows of these."""
         n_users = min(len(indptr) - 1, self.shape[0])
-        seen = self.bounds[: n_users + 1], self.items[: self.bounds[n_users]]
+        seen = self.indptr[: n_users + 1], self.items[: self.indptr[n_users]]
         is_seen = mark_seen(*seen, indptr, items)
         if not is_seen.any():
             return self
         kept = np.ones(len(self.items), bool)
         kept[: len(is_seen)] = ~is_seen
         return self.keep(kept)
-
-    def without(self, items: Integers) -> Candidates:
-        """Return those without the given items."""
-        mask = np.ones(self.shape[1], bool)
-        mask[items] = False
-        return self.keep(mask[self.items])
 
     def fingerprints(self, n_users: int, labels: Axis | None) -> Hashes:
         """Return a hash of each user's candidates; `labels` are those of the columns."""
@@ -177,8 +174,6 @@ class Candidates(UserRows):
 
     def to_csr(self) -> Any:
         """Return a matrix of users × items with a 1 for each candidate."""
-        if self.indptr is None:
-            raise InvalidDataError("these candidates are for all users, whose number is not known")
         data = np.ones(len(self.items), np.int8)
         return sparse.csr_matrix((data, self.items, self.indptr), shape=self.shape)
 
@@ -194,8 +189,7 @@ def as_candidates(given: Any) -> Candidates:
 
     Parameters
     ----------
-    given : Candidates, sparse matrix, Relevance, mapping, flat array_like or pandas.Index
-        What was opened of a path, and read of a frame.
+    given : Candidates, sparse matrix, Relevance, frame, path, mapping, flat array_like or Index
 
     Raises
     ------
@@ -204,14 +198,14 @@ def as_candidates(given: Any) -> Candidates:
     """
     if isinstance(given, Candidates):
         return given
+    if isinstance(given, Mapping) and not sparse.issparse(given):  # whose users may have none
+        given = Relevance.from_frame(rows_by_user(given, "candidates", "gain"), gain=None)
+    given = read_truth(given, gain=None)
     if isinstance(given, Relevance):
         given = given.to_csr()
     if sparse.issparse(plain_matrix(given)):
         matrix = canonical_csr(given, "candidates", sum_duplicates=True)
         return Candidates.of_csr(matrix, GIVEN, *labels_of(given))
-    if isinstance(given, Mapping):
-        frame = rows_by_user(given, "candidates", "gain")
-        return as_candidates(Relevance.from_frame(frame, gain=None))
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given if isinstance(given, Axis) else given.unique())
     if is_array(given):
@@ -250,9 +244,8 @@ def align_candidates(
         As from `place`; if there are fewer rows than users; or if it is not clear whether items are
         numbers or ids.
     """
-    names, (n_users, n_items) = (others, "candidates"), candidates.shape
-    rows = place("users", users.labels, candidates.users, (users.size, n_users), names)
-    columns = place("items", items.labels, candidates.items_index, (items.size, n_items), names)
+    n_users = candidates.shape[0]
+    rows, columns = places((users, items), candidates, (others, "candidates"))
     is_number = candidates.for_all and candidates.items_index is None
     if is_number and items.labels is not None and items.labels.is_integer:
         raise InvalidDataError(
@@ -294,3 +287,19 @@ def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items:
     seen = Seen(bounds, read_only(as_int32(seen_items)))
     for_blocks(lambda a, b: find_seen(a, b, users, *rows, seen, was_seen), len(users))
     return was_seen
+
+
+def name_among(name: str, kind: str | None, corrected: str | None = None) -> str:
+    """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates.
+
+    `kind` is None where these are all items.
+    """
+    if kind is None:
+        return name
+    return f"{name} ({kind}{f', {corrected}' if corrected else ''})"
+
+
+def is_sampled(kind: str) -> bool:
+    """Return whether candidates are known to be a sample of the catalogue."""
+    # So they are called: relevant items, and so many negatives beside them.
+    return re.match(r"(1|n)\+[0-9]+", kind) is not None

@@ -8,19 +8,24 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from ..core.arrays import as_array, is_array
+from ..core.csr import canonical_csr, check_entries, plain_matrix
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from .axes import Axis
 from .columns import role_of
 from .frames import to_pandas
 from .tables import exports_rows
+from .training import digest_by_item
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pandas as pd
 
-    from ..core.types import AnyArray, Floats
+    from ..core.types import AnyArray, Booleans, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +80,9 @@ def item_inputs(items: ItemData | None) -> dict[str, Any]:
             f"items is {describe(items)}; expected se.ItemData(groups=…, vectors=…, propensity=…)",
             argument="items",
         )
-    named = {
-        "item_groups": items.groups,
-        "item_vectors": items.vectors,
-        "propensity": items.propensity,
-    }
-    return {name: value for name, value in named.items() if value is not None}
+    names = {"groups": "item_groups", "vectors": "item_vectors", "propensity": "propensity"}
+    given = {name: getattr(items, field) for field, name in names.items()}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def by_item(
@@ -94,6 +96,7 @@ def by_item(
     if isinstance(values, pd.Series | pd.DataFrame):
         keyed, labels = _in_order(values, name, n_items, labels)
         return keyed.to_numpy(), labels
+    _check_numbered(name, labels)
     if is_array(values):
         values = as_array(values, name, "one entry for each item")
         if values.dtype != object and values.ndim:
@@ -125,7 +128,96 @@ def as_numbers(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
     return np.ascontiguousarray(values, np.float64)
 
 
-def weights_of_groups(groups: Any) -> Any:
+def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
+    """Return propensities in the order of the items, and the labels of all items.
+
+    Raises
+    ------
+    InvalidDataError
+        If an item has none, or one that is no number above 0 and at most 1.
+    """
+    chances, labels = by_item(propensity, "propensity", n_items, labels)
+    chances = as_numbers(chances, "propensity", 1, "a number for each item")
+    wrong = ~((chances > 0) & (chances <= 1))
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        raise InvalidDataError(
+            f"propensity of item {item_name(item, labels)} is {chances[item]}; expected numbers "
+            "above 0 and at most 1"
+        )
+    return chances, labels
+
+
+def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
+    """Return each item's shares of the groups, from a label for each item or from weights."""
+    groups = _weights_of_groups(groups)
+    if sparse.issparse(plain_matrix(groups)):
+        _check_numbered("groups", labels)
+        weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
+    else:
+        values, labels = by_item(groups, "groups", n_items, labels)
+        if values.ndim == 1:
+            weights = _one_group_each(values)
+        else:
+            expected = "one group for each item, or items × groups of weights"
+            weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
+    valid = np.isfinite(weights.data) & (weights.data >= 0)
+    check_entries(weights, valid, "the weight of groups", "a finite weight of at least 0")
+    owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    largest = np.zeros(weights.shape[0])
+    np.maximum.at(largest, owners, weights.data)
+    if (largest == 0).any():
+        item = item_name(int(np.argmin(largest)), labels)
+        raise InvalidDataError(
+            f"{written('groups')} puts item {item} into no group; give every "
+            "item one, such as 'unknown'",
+            argument="groups",
+        )
+    # Scaled first, so that the sums are finite.
+    scaled = weights.data / largest[owners]
+    totals = np.bincount(owners, scaled, weights.shape[0])
+    parts = (scaled / totals[owners], weights.indices, weights.indptr)
+    return sparse.csr_matrix(parts, shape=weights.shape), labels
+
+
+def _one_group_each(values: AnyArray) -> Any:
+    import pandas as pd
+
+    try:
+        codes, _ = pd.factorize(values)
+    except TypeError:
+        raise InvalidDataError(
+            f"{written('groups')} holds groups that cannot be hashed; give one text or number "
+            "for each item, or items × groups of weights",
+            argument="groups",
+        ) from None
+    items = np.flatnonzero(codes >= 0)  # an item of no group raises an error later
+    shape = (len(codes), int(codes.max(initial=-1)) + 1)
+    return sparse.csr_matrix((np.ones(len(items)), (items, codes[items])), shape=shape)
+
+
+def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
+    """Return a vector of length 1 for each item, or zeros, and the labels of all items."""
+    table, labels = by_item(vectors, "vectors", n_items, labels)
+    table = as_numbers(table, "vectors", 2, "numbers, items × width")
+    finite = np.isfinite(table).all(axis=1)
+    if not finite.all():
+        item = int(np.flatnonzero(~finite)[0])
+        raise InvalidDataError(
+            f"{written('vectors')} has a vector for item {item_name(item, labels)} that is not "
+            "finite; expected numbers",
+            argument="vectors",
+        )
+    # Scaled first, so that squares neither overflow nor vanish.
+    scale = np.abs(table).max(axis=1, initial=0.0, keepdims=True)
+    scaled = np.divide(table, scale, out=np.zeros_like(table), where=scale > 0)
+    lengths = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
+    directions: Floats = np.zeros_like(table)
+    np.divide(scaled, lengths, out=directions, where=lengths > 0)
+    return directions, labels
+
+
+def _weights_of_groups(groups: Any) -> Any:
     """Return groups of items in a table, or several groups for an item, as weights by item.
 
     Anything else is kept as it is.
@@ -159,9 +251,9 @@ def as_series(values: Mapping[Any, Any]) -> pd.Series:
     return pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
 
 
-def check_keyed(values: Any, name: str) -> None:
-    """Raise if entries are in the order of the items, rather than keyed by item."""
-    if not (isinstance(values, Mapping) or hasattr(values, "reindex")):
+def _check_numbered(name: str, labels: Axis | None) -> None:
+    """Raise if the items have ids, and entries that are in order cannot be matched with them."""
+    if labels is not None and labels.by_id:
         raise InvalidDataError(
             f"{written(name)} has an entry for each item number, and the items of the lists have "
             "ids; key it by item: a mapping, or a Series or DataFrame indexed by item",
@@ -201,3 +293,53 @@ def written(name: str) -> str:
 def item_name(item: int, labels: Axis | None) -> Any:
     """Return what messages call an item."""
     return repr(labels[item]) if labels is not None and item < len(labels) else item
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedPropensity:
+    """Propensities by id, for blocks of tables that number items in their own ways.
+
+    Attributes
+    ----------
+    labels : Axis
+    values : ndarray of float64
+    digest : str
+        As from `digest_by_item`.
+    """
+
+    labels: Axis
+    values: Floats
+    digest: str
+
+    @classmethod
+    def of(cls, propensity: Any) -> Self:
+        """Check propensities by item.
+
+        Raises
+        ------
+        InvalidDataError
+            As from `as_propensity`, or if they are not keyed by item.
+        """
+        by_id = Axis(np.empty(0, np.int64), by_id=True)
+        values, labels = as_propensity(propensity, 0, by_id)
+        assert labels is not None  # noqa: S101 - they are keyed
+        return cls(labels, values, digest_by_item(values, labels))
+
+    def of_items(self, items: Axis, used: Booleans) -> Floats:
+        """Return those of some items, 1 for an item that is not used.
+
+        Raises
+        ------
+        InvalidDataError
+            If an item that is used has none.
+        """
+        places = self.labels.locate(items)
+        missing = np.flatnonzero(used & (places < 0))
+        if len(missing):
+            raise InvalidDataError(
+                f"propensity has no entry for item {items[missing[0]]!r}; give every item of "
+                "the tables one",
+                argument="propensity",
+            )
+        chances: Floats = np.where(places < 0, 1.0, self.values[places])
+        return chances

@@ -15,12 +15,11 @@ from .nested import rows_by_user, rows_of_columns
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
-from .scan import engine_of
-from .tables import naming
+from .scan import RankingsScan, RelevanceScan, engine_of
+from .tables import naming, open_table
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
-    from .scan import RankingsScan, RelevanceScan
     from .scores import Ties
 
 
@@ -57,6 +56,25 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
         return Relevance.scan(side, gain=gain)
     # Interactions, without importing pandas where there are none.
     return side.matrix() if callable(getattr(side, "matrix", None)) else side
+
+
+def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:
+    """Read a table into memory, ordered as `ties` says; return anything else as it is.
+
+    Lists are numbered as the relevance, if it is given.
+    """
+    if not isinstance(side, RankingsScan | RelevanceScan):
+        return side
+    table = open_table(side.table)
+    columns = side.choose(table)
+    if isinstance(side, RelevanceScan):
+        return Relevance.of_table(table, columns)
+    return Rankings.of_table(table, columns, ties, relevance)
+
+
+def read_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
+    """Return what `open_truth` returns, with tables read into memory."""
+    return open_side(open_truth(side, gain))
 
 
 def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsScan | CSRMatrix:

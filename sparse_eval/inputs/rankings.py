@@ -14,7 +14,9 @@ from ..core.csr import (
     MAX_ITEMS,
     as_int32,
     canonical_csr,
+    check_entries,
     check_no_duplicates,
+    find_fault,
     indptr_from_counts,
     integer_array,
     raise_repeated_item,
@@ -24,7 +26,7 @@ from ..core.csr import (
 from ..core.removed import removed
 from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
-from . import list_rows
+from ..kernels.rows import find_repeat, order_by_position
 from .axes import label_of
 from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import Integers, Items, PathLike
+    from ..core.types import AnyArray, CSRMatrix, Integers, Items, PathLike
     from .axes import Axis
     from .columns import Columns
     from .relevance import Relevance
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
     from .scan import FrameLike
     from .scores import Ties
     from .tables import ArrowStream, Frame, Table
+
+
+#: What errors about positions say, because they may be something else.
+_MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -151,61 +157,51 @@ class Rankings(UserRows):
         >>> evaluate(lists, truth, "mrr")["mrr"]
         1.0
         """
-        if isinstance(ids, Mapping):
-            if users is not None or items is not None or user_rows is not None:
-                raise InvalidDataError("ids of users and items are in the mapping; give only it")
+        named = isinstance(ids, Mapping)
+        padded, labels_of_items = pad_lists(None if named else ids)
+        if (named and not (users is items is user_rows is None)) or (
+            labels_of_items is not None and items is not None
+        ):
+            raise InvalidDataError("ids are labels already; leave users=, items=, user_rows= out")
+        if named:
             return cls.from_frame(rows_by_user(ids, "ids", "score"))
-        ids, labels_of_items = pad_lists(ids)
         if labels_of_items is not None:
-            if items is not None:
-                raise InvalidDataError("ids name the items already; leave items= out")
             items = labels_of_items.marked(True)
         if users is not None and user_rows is not None:
             raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
-        table = integer_array(ids, "ids", dimensions=2)
-        rows = (
-            np.arange(len(table), dtype=np.int64)
-            if user_rows is None
-            else integer_array(user_rows, "user_rows", dimensions=1).astype(np.int64)
-        )
-        if len(rows) != len(table):
+        table = integer_array(padded, "ids", dimensions=2)
+        n_lists, k = table.shape
+        rows: Any = np.arange(n_lists) if user_rows is None else user_rows
+        rows = integer_array(rows, "user_rows", dimensions=1).astype(np.int64)
+        if len(rows) != n_lists:
             raise InvalidDataError(
-                f"user_rows has {len(rows)} entries, but ids has {len(table)} lists; give one user "
+                f"user_rows has {len(rows)} entries, but ids has {n_lists} lists; give one user "
                 "for each list",
                 argument="user_rows",
             )
         if shape is None:
             items = items if items is None or hasattr(items, "__len__") else list(items)
-            labelled = 0 if items is None else len(items)
-            n_items = max(int(table.max(initial=-1)) + 1, labelled)
-            shape = (int(rows.max(initial=-1)) + 1, n_items)
-        if not isinstance(shape, tuple | list) or len(shape) != 2:
-            raise InvalidDataError(
-                f"shape is {shape!r}; expected (number of users, number of items)", argument="shape"
-            )
+            n_labels = 0 if items is None else len(items)
+            shape = (int(rows.max(initial=-1)) + 1, max(int(table.max(initial=-1)) + 1, n_labels))
         n_users, n_items = shape
         check_whole("shape[0]", n_users, 0)
         check_whole("shape[1]", n_items, 0, MAX_ITEMS)
         labels = matrix_labels(None, (n_users, n_items), users, items)
         rows = row_numbers(rows, "user_rows", n_users, "users")
-        ascending = bool((rows[1:] > rows[:-1]).all())
-        if not ascending:
+        is_padded = _check_ids(table, rows, n_items)
+        if not (rows[1:] > rows[:-1]).all():
             order = np.argsort(rows, kind="stable")
-            list_rows.check_users_once(rows, order)
-
-        padded = list_rows.check_ids(table, rows, n_items)
-        if not ascending:
+            _check_users_once(rows, order)
             table, rows = table[order], rows[order]
-        n_lists, k = table.shape
         columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
-        counts[rows] = (table >= 0).sum(axis=1) if padded else k
+        counts[rows] = (table >= 0).sum(axis=1) if is_padded else k
         indptr = indptr_from_counts(counts)
-        if not padded:
+        if not is_padded:
             return cls((n_users, n_items), indptr, columns, None, counts, None, *labels)
         held = columns >= 0
         positions = np.tile(np.arange(1, k + 1, dtype=np.int32), n_lists)[held]
-        lengths = list_rows.last_positions(indptr, positions)
+        lengths = _last_positions(indptr, positions)
         return cls((n_users, n_items), indptr, columns[held], positions, lengths, None, *labels)
 
     @classmethod
@@ -239,20 +235,14 @@ class Rankings(UserRows):
         <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
         """
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
-        list_rows.check_positions(matrix)
+        _check_positions(matrix)
         labels = matrix_labels(positions, matrix.shape, users, items)
+        entries = as_int32(matrix.indices), matrix.data.astype(np.int32)
         try:
-            return cls._of_positions(
-                matrix.indptr.astype(np.int64),
-                as_int32(matrix.indices),
-                matrix.data.astype(np.int32),
-                matrix.shape,
-                labels,
-            )
+            return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:
             raise InvalidDataError(
-                f"{error}{list_rows.MAY_BE_SCORES}, and if it holds gains, evaluate takes it "
-                "second",
+                f"{error}{_MAY_BE_SCORES}, and if it holds gains, evaluate takes it second",
                 row=error.row,
             ) from None
 
@@ -377,10 +367,7 @@ class Rankings(UserRows):
         given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
         columns = table.choose(given)
         if "rank" in columns.names and ties is not None:
-            raise InvalidDataError(
-                f"ties is {ties!r}, but a rank can be taken once; give ties= with score= only",
-                argument="ties",
-            )
+            raise InvalidDataError("ranks have no ties; give ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
 
     @classmethod
@@ -392,43 +379,39 @@ class Rankings(UserRows):
         Lists of ranks have users and items in the order of the relevance, other ones after them.
         Equal scores are in the order of the labels.
         """
-        order = (None, None) if "rank" not in columns.names else labels_of(relevance)
-        if order[0] is not None and not order[0].by_id:
+        ranked = "rank" in columns.names
+        order = labels_of(relevance)
+        if not ranked or (order[0] is not None and not order[0].by_id):
             order = (None, None)
         rows = read_rows(table, columns, order=order)
         rows.users, rows.items = rows.users.marked(True), rows.items.marked(True)
         with naming(table.where):
-            return cls.of_rows(rows, ranked="rank" in columns.names, ties=ties)
+            return cls.of_rows(rows, ranked=ranked, ties=ties)
 
     @classmethod
     def of_rows(cls, rows: Rows, *, ranked: bool, ties: Ties = "item") -> Rankings:
         """Order the rows of a table by its numbers, which are ranks or else scores."""
-        values = rows.numbers
-        assert values is not None  # noqa: S101 - they order the lists
+        values: Any = rows.numbers
+        codes, labels = (rows.user_codes, rows.item_codes), (rows.users, rows.items)
+        shape = (len(rows.users), len(rows.items))
         if ranked:
-            indptr, order = group_rows(rows.user_codes, len(rows.users))
-            lists = cls._of_positions(
-                indptr,
-                gather(rows.item_codes, order),
-                gather(values.astype(np.int32), order),
-                (len(rows.users), len(rows.items)),
-                (rows.users, rows.items),
-            )
-            repeated = list_rows.repeated_item(indptr, lists.items)
+            indptr, order = group_rows(codes[0], shape[0])
+            entries = gather(codes[1], order), gather(values.astype(np.int32), order)
+            lists = cls._of_positions(indptr, *entries, shape, labels)
+            repeated = repeated_item(indptr, lists.items)
             if repeated is not None:
                 row, entry = repeated
                 raise_repeated_item(rows.users[row], rows.items[lists.items[entry]])
             return lists
-        codes, shape = (rows.user_codes, rows.item_codes), (len(rows.users), len(rows.items))
         if ties in ("average", "pessimistic"):
             matrix = sparse.coo_matrix((values, codes), shape=shape)
-            check_no_duplicates(matrix, rows.users, rows.items)
+            check_no_duplicates(matrix, *labels)
             plain = cls.from_scores(matrix.tocsr(), ties=ties)
             return replace(plain, users=rows.users, items_index=rows.items)
         indptr, listed, twice = order_by_score(*codes, values, shape, ties)
         if twice is not None:
             raise_repeated_item(rows.users[twice[0]], rows.items[twice[1]])
-        return cls(shape, indptr, listed, None, np.diff(indptr), None, rows.users, rows.items)
+        return cls(shape, indptr, listed, None, np.diff(indptr), None, *labels)
 
     @classmethod
     def _of_positions(
@@ -440,7 +423,7 @@ class Rankings(UserRows):
         labels: tuple[Axis | None, Axis | None],
     ) -> Rankings:
         """Return the lists of rows whose entries have positions, in any order."""
-        listed, ordered, fault = list_rows.order_rows(indptr, columns, positions)
+        listed, ordered, fault = _order_rows(indptr, columns, positions)
         if fault is not None:
             row, entry = fault
             user = label_of(labels[0], row)
@@ -451,7 +434,7 @@ class Rankings(UserRows):
                 row=row if labels[0] is None else None,
                 user=user,
             )
-        lengths = list_rows.last_positions(indptr, ordered)
+        lengths = _last_positions(indptr, ordered)
         gapped = None if (lengths == np.diff(indptr)).all() else ordered
         return cls(shape, indptr, listed, gapped, lengths, None, *labels)
 
@@ -655,4 +638,81 @@ class Rankings(UserRows):
         return (
             f"<Rankings: {lists} lists of up to {self.lengths.max(initial=0)} items, "
             f"{self.shape[0]} users × {self.shape[1]} items>"
+        )
+
+
+def _order_rows(
+    indptr: Integers, columns: Items, positions: Items
+) -> tuple[Items, Items, tuple[int, int] | None]:
+    """Put the entries of each row in the order of their positions.
+
+    Returns the columns, the positions, and the row and entry of one whose position is not the
+    first of its kind in the row, or None.
+    """
+    items, ordered = np.empty((2, len(positions)), np.int32)
+
+    def order(first: int, last: int, fault: Integers) -> None:
+        order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
+
+    fault = find_fault(order, len(indptr) - 1)
+    return items, ordered, None if fault is None else fault[1:]
+
+
+def repeated_item(indptr: Integers, items: Items) -> tuple[int, int] | None:
+    """Return the row and entry of an item that is in its row twice, or None."""
+    longest = int(np.diff(indptr).max(initial=0))
+
+    def check(first: int, last: int, fault: Integers) -> None:
+        scratch = np.empty(longest, items.dtype)
+        find_repeat(first, last, indptr, items, scratch, fault)
+
+    fault = find_fault(check, len(indptr) - 1)
+    return None if fault is None else fault[1:]
+
+
+def _last_positions(indptr: Integers, positions: Items) -> Integers:
+    """Return each row's last position, 0 for an empty row."""
+    lengths = np.zeros(len(indptr) - 1, np.int64)
+    filled = indptr[1:] > indptr[:-1]
+    lengths[filled] = positions[indptr[1:][filled] - 1]
+    return lengths
+
+
+def _check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
+    """Raise if a table of ids has one that there is not, or twice in a list.
+
+    `rows` has the user of each list. Return whether lists are padded, with -1.
+    """
+    least = table.min(initial=0)
+    if least < -1 or table.max(initial=-1) >= n_items:
+        row, column = np.argwhere((table < -1) | (table >= n_items))[0]
+        raise InvalidDataError(
+            f"ids[{row}, {column}] (user {rows[row]}) is {table[row, column]}, but there are "
+            f"{n_items} items (0 to {n_items - 1}, and -1 for padding)",
+            user=rows[row],
+        )
+
+    repeated = repeated_item(np.arange(len(table) + 1) * table.shape[1], table.ravel())
+    if repeated is not None:
+        raise_repeated_item(rows[repeated[0]], table.ravel()[repeated[1]])
+    return bool(least < 0)
+
+
+def _check_positions(matrix: CSRMatrix) -> None:
+    """Raise if a matrix of positions holds something else."""
+    data = matrix.data
+    valid = (data == np.floor(data)) & (data >= 1) & (data <= MAX_ITEMS)
+    expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions){_MAY_BE_SCORES}"
+    check_entries(matrix, valid, "the position", expected)
+
+
+def _check_users_once(rows: Integers, order: Integers) -> None:
+    """Raise if a user has two lists; `order` sorts the users."""
+    repeated = np.flatnonzero(np.diff(rows[order]) == 0)
+    if len(repeated):
+        first, second = order[repeated[0] : repeated[0] + 2]
+        raise InvalidDataError(
+            f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
+            "list for each user",
+            user=rows[first],
         )

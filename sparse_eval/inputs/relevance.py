@@ -10,7 +10,6 @@ from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
 from ..core.csr import as_int32, canonical_csr, check_entries, summed_csr
-from ..core.mistaken import describe
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
@@ -122,8 +121,7 @@ class Relevance(UserRows):
             threshold = check_number("threshold", threshold, 0, open_end=True)
             if len(gains) and 0 < most < threshold:
                 raise InvalidDataError(
-                    f"threshold is {threshold}, above every gain (the largest is {most}), so that "
-                    "no item would be relevant; expected a threshold that some gain reaches",
+                    f"threshold is {threshold}, above every gain; the largest is {most}",
                     argument="threshold",
                 )
             gains = np.where(gains >= threshold, gains, 0.0)
@@ -200,23 +198,12 @@ class Relevance(UserRows):
         """
         if combine is not None:
             check_choice("combine", combine, ("max", "sum"))
-        if (event is None) != (gains is None):
+        if (event is None) != (gains is None) or (event is not None and gain not in (None, USUAL)):
             raise InvalidDataError(
-                "give event= (a column) and gains= (the gain of each event) together, or none of "
-                "them"
-            )
-        if event is not None and gain not in (None, USUAL):
-            raise InvalidDataError(
-                "give gain= (a column of gains) or event= with gains=, not both of them"
+                "give gain= (a column), or event= (a column) with gains= (the gain of each event)"
             )
         if gains is not None:
             gain = None
-            if not hasattr(gains, "items"):
-                raise InvalidDataError(
-                    f"gains is {describe(gains)}; expected a mapping of events to gains, such as "
-                    "{'view': 1, 'purchase': 3}",
-                    argument="gains",
-                )
             gains = {name: check_number(f"gains[{name!r}]", n, 0) for name, n in gains.items()}
         table = open_table(df)
         given = {"user": usual(user, "user"), "item": usual(item, "item"), "gain": gain}

@@ -225,7 +225,7 @@ class _Ids:
         if text and (given is None or given.is_integer):
             chunks = as_numbers(chunks)
         elif self.kind == "whole numbers":
-            chunks = _of_one_type(chunks, self.name)
+            chunks = _of_one_type(chunks)
         codes, axis = encode(chunks, given, first)
         if text and given is None and axis is not first:
             axis.written = True
@@ -259,20 +259,8 @@ class _Ids:
     def _factorize(self, column: NDArray[np.object_]) -> tuple[NDArray[np.intp], Axis]:
         """Factorize ids of any types, among which pandas would not tell 1, 1.0 and True apart."""
         numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
-        codes = np.empty(len(column), dtype=np.intp)
-        for row, value in enumerate(column.tolist()):
-            label = value.item() if isinstance(value, np.generic) else value
-            if isinstance(label, str) and not label.strip():
-                raise self._missing(column, row, 0)
-            try:
-                codes[row] = numbers[type(label), label]
-            except TypeError:
-                raise InvalidDataError(
-                    f"row {row}, column {self.name!r}: {label!r} cannot be an id, because it is "
-                    "not hashable; expected text or a number",
-                    row=row,
-                    column=self.name,
-                ) from None
+        values = [x.item() if isinstance(x, np.generic) else x for x in column.tolist()]
+        codes = np.array([numbers[type(value), value] for value in values], np.intp)
         distinct: dict[Hashable, Hashable] = {}
         for _, label in numbers:
             if label in distinct:
@@ -352,24 +340,16 @@ def as_numbers(chunks: list[Any]) -> list[Any]:
         return chunks
 
 
-def _of_one_type(chunks: list[Any], name: Hashable) -> list[Any]:
+def _of_one_type(chunks: list[Any]) -> list[Any]:
     """Return whole numbers as int64, or as uint64 if one needs it."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if all(chunk.type.value_type == pa.int64() for chunk in chunks):
         return chunks
-    for dtype in (pa.int64(), pa.uint64()):
-        try:
-            return [_recoded(chunk, chunk.dictionary.cast(dtype)) for chunk in chunks]
-        except pa.ArrowInvalid:
-            continue
-    least = min(pc.min(chunk.dictionary).as_py() for chunk in chunks)
-    raise InvalidDataError(
-        f"column {name!r} holds {least} and whole numbers of 2^63 and more, for which there is no "
-        "common type; cast it to text",
-        column=name,
-    )
+    try:
+        return [_recoded(chunk, chunk.dictionary.cast(pa.int64())) for chunk in chunks]
+    except pa.ArrowInvalid:
+        return [_recoded(chunk, chunk.dictionary.cast(pa.uint64())) for chunk in chunks]
 
 
 def _recoded(chunk: Any, dictionary: Any) -> Any:

@@ -7,24 +7,21 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
-from ..core.csr import canonical_csr, check_entries, plain_matrix, training_csr
+from ..core.csr import training_csr
 from ..errors import InvalidDataError
-from .alignment import moved, place
-from .candidates import Candidates, align_candidates, as_candidates
-from .item_data import as_numbers, by_item, check_keyed, item_name, weights_of_groups, written
-from .labelled import labels_of
-from .propensity import as_propensity, digest_by_item
+from .candidates import Candidates, align_candidates
+from .item_data import as_groups, as_propensity, as_vectors, written
+from .labelled import moved, places
 from .relevance import Relevance
-from .training import Training, TrainingOfBlock
+from .training import Training, digest_by_item
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..core.types import AnyArray, CSRMatrix, Floats
-    from .alignment import Place
+    from ..core.types import CSRMatrix, Floats
     from .axes import Axis
+    from .labelled import Place
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class SideData:
     n_items : int
         N, the number of items in the catalogue: that of the largest of all inputs.
     training : Training or None
-    groups : scipy csr_matrix of float64, shape (n_items, n_groups), or None
+    groups : scipy csr_matrix of float64, shape (n_items, nas_groups), or None
         Each row sums to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
         Each of length 1, or all zeros.
@@ -90,25 +87,20 @@ class SideData:
             If an input is refused, does not cover the items, or is numbered where it should have
             ids.
         """
-        if item_groups is not None:
-            item_groups = weights_of_groups(item_groups)
         matrix = None
         if train is not None:
             matrix, items = _align_train(train, users, items)
         if candidates is not None:
-            candidates, items = align_candidates(as_candidates(candidates), users, items)
+            candidates, items = align_candidates(candidates, users, items)
         aligned: dict[str, Any] = {}
         labels = items.labels
         for name, given, read in (
-            ("groups", item_groups, _groups),
-            ("vectors", item_vectors, _vectors),
+            ("groups", item_groups, as_groups),
+            ("vectors", item_vectors, as_vectors),
             ("propensity", propensity, as_propensity),
         ):
-            if given is None:
-                continue
-            if labels is not None and labels.by_id:
-                check_keyed(given, name)
-            aligned[name], labels = read(given, items.size, labels)
+            if given is not None:
+                aligned[name], labels = read(given, items.size, labels)
         sizes = {name: one.shape[0] for name, one in aligned.items()}
         n_items = max([items.size, *sizes.values()])  # they may know more than anyone was shown
         for name, n in sizes.items():
@@ -167,7 +159,7 @@ class SideData:
         if training is None and candidates is None:
             return self
         if training is not None:
-            training = TrainingOfBlock(training, first, last)
+            training = training.part(first, last)
         if candidates is not None:
             candidates = candidates.part(first, last)
         return replace(self, training=training, candidates=candidates)
@@ -191,86 +183,7 @@ def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
     """Return the training data as a CSR aligned with the evaluation, and the places of items."""
     if isinstance(train, Relevance):
         train = train.to_csr()
-    matrix, own = training_csr(train), labels_of(train)
-    known = zip(("users", "items"), (users, items), own, matrix.shape, strict=True)
-    rows, columns = (
-        place(role, one.labels, labels, (one.size, size), ("the lists", "train"))
-        for role, one, labels, size in known
-    )
-    for axis, one, labels in zip((rows, columns), (users, items), own, strict=True):
-        is_apart = axis.places is not None and axis.places.min(initial=axis.size) >= one.size
-        if is_apart and labels and one.labels:
-            raise InvalidDataError(
-                f"no id of train ({labels[0]!r}, …, {labels.dtype}) is among those of the "
-                f"validation data ({one.labels[0]!r}, …, {one.labels.dtype}); give both the same "
-                "ids, of one type"
-            )
-    return moved(matrix, rows, columns), (
-        columns if items.labels is not None else items._replace(size=columns.size)
-    )
-
-
-def _groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
-    """Return each item's shares of the groups, from a label for each item or from weights."""
-    if sparse.issparse(plain_matrix(groups)):
-        weights = canonical_csr(groups, "groups", sum_duplicates=True).astype(np.float64)
-    else:
-        values, labels = by_item(groups, "groups", n_items, labels)
-        if values.ndim == 1:
-            weights = _one_group_each(values)
-        else:
-            expected = "one group for each item, or items × groups of weights"
-            weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
-    valid = np.isfinite(weights.data) & (weights.data >= 0)
-    check_entries(weights, valid, "the weight of groups", "a finite weight of at least 0")
-    owners = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    largest = np.zeros(weights.shape[0])
-    np.maximum.at(largest, owners, weights.data)
-    if (largest == 0).any():
-        item = item_name(int(np.argmin(largest)), labels)
-        raise InvalidDataError(
-            f"{written('groups')} puts item {item} into no group; give every "
-            "item one, such as 'unknown'",
-            argument="groups",
-        )
-    # Scaled first, so that the sums are finite.
-    scaled = weights.data / largest[owners]
-    totals = np.bincount(owners, scaled, weights.shape[0])
-    parts = (scaled / totals[owners], weights.indices, weights.indptr)
-    return sparse.csr_matrix(parts, shape=weights.shape), labels
-
-
-def _one_group_each(values: AnyArray) -> Any:
-    import pandas as pd
-
-    try:
-        codes, _ = pd.factorize(values)
-    except TypeError:
-        raise InvalidDataError(
-            f"{written('groups')} holds groups that cannot be hashed; give one text or number "
-            "for each item, or items × groups of weights",
-            argument="groups",
-        ) from None
-    items = np.flatnonzero(codes >= 0)  # an item of no group raises an error later
-    shape = (len(codes), int(codes.max(initial=-1)) + 1)
-    return sparse.csr_matrix((np.ones(len(items)), (items, codes[items])), shape=shape)
-
-
-def _vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:
-    table, labels = by_item(vectors, "vectors", n_items, labels)
-    table = as_numbers(table, "vectors", 2, "numbers, items × width")
-    finite = np.isfinite(table).all(axis=1)
-    if not finite.all():
-        item = int(np.flatnonzero(~finite)[0])
-        raise InvalidDataError(
-            f"{written('vectors')} has a vector for item {item_name(item, labels)} that is not "
-            "finite; expected numbers",
-            argument="vectors",
-        )
-    # Scaled first, so that squares neither overflow nor vanish.
-    scale = np.abs(table).max(axis=1, initial=0.0, keepdims=True)
-    scaled = np.divide(table, scale, out=np.zeros_like(table), where=scale > 0)
-    lengths = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
-    directions: Floats = np.zeros_like(table)
-    np.divide(scaled, lengths, out=directions, where=lengths > 0)
-    return directions, labels
+    matrix = training_csr(train)
+    rows, columns = places((users, items), train, ("the lists", "train"))
+    shown = columns if items.labels is not None else items._replace(size=columns.size)
+    return moved(matrix, rows, columns), shown

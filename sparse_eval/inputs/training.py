@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import as_int32, indptr_from_counts, take_rows, without_entries
+from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows, without_entries
+from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
 from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
 from ..kernels.structures import Rows
-from .propensity import digest_by_item
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers, Items
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
     from .axes import Axis
 
 #: Whether items that their user has seen may be recommended again, see `evaluate_model`.
@@ -35,6 +34,23 @@ _LOOKUPS_AT_ONCE = 1 << 21
 
 #: Pairs of items whose number of common users a thread remembers: 16 bytes each.
 CACHED_PAIRS = 1 << 17
+
+
+def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
+    """Return 16 hexadecimal digits that identify numbers by item, whatever their order.
+
+    Items with a 0 do not count: some evaluations know more of them than others.
+    """
+    items = np.flatnonzero(values)
+    if labels is not None and len(labels) < len(values):
+        labels = None
+    (digest,) = fingerprints(
+        np.array([0, len(items)]),
+        items,
+        values[items],
+        None if labels is None else labels.item_keys,
+    )
+    return f"{int(digest):016x}"
 
 
 def excluded_items(train: CSRMatrix, seen: SeenItems) -> CSRMatrix:
@@ -177,18 +193,24 @@ class Training:
         """The number of items of each user, without explicit zeros."""
         return _count_interactions(self.indptr, self._interacted)
 
+    def part(self, first: int, last: int) -> Training:
+        """Return the data of some users, with the item statistics of all users."""
+        bounds = bounds_of(self.indptr, first, last)
+        whole = self._whole or self
+        part = Training(bounds, self.items, self._interacted, self.n_items, whole)
+        part.allows_seen = self.allows_seen
+        return part
+
     def allowing_seen(self) -> Training:
         """Return the same data, where items that users have seen may be recommended again."""
-        training = copy(self)
+        training = self.part(0, len(self.indptr) - 1)
         training.allows_seen = True
-        training._whole = self._whole or self
         return training
 
     def of_own_users(self) -> Training:
         """Return the same data without statistics of the items, as they cover only some users."""
-        training = Training(self.indptr, self.items, self._interacted, self.n_items)
-        training.allows_seen, training._covers_all = self.allows_seen, False
-        return training
+        self._covers_all = False
+        return self
 
     def seen(self, users: Integers) -> tuple[Integers, Items]:
         """Return `indptr` and ascending items of what the given users have seen.
@@ -288,19 +310,6 @@ class Training:
                 total = np.bincount(np.repeat(np.arange(len(some)), counts), cosines, len(some))
                 means[some] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
         return means
-
-
-class TrainingOfBlock(Training):
-    """The training data of a block of users, with the item statistics of all users."""
-
-    def __init__(self, whole: Training, first: int, last: int) -> None:
-        n_users = len(whole.indptr) - 1
-        indptr = whole.indptr[min(first, n_users) : last + 1]
-        missing = last - first + 1 - len(indptr)
-        if missing:  # users who are not in the training data
-            indptr = np.concatenate((indptr, np.full(missing, whole.indptr[-1])))
-        super().__init__(indptr, whole.items, whole._interacted, whole.n_items, whole)
-        self.allows_seen = whole.allows_seen
 
 
 def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Integers:

@@ -25,7 +25,7 @@ from ..errors import (
 )
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..metrics import Metric, parse_metrics
-from ..metrics.protocol import Protocol
+from ..metrics.request import Protocol
 from ..models.accepted import without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
 from ..models.evaluate import evaluate_request, parse_cut_request
@@ -34,8 +34,8 @@ from ..models.inputs import (
     NewUsers,
     digest_of,
     open_held_out,
+    open_train,
     split_arguments,
-    training_matrix,
 )
 from ..models.shared_candidates import share_candidates
 from ..models.trained_on import keep_training
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
-    from ..metrics.protocol import MetricsLike
-    from ..metrics.request import Request
+    from ..metrics.request import MetricsLike, Request
     from ..models.inputs import CandidatesLike, TrainLike
     from .ledger import Row
 
@@ -253,7 +252,7 @@ class EvaluationCallback:
             needed = "resume=True continues from" if self._resume else "keep='best' keeps"
             raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
         served = train if isinstance(train, NewUsers) else None
-        self._train = training_matrix(train if served is None else served.train)
+        self._train = open_train(train if served is None else served.train)
         self._parts: LabelledMatrix | NewUsers = self._train if served is None else served
         self._relevance = open_held_out(validation)
         known = self._train if served is None else served.seen
@@ -384,7 +383,7 @@ class EvaluationCallback:
         OutputError
             If a checkpoint cannot be written.
         """
-        matrix = self._train if train is None else training_matrix(train)
+        matrix = self._train if train is None else open_train(train)
         for name, own, other in zip(
             ("users", "items"), labels_of(self._train), labels_of(matrix), strict=True
         ):

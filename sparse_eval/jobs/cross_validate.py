@@ -23,7 +23,7 @@ from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
-from ..metrics.protocol import Protocol
+from ..metrics.request import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
 from ..models.inputs import digest_of, open_held_out, open_train, training_part
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from ..core.types import PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
-    from ..metrics.protocol import MetricsLike
-    from ..metrics.request import Request
+    from ..metrics.request import MetricsLike, Request
     from ..models.shared_candidates import CandidatesOfSplit
     from ..results import Evaluation
     from ..results.runs import Run

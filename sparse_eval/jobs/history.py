@@ -32,7 +32,7 @@ from ..core.files import as_input
 from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
-from ..results.candidates import name_among
+from ..inputs.candidates import name_among
 from ..results.paired_tests import CORRECTIONS, correct, significance
 from ..results.record import check_about
 from ..results.shared import are_row_numbers

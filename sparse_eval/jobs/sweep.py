@@ -30,7 +30,7 @@ from ..evaluation.run import open_runner
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.evaluate import evaluate_request
-from ..models.identifiers import lacks_ids, warn_of_checkpoints, without_warning
+from ..models.identifiers import lacks_ids, warn_of_numbers, without_warning
 from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
 from ..models.shared_candidates import share_candidates
 from .callback import parse_monitored
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
-    from ..metrics.protocol import MetricsLike
-    from ..metrics.request import Request
+    from ..metrics.request import MetricsLike, Request
     from ..models.inputs import CandidatesLike, TrainLike
     from .ledger import Row
 
@@ -234,7 +233,8 @@ def sweep(
                 if not table.add(path, scored):
                     table.add(path, score_file(path, job, {}))
                 bar.update()
-    warn_of_checkpoints(table.without_ids)
+    if paths := table.without_ids:
+        warn_of_numbers(f"{paths[0]}{f' (and {len(paths) - 1} more)' if paths[1:] else ''}")
     return table.frame()
 
 

@@ -14,7 +14,7 @@ from ..core.progress import display
 from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
 from ..models.accepted import without_zeros
 from ..models.checkpoints import check_similarity
-from ..models.inputs import training_matrix
+from ..models.inputs import open_train
 from ..models.trained_on import keep_training
 from ..retrieval.factors import check_factors
 
@@ -189,7 +189,7 @@ def train_model(
         )
     if callback is not None and not isinstance(callback, EvaluationCallback):
         raise InvalidDataError(f"callback is {callback!r}; expected an EvaluationCallback")
-    matrix = training_matrix(train)
+    matrix = open_train(train)
     # implicit asks for BLAS on one thread while it runs its own; the limit ends with the block.
     with threadpool_limits(limits=1, user_api="blas"):
         try:

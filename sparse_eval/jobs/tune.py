@@ -31,11 +31,11 @@ from ..errors import (
     shown,
 )
 from ..inputs.labelled import labels_of
-from ..metrics.protocol import Protocol
+from ..metrics.request import Protocol
 from ..models.checkpoints import saving_model
 from ..models.evaluate import evaluate_request
 from ..models.identifiers import id_arrays
-from ..models.inputs import NewUsers, digest_of, open_held_out, split_arguments, training_matrix
+from ..models.inputs import NewUsers, digest_of, open_held_out, open_train, split_arguments
 from ..models.matching import add_sides, match_sides
 from ..models.shared_candidates import SharedCandidates, share_candidates
 from ..results.saving import SUMMARY
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
-    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
     from ..models.shared_candidates import CandidatesOfSplit
     from ..results import Evaluation
@@ -283,7 +283,7 @@ class Search:
     ) -> Tuning:
         """Run the missing trials, then the test; `candidates` are those of both parts."""
         new_users = train if isinstance(train, NewUsers) else None
-        matrix = training_matrix(train if new_users is None else new_users.train)
+        matrix = open_train(train if new_users is None else new_users.train)
         parts = matrix if new_users is None else new_users
         held_out = open_held_out(validation)
         known = matrix if new_users is None else new_users.seen

@@ -12,7 +12,7 @@ from ..core.csr import take_rows
 from ..errors import InvalidDataError
 from ..kernels.catalogue import count_unseen_candidates
 from ..kernels.structures import Rows
-from .eligible import eligible_items
+from .eligible import are_in, eligible_items
 from .lists import Lists
 from .propensity import propensities
 
@@ -96,9 +96,21 @@ class Aligned:
         The catalogue, or the user's candidates, without the seen items, or with them where they may
         be recommended again; and those that are relevant or in the list in any case.
         """
-        if self.side_data.candidates is not None:
-            return self._count_with_candidates(first, last)
-        return self.count_population(first, last)
+        side_data, users = self.side_data, np.arange(first, last)
+        if side_data.candidates is None:
+            return self.count_population(first, last)
+        own = eligible_items(side_data.n_items, self._seen(users), side_data.candidates, users)
+        lists = self.rankings.part(first, last)
+        relevant = self.relevance.part(first, last)
+        gains = self.hit_gains[0][slice(*self.relevance.indptr[[first, last]])]
+        relevant = relevant.keep(gains > 0)
+        keys = [
+            np.repeat(users - first, np.diff(side.indptr)) * side_data.n_items + side.items
+            for side in (lists, relevant)
+        ]
+        rows, items = np.divmod(np.unique(np.concatenate(keys)), side_data.n_items)
+        beyond = rows[~own.contain(rows, items)]
+        return own.counts + np.bincount(beyond, minlength=last - first)
 
     def count_population(self, first: int, last: int) -> Integers:
         """Count the same of the whole catalogue, whatever candidates are given."""
@@ -112,31 +124,6 @@ class Aligned:
         )
         count_unseen_candidates(seen, relevant, self.hit_gains[0], lists, n_items, counts)
         return counts
-
-    def _count_with_candidates(self, first: int, last: int) -> Integers:
-        rankings, relevance = self.rankings, self.relevance
-        bounds = slice(first, last + 1)
-        side_data, users = self.side_data, np.arange(first, last)
-        own = eligible_items(side_data.n_items, self._seen(users), side_data.candidates, users)
-        counts = own.counts.copy()
-        sides = (
-            (relevance.indptr[bounds], relevance.items, self.hit_gains[0]),
-            (rankings.indptr[bounds], rankings.items, None),
-        )
-        keys = []
-        for indptr, items, gains in sides:
-            entries = slice(indptr[0], indptr[-1])
-            rows = np.repeat(np.arange(last - first), np.diff(indptr))
-            chosen = items[entries].astype(np.int64)
-            if gains is not None:
-                kept = gains[entries] > 0
-                rows, chosen = rows[kept], chosen[kept]
-            beyond = ~own.contain(rows, chosen)
-            keys.append(rows[beyond] * side_data.n_items + chosen[beyond])
-        added = np.sort(np.concatenate(keys))
-        is_first = np.append(True, added[1:] != added[:-1])[: len(added)]
-        rows = added[is_first] // side_data.n_items
-        return counts + np.bincount(rows, minlength=last - first)
 
     def _seen(self, users: Integers) -> tuple[Integers, Items] | None:
         """Return what is taken out of the candidates of some users, if the convention does so."""
@@ -222,8 +209,7 @@ class Aligned:
         n_items = max(self.side_data.n_items, relevance.shape[1])
         keys = np.repeat(users, np.diff(bounds)) * n_items + known  # ascending
         relevant = np.repeat(users, np.diff(relevance.indptr)) * n_items + relevance.items
-        places = np.searchsorted(keys, relevant)
-        is_repeat = np.append(keys, -1)[places] == relevant
+        is_repeat = are_in(relevant, keys)
         return self.with_relevant(is_repeat if items == "repeat" else ~is_repeat)
 
     def lists(self, k: int, users: Integers) -> Lists:

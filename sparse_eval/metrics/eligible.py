@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -37,12 +37,11 @@ def eligible_items(
     """
     if seen is None:
         seen = np.zeros(len(users) + 1, np.int64), np.empty(0, np.int32)
-    if candidates is None:
-        return Eligible(n_items, *seen)
-    if candidates.for_all:
-        return Eligible(n_items, *seen, candidates.items)
+    if candidates is None or candidates.for_all:
+        everything = np.arange(n_items, dtype=np.int32)
+        return Eligible(n_items, *seen, everything if candidates is None else candidates.items)
     own = candidates.take(users).unseen(*seen)
-    return Eligible(n_items, own.bounds, own.items, listed=True)
+    return Eligible(n_items, own.indptr, own.items)
 
 
 class Eligible:
@@ -53,30 +52,21 @@ class Eligible:
     n_items : int
         N, the number of items in the catalogue.
     indptr, items : ndarray
-        Where the rows of users start and end, and what each has seen, ascending.
+        Where the rows of users start and end, and the items of each user, ascending.
     common : ndarray of int32, optional
-        The items that all users have in common, but for what they have seen, ascending; by default
-        the catalogue.
-    listed : bool
-        Whether the rows hold what each user can be recommended, instead of what it has seen.
+        The items that all users have in common, ascending, from which `items`, which they have
+        seen, are taken out.
     """
 
     def __init__(
-        self,
-        n_items: int,
-        indptr: Integers,
-        items: Items,
-        common: Items | None = None,
-        *,
-        listed: bool = False,
+        self, n_items: int, indptr: Integers, items: Items, common: Items | None = None
     ) -> None:
-        self.n_items, self.common, self.listed = n_items, common, listed
+        self.n_items, self.common = n_items, common
         if common is not None:
             self.number_of = np.full(n_items, -1, np.int32)
             self.number_of[common] = np.arange(len(common), dtype=np.int32)
             kept = self.number_of[items] >= 0
-            indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))[indptr - indptr[0]]
-            items = items[kept]
+            indptr, items = indptr_from_counts(kept)[indptr - indptr[0]], items[kept]
         self.indptr, self.items = indptr, items
         self.n_users = len(indptr) - 1
 
@@ -90,51 +80,39 @@ class Eligible:
     def counts(self) -> Integers:
         """The number of items of each user."""
         n_entries: Integers = np.diff(self.indptr)
-        return n_entries if self.listed else self._size - n_entries
-
-    @property
-    def _size(self) -> int:
-        return self.n_items if self.common is None else len(self.common)
-
-    def _of_common(self, item_values: Any) -> Any:
-        return item_values if self.common is None else item_values[self.common]
+        return n_entries if self.common is None else len(self.common) - n_entries
 
     def contain(self, rows: Integers, items: Integers | Items) -> Booleans:
         """Return whether pairs of a user and an item are among them."""
         owners = np.repeat(np.arange(self.n_users), np.diff(self.indptr))
         found = are_in(rows * self.n_items + items, owners * self.n_items + self.items)
-        if self.listed:
-            return found
-        return ~found if self.common is None else ~found & (self.number_of[items] >= 0)
+        return found if self.common is None else ~found & (self.number_of[items] >= 0)
 
     def sum_over_items(self, item_values: Floats) -> Floats:
         """Return the sum of a value or vector of items over each user's items."""
         sums: Floats = self.matrix @ item_values
-        return sums if self.listed else self._of_common(item_values).sum(axis=0) - sums
+        return sums if self.common is None else item_values[self.common].sum(axis=0) - sums
 
     def sum_over_users(self, user_values: Floats) -> Floats:
         """Return the sum of a value of users over those who can be recommended each item."""
         sums: Floats = self.matrix.T @ user_values
-        if self.listed:
+        if self.common is None:
             return sums
-        total = user_values.sum() - sums
-        return total if self.common is None else np.where(self.number_of >= 0, total, 0.0)
+        return np.where(self.number_of >= 0, user_values.sum() - sums, 0.0)
 
     def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
         """Return how many items of each group all users have, and how many more each user has."""
         members = members.astype(np.int64)
         of_users = self.matrix.astype(np.int64) @ members
-        if self.listed:
+        if self.common is None:
             return np.zeros(members.shape[1], np.int64), of_users
-        return np.asarray(self._of_common(members).sum(axis=0)).ravel(), -of_users
+        return np.asarray(members[self.common].sum(axis=0)).ravel(), -of_users
 
     def first(self, order: Items, k: int) -> Items:
         """Return the first k items of each user in a common order, -1 if there are fewer."""
-        if not self.listed:
-            out = np.empty((self.n_users, min(k, self._size)), np.int32)
-            if self.common is not None:
-                order = order[self.number_of[order] >= 0]
-            popular_unseen(order, self.indptr, self.items, out)
+        if self.common is not None:
+            out = np.empty((self.n_users, min(k, len(self.common))), np.int32)
+            popular_unseen(order[self.number_of[order] >= 0], self.indptr, self.items, out)
             return out
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
@@ -148,10 +126,10 @@ class Eligible:
     def draw(self, numbers: Floats) -> Items:
         """Draw a list for each user from uniform numbers of shape (n_users, k)."""
         out = np.full(numbers.shape, -1, np.int32)
-        if not self.listed:
-            seen = self.items if self.common is None else self.number_of[self.items]
-            draw_lists(numbers, self.indptr, seen, self._size, out)
-            return out if self.common is None else np.append(self.common, np.int32(-1))[out]
+        if self.common is not None:
+            seen = self.number_of[self.items]
+            draw_lists(numbers, self.indptr, seen, len(self.common), out)
+            return np.append(self.common, np.int32(-1))[out]
         lengths = np.minimum(self.counts, numbers.shape[1])
         listed = np.arange(numbers.shape[1]) < lengths[:, None]
         places = np.empty(int(lengths.sum()), np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -26,29 +26,16 @@ from .recommender import OwnLists, Recommender
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
+    from ..core.types import AnyArray, PathLike, SparseInput
     from ..inputs.labelled import LabelledMatrix
     from ..retrieval.scores import ScoreFunction
 
 
-class ImplicitModel(Protocol):
-    """A model of `implicit` that was fitted."""
-
-    def recommend(
-        self,
-        userid: Integers,
-        user_items: CSRMatrix,
-        N: int = ...,  # noqa: N803 - implicit's name
-        filter_already_liked_items: bool = ...,
-    ) -> tuple[AnyArray, AnyArray]:
-        """Return the ids and scores of the best items of some users."""
-
-
-#: What `evaluate_model` takes: a model, a checkpoint, only factors, an item-item matrix, scores of
-#: users × items, or a function that scores all items.
+#: What `evaluate_model` takes: a fitted model of implicit, a checkpoint, only factors, an item-item
+#: matrix, scores of users × items, or a function that scores all items.
 ModelLike: TypeAlias = (
-    "ImplicitModel | Model | Recommender | Scorer | tuple[Any, Any] | AnyArray "
-    "| SparseInput | ScoreFunction | PathLike"
+    "Model | Recommender | Scorer | tuple[Any, Any] | AnyArray | SparseInput | ScoreFunction "
+    "| PathLike | Any"
 )
 
 

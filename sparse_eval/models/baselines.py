@@ -19,7 +19,7 @@ from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.training import count_users
 from .factor_model import Factors
-from .inputs import training_matrix
+from .inputs import open_train
 from .scorers import ItemItemModel, Scorer
 from .trained_on import TrainedOn
 
@@ -264,7 +264,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
 
 def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None, str]:
     """Return training data as a float64 matrix, the ids of users and items, and what it is."""
-    opened = training_matrix(train)
+    opened = open_train(train)
     trained_on = str(TrainedOn.of(opened))
     return opened.csr.astype(np.float64), opened.users, opened.items, trained_on
 

@@ -18,12 +18,11 @@ from ..errors import SparseEvalError
 from ..evaluation.evaluate import evaluate
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import ItemData
-from ..inputs.list_rows import repeated_item
-from ..inputs.rankings import Rankings
+from ..inputs.rankings import Rankings, repeated_item
 from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
 from ..kernels.quotes import has_closed_quotes
-from ..metrics.protocol import Protocol
 from ..metrics.registry import REGISTRY
+from ..metrics.request import Protocol
 from ..retrieval.search import Search
 from ..retrieval.top_k import empty_results
 

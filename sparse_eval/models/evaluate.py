@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
-from ..evaluation.evaluate import open_candidates
 from ..evaluation.execution import Execution
 from ..evaluation.notices import give_notice
 from ..evaluation.run import evaluate_source
+from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
-from ..metrics.protocol import Protocol
-from ..metrics.request import Request
+from ..metrics.request import Protocol, Request
 from .inputs import split_arguments
 from .source import ModelSource
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ..evaluation.execution import Keep
     from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
-    from ..metrics.protocol import MetricsLike
+    from ..metrics.request import MetricsLike
     from ..results import Evaluation
     from .accepted import ModelLike
     from .inputs import CandidatesLike, TrainLike
@@ -241,7 +240,7 @@ def evaluate_request(
     execution = Execution(**options)
     execution.check()
     if "candidates" in inputs:
-        inputs["candidates"] = open_candidates(inputs["candidates"])
+        inputs["candidates"] = as_candidates(inputs["candidates"])
     source = ModelSource(request, execution, model, train, validation, inputs, users)
     popular = source.by_popularity() if baselines else None
     evaluation = evaluate_source(request, execution, source)

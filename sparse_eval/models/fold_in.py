@@ -12,8 +12,7 @@ from ..core.arguments import check_number
 from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..inputs.alignment import place
-from ..inputs.labelled import labels_of
+from ..inputs.labelled import labels_of, place
 from .accepted import as_model, check_shape
 from .factor_model import Factors
 from .identifiers import ids_of, without_warning

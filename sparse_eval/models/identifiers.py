@@ -17,8 +17,7 @@ from ..inputs.axes import Axis
 from ..inputs.labelled import labels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from ..core.types import AnyArray, Integers
     from .model import Model
@@ -55,13 +54,10 @@ def _checked(model: object, ids: Any, name: str) -> Axis | None:
     if ids is None:
         return None
     ids = ids if hasattr(ids, "__len__") else list(ids)
-    side, *others = _ROWS[name]
-    rows = (getattr(model, one, None) for one in (side, *others))
-    matrix = next((one for one in rows if one is not None), None)
-    n = getattr(model, f"n_{name.replace('_ids', 's')}", None)  # of a `Scorer`
-    n = n if matrix is None else matrix.shape[0]
-    n = len(ids) if n is None else n
-    if len(ids) != n:
+    side = _ROWS[name][0]
+    rows = [matrix for one in _ROWS[name] if (matrix := getattr(model, one, None)) is not None]
+    n = rows[0].shape[0] if rows else getattr(model, f"n_{name.replace('_ids', 's')}", None)
+    if n is not None and len(ids) != n:
         raise InvalidDataError(
             f"there are {len(ids)} {name} for a model with {n} {side}; give one for each (a model "
             f"keeps them as its attribute {name}; None forgets them)"
@@ -160,17 +156,11 @@ def warn_without_ids(model: Model, *data: object, of_users: bool = True) -> None
     If `of_users` is False, only the ids of items matter.
     """
     if not _is_silent.get() and lacks_ids(model, *data, of_users=of_users):
-        _warn("the model")
+        warn_of_numbers("the model")
 
 
-def warn_of_checkpoints(paths: Sequence[Path]) -> None:
-    """Warn of checkpoints without ids, if there are any."""
-    if paths:
-        others = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-        _warn(f"{paths[0]}{others}")
-
-
-def _warn(name: str) -> None:
+def warn_of_numbers(name: str) -> None:
+    """Warn of models without ids, which the message calls `name`."""
     warn(
         f"{name} has no ids, and the data have: users and items are matched by row and column "
         f"number, and metrics are wrong if it was trained on them in another order; {_REMEDY}"

@@ -14,9 +14,8 @@ from ..core.csr import training_csr
 from ..core.hashing import digest_csr
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
-from ..evaluation.evaluate import open_side
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
-from ..inputs.paths import open_truth
+from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
 
 if TYPE_CHECKING:
@@ -93,15 +92,16 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
 
 
 def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
-    """Return training data; messages call a matrix `name`.
+    """Return training data, or the train part of a holdout; messages call a matrix `name`.
 
     Raises
     ------
     InvalidDataError
         If it is refused by `training_csr`, or is the validation part of a holdout.
     """
+    train = train.train if isinstance(train, Holdout) else train
     check_part(train)
-    opened = open_side(open_truth(train))
+    opened = read_truth(train)
     if isinstance(opened, Relevance):
         return opened.to_csr()
     # Compiled code takes no csr_array.
@@ -114,11 +114,6 @@ def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
 def name_of(role: str, side: Any) -> str:
     """Return what messages call an input: its role and, if it is a file, its path."""
     return f"{role} ({side})" if isinstance(side, str | Path) else role
-
-
-def training_matrix(train: Any) -> LabelledMatrix:
-    """Return training data, or the train part of a holdout."""
-    return open_train(train.train if isinstance(train, Holdout) else train)
 
 
 def open_held_out(validation: Any, name: str = "validation") -> Relevance:
@@ -140,7 +135,7 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
 
 def open_relevance(truth: Any) -> Relevance:
     """Return relevant items, of which there may be none."""
-    opened = open_side(open_truth(truth))
+    opened = read_truth(truth)
     return opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
 
 

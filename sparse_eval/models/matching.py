@@ -9,10 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..inputs.alignment import Place, moved, place
 from ..inputs.axes import Axis
 from ..inputs.candidates import align_candidates
-from ..inputs.labelled import LabelledMatrix, labels_of
+from ..inputs.labelled import LabelledMatrix, Place, labels_of, moved, place
 from ..inputs.npy import slice_rows
 from ..inputs.relevance import Relevance
 from .accepted import check_shape

@@ -21,7 +21,7 @@ from ..inputs.candidates import Candidates
 from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
-from ..metrics.eligible import Eligible, are_in
+from ..metrics.eligible import are_in, eligible_items
 from .inputs import name_of, open_held_out, open_train
 from .matching import match_sides
 
@@ -199,7 +199,8 @@ class _Draw(NamedTuple):
         )
         moved.sort_indices()
         if self.by == "uniform":
-            eligible = Eligible(n_items, moved.indptr.astype(np.int64), as_int32(moved.indices))
+            seen = moved.indptr.astype(np.int64), as_int32(moved.indices)
+            eligible = eligible_items(n_items, seen, None, users)
             drawn: Any = eligible.draw(self._numbers(users, self.n, 1))
         else:
             ordered = weights[self.order].astype(np.float64)

@@ -10,8 +10,8 @@ import numpy as np
 from ..core.csr import as_int32, find_entries, take_rows
 from ..errors import UnsupportedModelError
 from ..evaluation.sources import Block, in_block
-from ..inputs.alignment import align
 from ..inputs.judged import judged_candidates
+from ..inputs.labelled import align
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import as_training
@@ -19,7 +19,7 @@ from ..inputs.training import excluded_items
 from ..metrics.eligible import eligible_items
 from ..results.parts import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
-from .inputs import training_matrix
+from .inputs import open_train
 from .matching import within
 from .recommender import recommend_lists
 from .references import FileReference
@@ -131,7 +131,7 @@ class RankingLoader:
             side.rows(task.first, task.last) if isinstance(side, FileReference) else side
             for side in task.sides.values()
         )
-        train = training_matrix(train).csr
+        train = open_train(train).csr
         relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
         side_data = self.side_data.of_users(task.first, task.last)
         if own:

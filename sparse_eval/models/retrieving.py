@@ -13,7 +13,7 @@ from ..core.removed import removed
 from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
-from ..evaluation.evaluate import open_candidates
+from ..inputs.candidates import as_candidates
 from ..inputs.labelled import LabelledMatrix
 from ..retrieval.top_k import find_lists, find_ranks
 from .accepted import as_model
@@ -259,7 +259,7 @@ def open_sides(
     if train is None:
         n_users, n_items = bound.shape
         train = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
-    chosen = None if candidates is None else open_candidates(candidates)
+    chosen = None if candidates is None else as_candidates(candidates)
     return bound, match_sides(bound, train, held_out, names, chosen)
 
 

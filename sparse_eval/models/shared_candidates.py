@@ -8,9 +8,7 @@ import numpy as np
 
 from ..core.hashing import digest_csr
 from ..errors import InvalidDataError
-from ..evaluation.evaluate import open_candidates
-from ..inputs.candidates import JUDGED, Candidates
-from ..results.candidates import is_sampled, name_among
+from ..inputs.candidates import JUDGED, Candidates, as_candidates, is_sampled, name_among
 from .matching import match_sides
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def share_candidates(
         As from `match_sides`; if candidates are sampled and lack held-out items, as those do that
         were sampled beside others.
     """
-    opened = None if given is None else open_candidates(given)
+    opened = None if given is None else as_candidates(given)
     sides = match_sides(None, train, relevance, names, opened)
     candidates = sides.candidates
     if candidates is None:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..evaluation.evaluate import open_side
 from ..evaluation.execution import USERS_PER_BLOCK, users_per_block
 from ..evaluation.sources import RowSource, in_block, largest_gain
-from ..inputs.alignment import Place
-from ..inputs.labelled import LabelledMatrix, check_part, labels_of
+from ..inputs.labelled import LabelledMatrix, Place, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
-from ..inputs.paths import open_truth
+from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData
 from ..inputs.training import count_users
@@ -24,7 +22,7 @@ from .accepted import as_model, check_shape, warn_of_zeros
 from .factor_model import Factors
 from .fold_in import with_new_users
 from .identifiers import warn_without_ids
-from .inputs import NewUsers, name_of, open_held_out, open_train, training_matrix
+from .inputs import NewUsers, name_of, open_held_out, open_train
 from .matching import match_sides
 from .ranking import RankingLoader, choose_way, list_length
 from .references import FileReference
@@ -200,7 +198,7 @@ class ModelSource(RowSource):
         for first in range(0, train.shape[0], USERS_PER_BLOCK):
             with in_block(first):  # entries that are stored twice count once
                 rows = slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
-                counts += count_users(training_matrix(rows).csr)
+                counts += count_users(open_train(rows).csr)
             release(train)
         nobody: Any = None
         popularity = Factors(nobody, counts[:, None].astype(np.float64))
@@ -213,7 +211,7 @@ class ModelSource(RowSource):
 
 def _sliceable(side: Any, name: str) -> Relevance | CSRMatrix:
     """Open training data or held-out items, so that their rows can be sliced."""
-    opened = open_side(open_truth(side))
+    opened = read_truth(side)
     if isinstance(opened, Relevance):
         return opened
     csr = sliceable_csr(opened, name)

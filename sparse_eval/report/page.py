@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
+from ..inputs.candidates import WARNING
 from ..jobs.cross_validation import CrossValidation
 from ..jobs.pooled import PooledModel
 from ..metrics import REGISTRY, convention_named
-from ..results.candidates import WARNING
 from ..results.comparison import compare
 from ..results.evaluation import Evaluation
 from ..results.label_table import check_known, item_table

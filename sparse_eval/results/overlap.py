@@ -9,7 +9,7 @@ import numpy as np
 from ..core.arguments import check_fraction
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
-from ..inputs.alignment import align
+from ..inputs.labelled import align
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from .evaluation import Evaluation

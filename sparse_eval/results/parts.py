@@ -18,10 +18,10 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
+from ..inputs.candidates import is_sampled
 from ..metrics.columns import ratio_of
 from ..metrics.measure import value_of_lists
 from ..metrics.random_baseline import RandomSums, RandomTotals
-from .candidates import is_sampled
 from .intervals import FEWEST_FOR_T, N_GROUPS
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.formatting import number, text_table
 from ..errors import InvalidMetricError
+from ..inputs.candidates import name_among
 from ..metrics import parse
 from ..metrics.random_baseline import UNKNOWN, RandomSums
-from .candidates import name_among
 from .intervals import FEWEST_EFFECTIVE
 
 if TYPE_CHECKING:

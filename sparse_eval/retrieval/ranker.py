@@ -114,9 +114,9 @@ class Ranker(ABC):
         if given is not None and not given.for_all:
             own = given
             if not self.is_candidate.all():
-                own = own.without(np.flatnonzero(~self.is_candidate))
+                own = own.keep(self.is_candidate[own.items])
             own = own.unseen(self.seen.indptr, self.seen.items)
-            self.own = Seen(read_only(own.bounds), read_only(own.items))
+            self.own = Seen(read_only(own.indptr), read_only(own.items))
 
     @abstractmethod
     def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:

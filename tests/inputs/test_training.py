@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from sparse_eval.inputs.side_data import as_training
-from sparse_eval.inputs.training import Training, TrainingOfBlock
+from sparse_eval.inputs.training import Training
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_keeps_explicit_zeros_as_seen_but_not_in_the_history(training):
 
 @pytest.mark.parametrize(("first", "last"), [(0, 5), (1, 3), (3, 5), (4, 5), (5, 7)])
 def test_block_has_its_own_users_and_the_item_statistics_of_all(training, first, last):
-    block = TrainingOfBlock(training, first, last)
+    block = training.part(first, last)
     users = np.arange(last - first)
     in_training = users[users + first < 5]
     expected = np.zeros(last - first, np.int64)
