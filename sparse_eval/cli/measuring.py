@@ -11,6 +11,7 @@ from .printing import counted, step, warnings_in_a_line
 
 if TYPE_CHECKING:
     from ..datasets.split import Holdout
+    from ..evaluation.runners import Keep
     from ..metrics.request import Protocol
     from ..results import Evaluation
 
@@ -100,6 +101,7 @@ def score_model(
     In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
     keep whole lists where ranks would do, up to the largest cut-off.
     """
+    from ..evaluation.runners import Execution
     from ..inputs.relevance import Relevance
     from ..models.evaluate import evaluate_request, parse_cut_request
     from ..models.inputs import training_part
@@ -107,6 +109,8 @@ def score_model(
     relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     inputs = {} if candidates is None else {"candidates": candidates}
     request = parse_cut_request(protocol, {"train", *inputs})
+    keeps_lists = lists and scheduler is None and execution.memory is None
+    keep: Keep = "lists" if keeps_lists else "values"
     with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_request(
             request,
@@ -114,11 +118,8 @@ def score_model(
             training_part(holdout),
             relevance,
             inputs,
+            Execution(keep, execution.memory, scheduler, progress=execution.bars),
             baselines=scheduler is None,
-            keep="lists" if lists and scheduler is None and execution.memory is None else "values",
-            memory=execution.memory,
-            client=scheduler,
-            progress=execution.bars,
         )
         note(counted(ev.n_users, "user"))
     return ev

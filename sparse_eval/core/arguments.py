@@ -1,16 +1,27 @@
-"""Checks of single arguments: numbers, and words of a few."""
+"""Checks of single arguments: numbers, words of a few, and names that other libraries use."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+#: Arguments of other libraries, and how their values ({!r}) are given here.
+SPELLINGS = {
+    **dict.fromkeys(("K", "cutoff", "k", "topk"), "the cut-off with the metric: 'ndcg@{!r}'"),
+    "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
+    "threshold": "se.Relevance.from_csr(matrix, threshold={!r}) or from_frame as validation",
+}
 
 
 def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
@@ -100,3 +111,16 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     raise InvalidDataError(
         f"{name} is {value!r}; expected {', '.join(words)} or {last}", argument=name
     )
+
+
+def show_spelling(function: Callable[P, Result]) -> Callable[P, Result]:
+    """Make a function raise a `TypeError` for another library's argument that shows ours."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Result:
+        for name in SPELLINGS.keys() & kwargs.keys():
+            instead = SPELLINGS[name].format(kwargs[name])
+            raise TypeError(f"{function.__name__}() has no argument {name}; give {instead}")
+        return function(*args, **kwargs)
+
+    return call

@@ -416,9 +416,7 @@ def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
     """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
     order, _, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
     if len(starts) < len(order):
-        starts_pair = np.zeros(len(order), bool)
-        starts_pair[starts] = True
-        entry = order[np.argmin(starts_pair)]
+        entry = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
         row, column = int(coo.row[entry]), int(coo.col[entry])
         raise_repeated_item(users[row] if users else row, items[column] if items else column)
 

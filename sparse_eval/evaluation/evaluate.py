@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
-from ..core.removed import ARGUMENTS, removed
+from ..core.arguments import show_spelling
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
@@ -17,9 +17,9 @@ from ..inputs.relevance import Relevance
 from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
 from ..inputs.tables import naming
 from ..metrics.request import Protocol, Request
-from .execution import Execution
 from .notices import give_notice
 from .run import evaluate_source
+from .runners import Execution
 from .sources import MatrixSource
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
-    from .execution import Keep
-    from .runners import ClientLike
+    from .runners import ClientLike, Keep
 
 #: What `evaluate` takes as recommendations.
 RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
@@ -38,7 +37,7 @@ RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | P
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
 
-@removed(*(name for name in ARGUMENTS if name not in ("user_rows", "via")))
+@show_spelling
 def evaluate(
     predictions: RankingsLike,
     validation: RelevanceLike,

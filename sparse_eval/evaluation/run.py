@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from ..core.progress import display
 from ..results import Evaluation
 from ..results.parts import Part, merge_parts
-from .execution import check_values_fit
-from .runners import ExecutorRunner, LocalRunner
+from .runners import ExecutorRunner, LocalRunner, check_values_fit
 from .sources import evaluate_block, one_user
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .execution import Execution
-    from .runners import ClientLike, Runner
+    from .runners import ClientLike, Execution, Runner
     from .sources import Block, Loader, Source
 
 

@@ -14,16 +14,16 @@ import numpy as np
 from ..core.arrays import is_array
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import label_of
-from ..inputs.judged import check_judged_listed, condense, judged_candidates
-from ..inputs.labelled import UserRows, align, match
+from ..inputs.candidates import check_judged_listed, condense, judged_candidates
+from ..inputs.labelled import UserRows
 from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import SideData
+from ..inputs.side_data import SideData, align, match
 from ..metrics.aligned import Aligned
 from ..results.explain import row_of_user
 from ..results.measured import Measured
-from .execution import USERS_PER_BLOCK, users_per_block
+from .runners import USERS_PER_BLOCK, users_per_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..metrics.request import Request
     from ..results.parts import Retrieval
-    from .execution import Execution
+    from .runners import Execution
 
 
 class Block(NamedTuple):

@@ -163,9 +163,8 @@ class Axis:
             return self.take(np.arange(first, last, step))
         if isinstance(rows, int | np.integer):
             label = self._values[int(rows)]
-            if isinstance(self._values, np.ndarray):
-                return label.item() if isinstance(label, np.generic) else label
-            return label.as_py()
+            label = label.as_py() if self.is_text else label
+            return label.item() if isinstance(label, np.generic) else label
         rows = np.asarray(rows)
         return self.take(np.flatnonzero(rows) if rows.dtype == bool else rows)
 
@@ -234,7 +233,7 @@ class Axis:
 
     def locate(self, labels: Any) -> Integers:
         """Return the position of each given label, which may be repeated; -1 if there is none."""
-        other = labels if isinstance(labels, Axis) else Axis(_values_of(labels))
+        other = Axis.unchecked(labels)
         if other is self:
             return np.arange(len(self))
         if self.is_text and other.is_text:
@@ -351,13 +350,13 @@ def encode(
         for column in columns
         for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
     ]
-    encoded = _unified([_plain(chunk).dictionary_encode() for chunk in chunks])
-    distinct = encoded[0].dictionary if encoded else pa.array([], pa.large_string())
-    codes = (
-        np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
-        if encoded
-        else np.empty(0, np.int32)
-    )
+    encoded = [_plain(chunk).dictionary_encode() for chunk in chunks]
+    if not encoded:
+        encoded = [pa.array([], pa.large_string()).dictionary_encode()]
+    if len(encoded) > 1:
+        encoded = pa.chunked_array(encoded).unify_dictionaries().chunks
+    distinct = encoded[0].dictionary
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
     used = np.bincount(codes, minlength=len(distinct)) > 0
     found = Axis(_of_arrow(distinct))
     if given is not None:
@@ -407,16 +406,6 @@ def _plain(chunk: Any) -> Any:
     if types.is_floating(chunk.type):
         return chunk.cast(pa.float64())
     return _large(chunk) if not types.is_integer(chunk.type) else chunk
-
-
-def _unified(chunks: list[Any]) -> list[Any]:
-    """Return encoded chunks with one dictionary."""
-    import pyarrow as pa
-
-    if len(chunks) < 2:
-        return chunks
-    unified: list[Any] = pa.chunked_array(chunks).unify_dictionaries().chunks
-    return unified
 
 
 def _large(texts: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import bounds_of, find_entries, indptr_from_counts, take_rows
+from ..core.csr import bounds_of, indptr_from_counts, take_rows
 from ..errors import InvalidDataError
 from .axes import Axis
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ..core.types import AnyArray, Booleans, Integers, Items, SparseInput
-    from .rankings import Rankings
-    from .relevance import Relevance
 
 #: The parts of a split that a matrix can be.
 SplitPart = Literal["train", "validation", "test", "fold_in"]
@@ -346,76 +344,3 @@ def places(
         for role, one, labels, size in given
     )
     return users, items
-
-
-def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
-    """Return the places of the users and items of lists among those of relevance, or of matrices.
-
-    Raises
-    ------
-    InvalidDataError
-        As from `place`, or if the sides look transposed.
-    """
-    own = zip(labels_of(relevance), relevance.shape, strict=True)
-    users, items = places((Place(None, labels, size) for labels, size in own), rankings)
-    n_users, n_items = rankings.shape
-    unlabelled = users.labels is None and items.labels is None
-    if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
-        raise InvalidDataError(
-            f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
-            "one of them is transposed; give both as users × items"
-        )
-    return users, items
-
-
-def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
-    """Return both sides with the same rows and columns; nothing is cut off.
-
-    Raises
-    ------
-    InvalidDataError
-        As from `match`; or if only one side has labels of users, and they are too few.
-    """
-    users, items = match(rankings, relevance)
-    if users.labels is not None and len(users.labels) != users.size:
-        raise InvalidDataError(
-            f"one side has {users.size} users, the other side labels {len(users.labels)}; label "
-            "both sides, or give the rows of validation that the lists are for, as in "
-            "Rankings.from_topk(ids, user_rows=…)"
-        )
-    n_lists, n_listed = rankings.shape
-    if users.places is not None or n_lists < users.size:
-        rankings = rankings.take(users.sources(n_lists))
-    if items.places is not None:
-        n_listed = items.size
-        rankings = replace(rankings, items=items.places[rankings.items].astype(np.int32))
-    relevance = relevance.part(0, users.size)
-    sides: list[Any] = []
-    for side, n in ((rankings, n_listed), (relevance, relevance.shape[1])):
-        labels = None if items.labels is None or n > len(items.labels) else items.labels
-        shape = (users.size, n)
-        sides.append(replace(side, shape=shape, users=users.labels, items_index=labels))
-    rankings, relevance = sides
-    if rankings.relevant_last:
-        rankings = _put_relevant_last(rankings, relevance)
-    return rankings, relevance
-
-
-def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:
-    """Order items of equal score by gain, then by id, and cut each list at its length."""
-    n_users = len(rankings.indptr) - 1
-    n_items = max(rankings.shape[1], relevance.shape[1])
-    rows = np.repeat(np.arange(n_users), np.diff(rankings.indptr))
-    entries = find_entries(rows, rankings.items, relevance.indptr, relevance.items, n_items)
-    gains = np.append(relevance.gains, 0.0)[entries]
-    order = np.lexsort((rankings.items, gains, rankings.positions, rows))
-    ranks = np.arange(len(rows)) - rankings.indptr[:-1][rows]
-    kept = ranks < rankings.lengths[rows]
-    return replace(
-        rankings,
-        indptr=np.concatenate((np.zeros(1, np.int64), np.cumsum(rankings.lengths))),
-        items=rankings.items[order][kept],
-        gapped_positions=None,
-        last_positions=None,
-        relevant_last=False,
-    )

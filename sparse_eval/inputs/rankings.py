@@ -23,7 +23,6 @@ from ..core.csr import (
     row_numbers,
     training_csr,
 )
-from ..core.removed import removed
 from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
@@ -183,6 +182,10 @@ class Rankings(UserRows):
             items = items if items is None or hasattr(items, "__len__") else list(items)
             n_labels = 0 if items is None else len(items)
             shape = (int(rows.max(initial=-1)) + 1, max(int(table.max(initial=-1)) + 1, n_labels))
+        if not isinstance(shape, tuple | list) or len(shape) != 2:
+            raise InvalidDataError(
+                f"shape is {shape!r}; expected (number of users, number of items)", argument="shape"
+            )
         n_users, n_items = shape
         check_whole("shape[0]", n_users, 0)
         check_whole("shape[1]", n_items, 0, MAX_ITEMS)
@@ -489,10 +492,6 @@ class Rankings(UserRows):
         return RankingsScan(table, user, item, rank, score)
 
     @classmethod
-    @removed(
-        user_rows="no users: there is a list for every user",
-        seen="filter_seen=False to recommend what users have seen too",
-    )
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 

@@ -156,17 +156,9 @@ def read_rows(
                 raise ids[role].fault(row, row - start, given[role])
         return codes, labels
 
-    (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
-    return Rows(
-        user_labels,
-        item_labels,
-        user_codes,
-        item_codes,
-        joined(numbers),
-        joined(times.blocks),
-        times.unit,
-        joined(kept),
-    )
+    codes, labels = zip(*for_each(finish, list(ids)), strict=True)
+    dated = joined(times.blocks), times.unit
+    return Rows(*labels, *codes, joined(numbers), *dated, joined(kept))
 
 
 def _add(ids: dict[str, _Ids], batch: Batch, first: int, role: str) -> None:

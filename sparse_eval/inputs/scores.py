@@ -125,8 +125,7 @@ def order_by_score(
     items = keys if ties == "item" else n_items - 1 - keys
     indptr = indptr_from_counts(np.bincount(rows, minlength=n_users))
     if len(starts) < len(order):
-        entry = int(np.argmax(np.diff(starts, append=len(order)) > 1))
-        first = order[starts[entry]]
+        first = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
         return indptr, items, (int(rows[first]), int(columns[first]))
     # Floats are ordered as their bits are, except that those of negative ones descend.
     bits = (gather(scores, order) + 0.0).view(np.int64)

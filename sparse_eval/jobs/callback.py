@@ -15,14 +15,15 @@ from ..core.bars import tqdm
 from ..core.files import make_folder
 from ..core.formatting import as_html, number, plain
 from ..core.progress import display
-from ..core.removed import removed
 from ..core.versions import NUMBERS_VERSION
+from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
     InvalidMetricError,
     UnsupportedModelError,
 )
+from ..evaluation.runners import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..metrics import Metric, parse_metrics
 from ..metrics.request import Protocol
@@ -31,13 +32,12 @@ from ..models.checkpoints import read_checkpoint, save_model
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import TRAINED_ON, copy_ids, without_warning
 from ..models.inputs import (
-    NewUsers,
     digest_of,
     open_held_out,
     open_train,
+    share_candidates,
     split_arguments,
 )
-from ..models.shared_candidates import share_candidates
 from ..models.trained_on import keep_training
 from .ledger import INPUTS, Ledger
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import AnyArray, PathLike, SparseInput
-    from ..datasets.split.holdout import Holdout
     from ..metrics.request import MetricsLike, Request
     from ..models.inputs import CandidatesLike, TrainLike
     from .ledger import Row
@@ -225,7 +224,6 @@ class EvaluationCallback:
     ...     model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
     """
 
-    @removed("corrected", "judged_only", "seen", checkpoint_dir="out=folder")
     def __init__(
         self,
         train: Holdout | TrainLike,
@@ -251,9 +249,9 @@ class EvaluationCallback:
         if (self._only_best or self._resume) and out is None:
             needed = "resume=True continues from" if self._resume else "keep='best' keeps"
             raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
-        served = train if isinstance(train, NewUsers) else None
-        self._train = open_train(train if served is None else served.train)
-        self._parts: LabelledMatrix | NewUsers = self._train if served is None else served
+        served = train if isinstance(train, Holdout) else None
+        self._train = open_train(train)
+        self._parts: LabelledMatrix | Holdout = self._train if served is None else served
         self._relevance = open_held_out(validation)
         known = self._train if served is None else served.seen
         # What does not fit is refused now, not after an iteration.
@@ -514,7 +512,7 @@ class EvaluationCallback:
                 self._parts,
                 self._relevance,
                 self._among.inputs,
-                progress=False,
+                Execution(progress=False),
             )
         if getattr(model, TRAINED_ON, None) is None:
             keep_training(model, self._train)

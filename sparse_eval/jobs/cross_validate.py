@@ -17,17 +17,23 @@ from ..core.bars import tqdm
 from ..core.mistaken import describe
 from ..core.printable import printable
 from ..core.progress import display
-from ..core.removed import removed
 from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
+from ..evaluation.runners import Execution
 from ..metrics.request import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
-from ..models.inputs import digest_of, open_held_out, open_train, training_part
-from ..models.shared_candidates import SharedCandidates, share_candidates
+from ..models.inputs import (
+    SharedCandidates,
+    digest_of,
+    open_held_out,
+    open_train,
+    share_candidates,
+    training_part,
+)
 from ..results.runs import Fold, RunValues
 from ..results.saving import SUMMARY
 from .cross_validation import FINISHED, JOB, CrossValidation, runs_of_fold
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
     from ..metrics.request import MetricsLike, Request
-    from ..models.shared_candidates import CandidatesOfSplit
+    from ..models.inputs import CandidatesOfSplit
     from ..results import Evaluation
     from ..results.runs import Run
     from .trainers import TrainerLike
@@ -53,7 +59,6 @@ SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | H
 _MAX_NAME = 180
 
 
-@removed("corrected", "judged_only", "seen")
 def cross_validate(
     interactions: Interactions | SparseInput | None,
     models: Mapping[str, TrainerLike],
@@ -209,10 +214,7 @@ def cross_validate(
                                 training_part(holdout),
                                 holdout.validation,
                                 among.inputs,
-                                memory=memory,
-                                client=client,
-                                num_threads=num_threads,
-                                progress=False,
+                                Execution("values", memory, client, num_threads, False),
                             )
                     except SparseEvalError as error:
                         error.add_note(f"This is about {run.name}.")

@@ -16,9 +16,9 @@ from ..core.files import as_path
 from ..core.formatting import plain
 from ..core.printable import printable
 from ..core.progress import display
-from ..core.removed import removed
 from ..core.threads import thread_count
 from ..core.versions import NUMBERS_VERSION
+from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -27,12 +27,19 @@ from ..errors import (
     shown,
 )
 from ..evaluation.run import open_runner
+from ..evaluation.runners import Execution
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.evaluate import evaluate_request
 from ..models.identifiers import lacks_ids, warn_of_numbers, without_warning
-from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
-from ..models.shared_candidates import share_candidates
+from ..models.inputs import (
+    digest_of,
+    name_of,
+    open_held_out,
+    open_train,
+    share_candidates,
+    split_arguments,
+)
 from .callback import parse_monitored
 from .ledger import Ledger
 from .sweep_table import JOB, TABLE, Scored, Table, natural, text_of
@@ -44,7 +51,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import CSRMatrix, PathLike
-    from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
@@ -66,12 +72,6 @@ _FAILED: Row = {
 _State = tuple[int, int, int, int]
 
 
-@removed(
-    "corrected",
-    "judged_only",
-    "seen",
-    watch="out=folder, and let a timer call sweep again, which scores new and changed checkpoints",
-)
 def sweep(
     paths: PathLike | Iterable[PathLike],
     train: Holdout | TrainLike,
@@ -201,8 +201,8 @@ def sweep(
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
     )
-    known = open_train(parts.seen if isinstance(parts, NewUsers) else parts)
-    matrix = parts if isinstance(parts, NewUsers) else known
+    known = open_train(parts.seen if isinstance(parts, Holdout) else parts)
+    matrix = parts if isinstance(parts, Holdout) else known
     relevance = open_held_out(held_out)
     names = name_of("train", parts), name_of("validation", held_out)
     # Refuses what fits to no checkpoint.
@@ -262,7 +262,7 @@ class Job(NamedTuple):
     `columns` has the column of each metric. Evaluations are to be saved if `saves` is True.
     """
 
-    train: CSRMatrix | Relevance | NewUsers
+    train: CSRMatrix | Relevance | Holdout
     relevance: Relevance
     inputs: dict[str, Any]
     request: Request
@@ -315,12 +315,10 @@ def _attempt(
                 job.train,
                 job.relevance,
                 dict(job.inputs),
+                Execution("lists" if job.saves else "values", None, None, job.num_threads, False),
                 baselines=job.saves,  # with all that is worth saving where that is to be saved
-                keep="lists" if job.saves else "values",
-                num_threads=job.num_threads,
-                progress=False,
             )
-        seen = job.train.seen if isinstance(job.train, NewUsers) else job.train
+        seen = job.train.seen if isinstance(job.train, Holdout) else job.train
         numbers = lacks_ids(model, seen, job.relevance)
         savable = ev._savable() if job.saves else None
         row |= {

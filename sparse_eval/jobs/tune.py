@@ -18,7 +18,6 @@ from ..core.arguments import check_choice, check_whole
 from ..core.bars import tqdm
 from ..core.files import remove
 from ..core.progress import display
-from ..core.removed import removed
 from ..core.versions import NUMBERS_VERSION
 from ..datasets.split.holdout import Holdout
 from ..errors import (
@@ -30,14 +29,21 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
+from ..evaluation.runners import Execution
 from ..inputs.labelled import labels_of
 from ..metrics.request import Protocol
 from ..models.checkpoints import saving_model
 from ..models.evaluate import evaluate_request
 from ..models.identifiers import id_arrays
-from ..models.inputs import NewUsers, digest_of, open_held_out, open_train, split_arguments
+from ..models.inputs import (
+    SharedCandidates,
+    digest_of,
+    open_held_out,
+    open_train,
+    share_candidates,
+    split_arguments,
+)
 from ..models.matching import add_sides, match_sides
-from ..models.shared_candidates import SharedCandidates, share_candidates
 from ..results.saving import SUMMARY
 from .callback import EvaluationCallback, parse_monitored, signed_score
 from .ledger import Ledger
@@ -57,8 +63,7 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
-    from ..models.inputs import CandidatesLike, TrainLike
-    from ..models.shared_candidates import CandidatesOfSplit
+    from ..models.inputs import CandidatesLike, CandidatesOfSplit, TrainLike
     from ..results import Evaluation
     from .search_space import Searched
 
@@ -80,12 +85,6 @@ _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeErro
 _WARM_UP = 3
 
 
-@removed(
-    "corrected",
-    "judged_only",
-    "seen",
-    **{name: f"space={{{name!r}: …}}" for name in PARAMETERS},
-)
 def tune(
     train: Holdout | TrainLike,
     validation: TrainLike | MetricsLike | None = None,
@@ -282,8 +281,8 @@ class Search:
         progress: bool | None,
     ) -> Tuning:
         """Run the missing trials, then the test; `candidates` are those of both parts."""
-        new_users = train if isinstance(train, NewUsers) else None
-        matrix = open_train(train if new_users is None else new_users.train)
+        new_users = train if isinstance(train, Holdout) else None
+        matrix = open_train(train)
         parts = matrix if new_users is None else new_users
         held_out = open_held_out(validation)
         known = matrix if new_users is None else new_users.seen
@@ -343,7 +342,7 @@ class Search:
             together = (
                 add_sides(match_sides(None, matrix, held_out))
                 if new_users is None
-                else NewUsers(new_users.holdout.for_test())
+                else new_users.for_test()
             )
             ev = self._test(about, together, truth, among_test, ledger, progress)
             return tuning._replace(best=chosen, test=ev)
@@ -502,7 +501,7 @@ class Search:
     def _test(
         self,
         about: Mapping[str, Any],
-        train: CSRMatrix | NewUsers,
+        train: CSRMatrix | Holdout,
         truth: Relevance,
         among: SharedCandidates,
         ledger: Ledger,
@@ -517,10 +516,10 @@ class Search:
             if about.items() <= ledger.rows[_TEST].items():
                 with suppress(InvalidFileError):  # or it is repeated
                     return ledger.evaluation(_TEST)
-        matrix = train.train if isinstance(train, NewUsers) else train
-        model = train_als(matrix, **about["parameters"], progress=progress)
+        model = train_als(train, **about["parameters"], progress=progress)
         request = among.corrected(self.request)
-        ev = evaluate_request(request, model, train, truth, among.inputs, progress=progress)
+        execution = Execution(progress=progress)
+        ev = evaluate_request(request, model, train, truth, among.inputs, execution)
         if ledger.path is not None:
             with saving_model(model, ledger.path.with_name(_MODEL)):
                 remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model

@@ -14,10 +14,9 @@ from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels.hits import Hits, TiedHits
 from ..kernels.statistics import AT, NAMES, sum_ideal, sweep, sweep_tied
 from ..kernels.structures import Rows
-from .columns import MetricColumns, fits
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
-from .plan import Plan
+from .plan import MetricColumns, Plan, fits
 from .registry import Definition
 from .statistics import Statistics, TiedStatistics
 

@@ -22,13 +22,12 @@ from ..core.threads import BLOCK
 from ..inputs.rankings import Rankings
 from ..kernels.catalogue import draw_ranks
 from ..kernels.statistics import AT, NAMES
-from .columns import MetricColumns, ratio_of
 from .conventions import MOST_SLOTS
 from .eligible import eligible_items
 from .expectation import Chances, ExpectedStatistics
 from .lists import RandomLists
 from .measure import discount_tables, fill_ideal, measure, sum_largest, values_of_lists
-from .plan import View
+from .plan import MetricColumns, View, ratio_of
 from .statistics import FULL_LIST
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -227,16 +227,8 @@ class Request:
         return replace(self, corrected=estimator)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling by name: definitions hold functions, which every process has."""
-        protocol = Protocol(
-            tuple(map(str, self.metrics)),
-            convention=self.convention.name,
-            no_relevant=self.no_relevant,
-            without_list=self.without_list,
-            filter_seen=self.seen == "exclude",
-            judged_only=self.judged_only,
-        )
-        return _unpickle, (protocol, tuple(sorted(self.inputs)), self.corrected)
+        """Support pickling without `plans`, whose functions every process has."""
+        return Request, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
@@ -305,7 +297,3 @@ class Request:
     def side_inputs(self) -> frozenset[str]:
         """The inputs other than lists and relevance that the metrics depend on."""
         return frozenset().union(*(plan.inputs for plan in self.plans))
-
-
-def _unpickle(protocol: Protocol, inputs: tuple[str, ...], corrected: Estimator | None) -> Request:
-    return Request.parse(protocol, inputs).corrected_by(corrected)

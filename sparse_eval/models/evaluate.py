@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.removed import ARGUMENTS, removed
+from ..core.arguments import show_spelling
 from ..errors import InvalidMetricError
-from ..evaluation.execution import Execution
 from ..evaluation.notices import give_notice
 from ..evaluation.run import evaluate_source
+from ..evaluation.runners import Execution
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..metrics.request import Protocol, Request
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.execution import Keep
-    from ..evaluation.runners import ClientLike
+    from ..evaluation.runners import ClientLike, Keep
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from .inputs import CandidatesLike, TrainLike
 
 
-@removed(*ARGUMENTS)
+@show_spelling
 def evaluate_model(
     model: ModelLike,
     train: Holdout | TrainLike,
@@ -203,26 +202,14 @@ def evaluate_model(
     inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
     # Refuse the request before ranking, not after.
     request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
-    Execution(keep, memory, client).check()
+    execution = Execution(keep, memory, client, num_threads, progress)
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
             "are no lists; leave out keep='lists', or ask for metrics with a cut-off"
         )
-    return evaluate_request(
-        request.corrected_by(getattr(candidates, "estimator", None)),
-        model,
-        train,
-        validation,
-        inputs,
-        users=users,
-        baselines=baselines,
-        keep=keep,
-        memory=memory,
-        client=client,
-        num_threads=num_threads,
-        progress=progress,
-    )
+    request = request.corrected_by(getattr(candidates, "estimator", None))
+    return evaluate_request(request, model, train, validation, inputs, execution, users, baselines)
 
 
 def evaluate_request(
@@ -231,13 +218,11 @@ def evaluate_request(
     train: Any,
     validation: Any,
     inputs: dict[str, Any],
-    *,
+    execution: Execution,
     users: Iterable[Hashable] | ArrayLike | None = None,
     baselines: bool = False,
-    **options: Any,
 ) -> Evaluation:
-    """Evaluate what was parsed already; the options are those of `Execution`."""
-    execution = Execution(**options)
+    """Evaluate what was parsed already."""
     execution.check()
     if "candidates" in inputs:
         inputs["candidates"] = as_candidates(inputs["candidates"])

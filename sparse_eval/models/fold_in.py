@@ -16,7 +16,7 @@ from ..inputs.labelled import labels_of, place
 from .accepted import as_model, check_shape
 from .factor_model import Factors
 from .identifiers import ids_of, without_warning
-from .inputs import NewUsers, name_of, open_train
+from .inputs import name_of, open_train
 from .matching import match_items
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def fold_in(
     return Factors(factors, own.item_factors, users, items if known is None else known)
 
 
-def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = None) -> Model:
+def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = None) -> Model:
     """Return a model that knows the users of a split who are to be folded in.
 
     A neighbour model or item-item matrix is returned as it is: it recommends from what users have
@@ -146,7 +146,7 @@ def with_new_users(model: ModelLike, parts: NewUsers, num_threads: int | None = 
         return opened
     if opened.factors is None:
         raise UnsupportedModelError(opened.unfolded)
-    given = parts.fold_in
+    given: Any = parts.fold_in
     known = ids_of(opened)[0]
     labels = labels_of(given)[0]
     own = opened.factors.user_factors

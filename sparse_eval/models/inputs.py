@@ -1,25 +1,27 @@
-"""Training data and held-out items of models: opened, checked, and identified by content."""
+"""Training data, held-out items and candidates of models: opened, checked and identified."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
 from scipy import sparse
 
 from ..core.csr import training_csr
 from ..core.hashing import digest_csr
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.candidates import JUDGED, Candidates, as_candidates, is_sampled, name_among
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
 from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
+from .matching import match_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import ArrayLike
 
@@ -27,44 +29,16 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..inputs.candidates import Candidates
     from ..inputs.scan import FrameLike
+    from ..metrics.request import Request
+
 
 #: What a model was trained on, or what is held out.
-TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike | NewUsers"
+TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike | Holdout"
 
 
-@dataclass(frozen=True, eq=False)
-class NewUsers:
-    """A split by users, in place of training data: what to train on, and what to fold in.
-
-    Attributes
-    ----------
-    holdout : Holdout
-        With a part to fold in.
-    """
-
-    holdout: Holdout
-
-    @property
-    def train(self) -> LabelledMatrix:
-        """What a model is trained on."""
-        return self.holdout.train
-
-    @property
-    def fold_in(self) -> LabelledMatrix:
-        """What a model is given of users whom it was not trained on."""
-        part = self.holdout.fold_in
-        assert part is not None  # noqa: S101 - see `training_part`
-        return part
-
-    @cached_property
-    def seen(self) -> LabelledMatrix:
-        """Both."""
-        return self.holdout.seen
-
-
-def training_part(holdout: Holdout) -> LabelledMatrix | NewUsers:
-    """Return what stands for the training data of a holdout."""
-    return holdout.train if holdout.fold_in is None else NewUsers(holdout)
+def training_part(holdout: Holdout) -> LabelledMatrix | Holdout:
+    """Return what stands for the training data: a split by users itself, with users to fold in."""
+    return holdout.train if holdout.fold_in is None else holdout
 
 
 #: What users can be recommended.
@@ -74,7 +48,7 @@ CandidatesLike: TypeAlias = "TrainLike | Candidates | Mapping[Any, Iterable[Any]
 def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:
     """Return train, validation and metrics, where a `Holdout` may stand for the first two.
 
-    Of a split by users `train` is `NewUsers`.
+    Train is the part, or a split by users, see `training_part`.
     """
     if isinstance(train, Holdout):
         if validation is not None and metrics is not None:
@@ -139,14 +113,14 @@ def open_relevance(truth: Any) -> Relevance:
     return opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
 
 
-def digest_of(side: LabelledMatrix | Relevance | NewUsers) -> str:
+def digest_of(side: LabelledMatrix | Relevance | Holdout) -> str:
     """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes.
 
     Ids of users and items count, where it has any.
     """
-    if isinstance(side, NewUsers):
-        both = digest_of(side.train) + digest_of(side.fold_in)
-        return sha256(both.encode()).hexdigest()[:16]
+    if isinstance(side, Holdout):
+        both = [digest_of(part) for part in (side.train, side.fold_in) if part is not None]
+        return sha256("".join(both).encode()).hexdigest()[:16]
     matrix = side.to_csr() if isinstance(side, Relevance) else side
     digest = digest_csr(matrix.shape, matrix.indptr, matrix.indices, matrix.data)
     labels = matrix.users, matrix.items
@@ -156,3 +130,90 @@ def digest_of(side: LabelledMatrix | Relevance | NewUsers) -> str:
             hashed.update(repr(None if axis is None else axis.tolist()).encode())
         digest = hashed.hexdigest()
     return digest[:16]
+
+
+#: Candidates, or a function of a split that returns its own.
+CandidatesOfSplit: TypeAlias = "CandidatesLike | Callable[[Holdout], CandidatesLike]"
+
+
+class SharedCandidates(NamedTuple):
+    """The candidates of several evaluations of the same data; those of no candidates are None.
+
+    Attributes
+    ----------
+    candidates : Candidates or None
+        Matched with the data.
+    digest : str or None
+        16 hexadecimal digits that identify them, beside the data.
+    """
+
+    candidates: Candidates | None = None
+    digest: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """What they are called."""
+        return None if self.candidates is None else self.candidates.kind
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What evaluations are given of them."""
+        return {} if self.candidates is None else {"candidates": self.candidates}
+
+    def corrected(self, request: Request) -> Request:
+        """Return the request that estimates metrics from ranks among them, if it is to."""
+        return request.corrected_by(None if self.candidates is None else self.candidates.estimator)
+
+    def names(self, request: Request) -> dict[str, str]:
+        """Return what each metric of a request is called in a table."""
+        kind = JUDGED if request.judged_only else self.kind
+        return {name: name_among(name, kind, request.corrected) for name in request.names}
+
+
+def share_candidates(
+    given: CandidatesLike | None,
+    train: LabelledMatrix,
+    relevance: Relevance,
+    request: Request,
+    names: tuple[str, str] = ("train", "validation"),
+) -> SharedCandidates:
+    """Match both parts of a split, and candidates with them, before any model is evaluated.
+
+    Parameters
+    ----------
+    given : as `candidates` of `evaluate_model`
+    train, relevance, names
+        As in `match_sides`.
+    request : Request
+        What is to be computed.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `match_sides`; if candidates are sampled and lack held-out items, as those do that
+        were sampled beside others.
+    """
+    opened = None if given is None else as_candidates(given)
+    sides = match_sides(None, train, relevance, names, opened)
+    candidates = sides.candidates
+    if candidates is None:
+        return SharedCandidates()
+    shared = SharedCandidates(candidates, _digest(candidates))
+    truth = sides.relevance
+    is_relevant = truth.gains > 0
+    n_outside = np.count_nonzero(is_relevant & ~candidates.hold(truth.indptr, truth.items))
+    if n_outside and is_sampled(candidates.kind):
+        raise InvalidDataError(
+            f"candidates are sampled ({candidates.kind}), and {n_outside} of "
+            f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among them; "
+            "sample them beside these items, as se.sample_negatives does; cross_validate and tune "
+            "take a function of the split that returns them"
+        )
+    return shared
+
+
+def _digest(candidates: Candidates) -> str:
+    indptr = candidates.indptr
+    bounds = np.array([0, len(candidates.items)]) if indptr is None else indptr
+    digest = digest_csr(candidates.shape, bounds, candidates.items)[:16]
+    return digest if candidates.estimator is None else f"{digest} {candidates.estimator}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from ..core.csr import as_int32, find_entries, take_rows
-from ..errors import UnsupportedModelError
+from ..core.files import as_input
+from ..errors import InvalidFileError, UnsupportedModelError
 from ..evaluation.sources import Block, in_block
-from ..inputs.judged import judged_candidates
-from ..inputs.labelled import align
+from ..inputs.candidates import judged_candidates
+from ..inputs.npy import release, slice_rows
+from ..inputs.paths import open_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import as_training
@@ -19,13 +23,15 @@ from ..inputs.training import excluded_items
 from ..metrics.eligible import eligible_items
 from ..results.parts import Retrieval
 from ..retrieval.top_k import count_seen, find_lists, find_ranks
+from .accepted import as_model
 from .inputs import open_train
 from .matching import within
 from .recommender import recommend_lists
-from .references import FileReference
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix, Floats, Integers
+    from pathlib import Path
+
+    from ..core.types import CSRMatrix, Floats, Integers, PathLike
     from ..evaluation.sources import Rows
     from ..inputs.candidates import Candidates
     from ..inputs.side_data import SideData
@@ -33,6 +39,74 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..retrieval.top_k import TopK
     from .model import Model
+
+
+#: How many samples of a file are hashed to recognize it, and the bytes in each.
+_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """A model or matrix on disk that each worker opens, instead of receiving a copy.
+
+    Attributes
+    ----------
+    path : Path
+        A checkpoint, a folder of two arrays of factors, or a matrix.
+    digest : str
+        Of the sizes and of samples of the files, by which a worker recognizes them.
+    is_model : bool
+        Whether it is a model, rather than training data or held-out items.
+    """
+
+    path: Path
+    digest: str
+    is_model: bool = False
+
+    @classmethod
+    def of(cls, path: PathLike, *, is_model: bool = False) -> FileReference:
+        """Make a reference to files that this process can read."""
+        absolute = as_input(path).absolute()
+        return cls(absolute, _digest(absolute), is_model)
+
+    def open(self) -> Any:
+        """Return the model or matrix, or raise `InvalidFileError` if the files are others."""
+        return _open_reference(self)
+
+    def rows(self, first: int, last: int) -> Any:
+        """Return the rows of some users of the matrix, or what the model knows of them."""
+        opened = self.open()
+        side = opened.known(0) if self.is_model else opened
+        rows: Any = side if self.is_model else slice_rows(side, first, last)
+        rows = np.array(side[first:last]) if self.is_model else rows.copy()
+        release(side)
+        return rows
+
+
+@lru_cache(maxsize=4)
+def _open_reference(reference: FileReference) -> Any:
+    path = reference.path
+    if not path.exists():
+        raise InvalidFileError("does not exist where this worker runs", path)
+    if _digest(path) != reference.digest:
+        raise InvalidFileError(
+            "is something else where this worker runs; give all workers the same", path
+        )
+    return as_model(path, check=False) if reference.is_model else open_truth(path)
+
+
+def _digest(path: Path) -> str:
+    """Hash the sizes and samples of files; reading all of a large file would take too long."""
+    digest = hashlib.sha256()
+    for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
+        size = file.stat().st_size
+        digest.update(f"{file.name} {size}".encode())
+        with file.open("rb") as stream:
+            for sample in range(_SAMPLES):
+                stream.seek(sample * size // _SAMPLES)
+                digest.update(stream.read(_SAMPLE_SIZE))
+    return digest.hexdigest()
+
 
 #: A way to rankings: ranks of relevant items up to a cut-off, all of their ranks, or lists, ours or
 #: the model's own.
@@ -146,8 +220,9 @@ class RankingLoader:
         if self.n_unknown is not None and task.first == 0:
             n_users, n_items = self.n_unknown
             retrieval = made._replace(n_unknown_users=n_users, n_unknown_items=n_items)
-        sides = align(rankings, relevance)
-        return Block(task.first, *sides, side_data, retrieval, knows_judged=True)
+        rankings = rankings.part(0, relevance.shape[0])
+        rankings = replace(rankings, users=relevance.users, items_index=relevance.items_index)
+        return Block(task.first, rankings, relevance, side_data, retrieval, knows_judged=True)
 
     def _rank(
         self,

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
-from ..core.removed import removed
 from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
@@ -19,7 +18,7 @@ from ..retrieval.top_k import find_lists, find_ranks
 from .accepted import as_model
 from .fold_in import with_new_users
 from .identifiers import rows_of_users
-from .inputs import NewUsers, name_of, open_relevance, open_train, training_part
+from .inputs import name_of, open_relevance, open_train
 from .matching import match_sides, within
 from .ranking import need_exact
 from .recommender import own_scores, recommend_lists
@@ -43,14 +42,6 @@ if TYPE_CHECKING:
     from .model import Model
 
 
-@removed(
-    "user_rows",
-    user_factors="the pair (user_factors, item_factors) as the model",
-    item_factors="the pair (user_factors, item_factors) as the model",
-    item_biases="se.factor_model(user_factors, item_factors, item_biases=…) as the model",
-    user_biases="se.factor_model(user_factors, item_factors, user_biases=…) as the model",
-    similarity="se.factor_model(user_factors, item_factors, similarity=…) as the model",
-)
 def top_k(
     model: ModelLike,
     k: int = 10,
@@ -275,7 +266,6 @@ def open_ranker(
     return model.ranker(known, known if filter_seen else None, candidates=candidates, **options)
 
 
-@removed("user_rows", seen="filter_seen=False to recommend what users have seen too")
 def recommend(
     model: ModelLike,
     train: Holdout | TrainLike,
@@ -346,9 +336,11 @@ def recommend(
     k = check_whole("k", k, 1)
     check_flag("filter_seen", filter_seen)
     opened = as_model(model)
-    part = training_part(train) if isinstance(train, Holdout) else train
-    if isinstance(part, NewUsers):
-        opened, part = with_new_users(opened, part, num_threads), part.seen
+    part: Any = train
+    if isinstance(train, Holdout):
+        if train.fold_in is not None:
+            opened = with_new_users(opened, train, num_threads)
+        part = train.seen
     names = name_of("train", train), "validation"
     opened, sides = open_sides(opened, open_train(part), None, candidates, names)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
-from ..evaluation.execution import USERS_PER_BLOCK, users_per_block
+from ..evaluation.runners import USERS_PER_BLOCK, users_per_block
 from ..evaluation.sources import RowSource, in_block, largest_gain
 from ..inputs.labelled import LabelledMatrix, Place, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
@@ -22,15 +23,14 @@ from .accepted import as_model, check_shape, warn_of_zeros
 from .factor_model import Factors
 from .fold_in import with_new_users
 from .identifiers import warn_without_ids
-from .inputs import NewUsers, name_of, open_held_out, open_train
+from .inputs import name_of, open_held_out, open_train
 from .matching import match_sides
-from .ranking import RankingLoader, choose_way, list_length
-from .references import FileReference
+from .ranking import FileReference, RankingLoader, choose_way, list_length
 from .trained_on import warn_of_other_data
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
-    from ..evaluation.execution import Execution
+    from ..evaluation.runners import Execution
     from ..metrics.request import Request
     from .accepted import ModelLike
     from .model import Model
@@ -75,7 +75,7 @@ class ModelSource(RowSource):
         whole = self.whole = execution.whole
         fitted = opened = as_model(model, check=whole)
         learnt_from = None
-        if isinstance(train, NewUsers):
+        if isinstance(train, Holdout):
             learnt_from = train.train
             model = opened = with_new_users(fitted, train, execution.num_threads)
             train = train.seen

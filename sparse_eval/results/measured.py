@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
     from ..metrics.aligned import Aligned
-    from ..metrics.columns import MetricColumns
-    from ..metrics.plan import Plan
+    from ..metrics.plan import MetricColumns, Plan
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber

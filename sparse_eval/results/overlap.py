@@ -9,9 +9,9 @@ import numpy as np
 from ..core.arguments import check_fraction
 from ..core.csr import find_entries
 from ..errors import InvalidDataError
-from ..inputs.labelled import align
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
+from ..inputs.side_data import align
 from .evaluation import Evaluation
 
 if TYPE_CHECKING:

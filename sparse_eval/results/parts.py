@@ -19,8 +19,8 @@ from ..core.exact_sums import Moments
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import is_sampled
-from ..metrics.columns import ratio_of
 from ..metrics.measure import value_of_lists
+from ..metrics.plan import ratio_of
 from ..metrics.random_baseline import RandomSums, RandomTotals
 from .intervals import FEWEST_FOR_T, N_GROUPS
 

@@ -23,11 +23,10 @@ from sparse_eval.errors import (
     InvalidFileError,
     WorkerError,
 )
-from sparse_eval.evaluation.execution import Execution
 from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
-from sparse_eval.evaluation.runners import ExecutorRunner
+from sparse_eval.evaluation.runners import Execution, ExecutorRunner
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.references import FileReference
+from sparse_eval.models.ranking import FileReference
 from sparse_eval.models.source import ModelSource
 
 METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.inputs.labelled import align
+from sparse_eval.inputs.side_data import align
 
 
 @pytest.mark.parametrize(

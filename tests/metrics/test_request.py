@@ -98,7 +98,7 @@ def test_pickles(convention: str, no_relevant: Any) -> None:
     assert again.names == request.names
     assert again.convention is request.convention
     assert again.plans == request.plans
-    assert len(pickle.dumps(request)) < 100 + 60 * len(metrics)
+    assert len(pickle.dumps(request)) < 300 + 60 * len(metrics)
 
 
 _CHILD = """
@@ -108,10 +108,10 @@ if sys.argv[1] == "registered":
     se.register_metric("doubled_hits", "twice the hits")(lambda s: 2 * s.hits)
 try:
     request = pickle.load(sys.stdin.buffer)
+    formula = request.plans[0].definition.formula
 except se.SparseEvalError as error:
     print(type(error).__name__, error)
 else:
-    formula = request.plans[0].definition.formula
     print(request.names, formula(type("S", (), {"hits": 4})))
 """
 

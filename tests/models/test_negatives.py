@@ -22,7 +22,7 @@ NCF = Path(__file__).parents[3] / "shared" / "published" / "ncf_ml1m"
 
 
 def rows_of(candidates: Candidates) -> list[set[int]]:
-    bounds = candidates.bounds.tolist()
+    bounds = candidates.indptr.tolist()
     return [set(candidates.items[a:b].tolist()) for a, b in pairwise(bounds)]
 
 
@@ -236,6 +236,6 @@ def test_ncf_as_published() -> None:
     train = sparse.csr_matrix((np.ones(len(pairs[0])), pairs), shape=(6040, 3706))
     validation, candidates = se.read_negatives(NCF / "ml-1m.test.negative", train)
     assert candidates.kind == "1+99"
-    counts = np.diff(candidates.bounds)
+    counts = np.diff(candidates.indptr)
     assert (np.count_nonzero(counts == 100), np.count_nonzero(counts == 99)) == (5884, 156)
     assert validation.n_relevant.tolist() == [1] * 6040

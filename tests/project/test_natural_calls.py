@@ -15,6 +15,7 @@ from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
+from sparse_eval.core.arguments import SPELLINGS
 from sparse_eval.datasets import GuessWarning
 from sparse_eval.errors import InvalidDataError
 
@@ -268,8 +269,13 @@ def test_the_last_share_of_each_users_pairs() -> None:
     assert held.tolist() == [[0, 0, 0, 1, 1], [0] * 5]
     with raises(InvalidDataError):
         se.split.last_n(clicks, n=2, fraction=0.4)
-    with raises(TypeError):
-        se.split.last_n(clicks, threshold=4)
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_arguments_of_other_libraries_show_ours(name: str) -> None:
+    for function in (se.evaluate, se.evaluate_model):
+        with pytest.raises(TypeError, match=f"has no argument {name}; give"):
+            function(**{name: 10})
 
 
 def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:

@@ -27,7 +27,6 @@ from scipy import sparse
 from systems import need_posix
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import sparse_eval as se
 from sparse_eval import evaluate_model, factor_model
 from sparse_eval.core import progress
 from sparse_eval.errors import InvalidDataError
@@ -235,8 +234,3 @@ def test_an_evaluation_names_its_own_options() -> None:
     with pytest.raises(InvalidDataError) as told:
         evaluate_model(model, factors * 0, factors, "recall@1", candidates=np.empty(0, np.int64))
     assert "exclude" not in str(told.value)
-
-
-def test_factors_in_two_arguments_show_the_pair() -> None:
-    with raises(TypeError):
-        se.top_k(np.eye(3), np.eye(3), k=2)
