@@ -322,7 +322,6 @@ def _sweep(
 
     from ..jobs.sweep import sweep
     from ..jobs.sweep_table import TABLE
-    from ..models.inputs import training_part
 
     def left() -> str | None:
         if out is None:
@@ -332,11 +331,11 @@ def _sweep(
         return None
 
     leaves(left)
-    inputs = (checkpoints, training_part(holdout), holdout.validation, protocol)
     with folder_for_evaluations(out, recording) as folder:
         with step("score") as done, warnings_in_a_line():
             try:
-                table = sweep(*inputs, out=folder, save=folder is not None, **options)
+                save = folder is not None
+                table = sweep(checkpoints, holdout, protocol, out=folder, save=save, **options)
             except KeyboardInterrupt:
                 if out is not None and (out / TABLE).exists():
                     _print_sweep(pd.read_csv((out / TABLE).absolute()), printing)

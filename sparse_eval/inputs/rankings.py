@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Items, PathLike
+    from ..core.types import AnyArray, Integers, Items, PathLike
     from .axes import Axis
     from .columns import Columns
     from .relevance import Relevance
@@ -238,9 +238,12 @@ class Rankings(UserRows):
         <Rankings: 2 lists of up to 3 items, 2 users × 3 items>
         """
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
-        _check_positions(matrix)
+        data = matrix.data
+        valid = (data == np.floor(data)) & (data >= 1) & (data <= MAX_ITEMS)
+        expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions)"
+        check_entries(matrix, valid, "the position", expected + _MAY_BE_SCORES)
         labels = matrix_labels(positions, matrix.shape, users, items)
-        entries = as_int32(matrix.indices), matrix.data.astype(np.int32)
+        entries = as_int32(matrix.indices), data.astype(np.int32)
         try:
             return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:
@@ -426,9 +429,13 @@ class Rankings(UserRows):
         labels: tuple[Axis | None, Axis | None],
     ) -> Rankings:
         """Return the lists of rows whose entries have positions, in any order."""
-        listed, ordered, fault = _order_rows(indptr, columns, positions)
-        if fault is not None:
-            row, entry = fault
+        listed, ordered = np.empty((2, len(positions)), np.int32)
+
+        def order(first: int, last: int, fault: Integers) -> None:
+            order_by_position(first, last, indptr, columns, positions, listed, ordered, fault)
+
+        if fault := find_fault(order, len(indptr) - 1):
+            _, row, entry = fault
             user = label_of(labels[0], row)
             first, second = (label_of(labels[1], int(listed[at])) for at in (entry - 1, entry))
             raise InvalidDataError(
@@ -640,23 +647,6 @@ class Rankings(UserRows):
         )
 
 
-def _order_rows(
-    indptr: Integers, columns: Items, positions: Items
-) -> tuple[Items, Items, tuple[int, int] | None]:
-    """Put the entries of each row in the order of their positions.
-
-    Returns the columns, the positions, and the row and entry of one whose position is not the
-    first of its kind in the row, or None.
-    """
-    items, ordered = np.empty((2, len(positions)), np.int32)
-
-    def order(first: int, last: int, fault: Integers) -> None:
-        order_by_position(first, last, indptr, columns, positions, items, ordered, fault)
-
-    fault = find_fault(order, len(indptr) - 1)
-    return items, ordered, None if fault is None else fault[1:]
-
-
 def repeated_item(indptr: Integers, items: Items) -> tuple[int, int] | None:
     """Return the row and entry of an item that is in its row twice, or None."""
     longest = int(np.diff(indptr).max(initial=0))
@@ -695,14 +685,6 @@ def _check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
     if repeated is not None:
         raise_repeated_item(rows[repeated[0]], table.ravel()[repeated[1]])
     return bool(least < 0)
-
-
-def _check_positions(matrix: CSRMatrix) -> None:
-    """Raise if a matrix of positions holds something else."""
-    data = matrix.data
-    valid = (data == np.floor(data)) & (data >= 1) & (data <= MAX_ITEMS)
-    expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions){_MAY_BE_SCORES}"
-    check_entries(matrix, valid, "the position", expected)
 
 
 def _check_users_once(rows: Integers, order: Integers) -> None:

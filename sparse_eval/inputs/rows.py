@@ -156,9 +156,10 @@ def read_rows(
                 raise ids[role].fault(row, row - start, given[role])
         return codes, labels
 
-    codes, labels = zip(*for_each(finish, list(ids)), strict=True)
+    (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
+    encoded = (user_labels, item_labels, user_codes, item_codes)
     dated = joined(times.blocks), times.unit
-    return Rows(*labels, *codes, joined(numbers), *dated, joined(kept))
+    return Rows(*encoded, joined(numbers), *dated, joined(kept))
 
 
 def _add(ids: dict[str, _Ids], batch: Batch, first: int, role: str) -> None:

@@ -256,8 +256,7 @@ class EvaluationCallback:
         known = self._train if served is None else served.seen
         # What does not fit is refused now, not after an iteration.
         self._among = share_candidates(candidates, known, self._relevance, request)
-        self._request = self._among.corrected(request)
-        self._names = self._among.names(self._request)
+        self._request, self._names = self._among.request, self._among.names
         self._folder = None if out is None else make_folder(out)
         self._training = _Training()
 

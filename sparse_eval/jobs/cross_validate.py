@@ -27,7 +27,7 @@ from ..metrics.request import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
 from ..models.inputs import (
-    SharedCandidates,
+    Shared,
     digest_of,
     open_held_out,
     open_train,
@@ -189,7 +189,6 @@ def cross_validate(
     ):
         for holdout in _make_splits(interactions, splits):
             among = _share(candidates, holdout, request, len(folds) + 1)
-            whole = among.corrected(request)
             fold = Fold(
                 digest_of(training_part(holdout)),
                 digest_of(holdout.validation),
@@ -209,7 +208,7 @@ def cross_validate(
                         model = trainers[run.model].train(holdout.train, run.seed)
                         with without_warning():  # it was trained on this part
                             evaluation = evaluate_request(
-                                whole,
+                                among.request,
                                 model,
                                 training_part(holdout),
                                 holdout.validation,
@@ -231,7 +230,7 @@ def cross_validate(
         if FINISHED not in ledger.rows:
             ledger.append(FINISHED, folds=len(folds))
         ledger.check(FINISHED, {"folds": len(folds)})
-    return CrossValidation(whole, folds, values)
+    return CrossValidation(among.request, folds, values)
 
 
 def _begin(ledger: Ledger, number: int, fold: Fold) -> None:
@@ -300,10 +299,10 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
         yield holdout
 
 
-def _share(given: Any, holdout: Holdout, request: Request, number: int) -> SharedCandidates:
+def _share(given: Any, holdout: Holdout, request: Request, number: int) -> Shared:
     """Return the candidates of a split."""
     if given is None:
-        return SharedCandidates()
+        return Shared({}, None, request, {})
     try:
         own = given(holdout) if callable(given) else given
         sides = open_train(holdout.seen), open_held_out(holdout.validation)

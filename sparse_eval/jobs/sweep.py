@@ -207,9 +207,9 @@ def sweep(
     names = name_of("train", parts), name_of("validation", held_out)
     # Refuses what fits to no checkpoint.
     among = share_candidates(candidates, known, relevance, request, names)
-    request = among.corrected(request)
+    request = among.request
     thread_count(num_threads)  # refuses a wrong number
-    columns = among.names(request)
+    columns = among.names
     inputs = {
         "train": digest_of(matrix),
         "validation": digest_of(relevance),
@@ -314,7 +314,7 @@ def _attempt(
                 model,
                 job.train,
                 job.relevance,
-                dict(job.inputs),
+                job.inputs,
                 Execution("lists" if job.saves else "values", None, None, job.num_threads, False),
                 baselines=job.saves,  # with all that is worth saving where that is to be saved
             )

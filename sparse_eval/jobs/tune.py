@@ -36,7 +36,7 @@ from ..models.checkpoints import saving_model
 from ..models.evaluate import evaluate_request
 from ..models.identifiers import id_arrays
 from ..models.inputs import (
-    SharedCandidates,
+    Shared,
     digest_of,
     open_held_out,
     open_train,
@@ -283,21 +283,20 @@ class Search:
         """Run the missing trials, then the test; `candidates` are those of both parts."""
         new_users = train if isinstance(train, Holdout) else None
         matrix = open_train(train)
-        parts = matrix if new_users is None else new_users
         held_out = open_held_out(validation)
+        parts = matrix if new_users is None else new_users
         known = matrix if new_users is None else new_users.seen
         among = share_candidates(candidates[0], known, held_out, self.request)
-        self._names = among.names(among.corrected(self.request))
+        self._names = among.names
         callback = EvaluationCallback(
-            parts,
-            held_out,
-            self.protocol,
+            *([matrix, held_out] if new_users is None else [new_users]),
+            metrics=self.protocol,
             patience=self.patience,
             monitor=self.monitor,
-            candidates=among.candidates,
+            candidates=among.inputs.get("candidates"),
             log=self._report,
         )
-        truth, among_test = None, SharedCandidates()
+        truth, among_test = None, Shared({}, None, self.request, {})
         if test is not None:
             truth, names = open_held_out(test, "test"), ("train", "test")
             among_test = share_candidates(candidates[1], known, truth, self.request, names)
@@ -503,7 +502,7 @@ class Search:
         about: Mapping[str, Any],
         train: CSRMatrix | Holdout,
         truth: Relevance,
-        among: SharedCandidates,
+        among: Shared,
         ledger: Ledger,
         progress: bool | None,
     ) -> Evaluation:
@@ -517,9 +516,8 @@ class Search:
                 with suppress(InvalidFileError):  # or it is repeated
                     return ledger.evaluation(_TEST)
         model = train_als(train, **about["parameters"], progress=progress)
-        request = among.corrected(self.request)
         execution = Execution(progress=progress)
-        ev = evaluate_request(request, model, train, truth, among.inputs, execution)
+        ev = evaluate_request(among.request, model, train, truth, among.inputs, execution)
         if ledger.path is not None:
             with saving_model(model, ledger.path.with_name(_MODEL)):
                 remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model

@@ -225,7 +225,7 @@ def evaluate_request(
     """Evaluate what was parsed already."""
     execution.check()
     if "candidates" in inputs:
-        inputs["candidates"] = as_candidates(inputs["candidates"])
+        inputs = inputs | {"candidates": as_candidates(inputs["candidates"])}
     source = ModelSource(request, execution, model, train, validation, inputs, users)
     popular = source.by_popularity() if baselines else None
     evaluation = evaluate_source(request, execution, source)

@@ -136,38 +136,25 @@ def digest_of(side: LabelledMatrix | Relevance | Holdout) -> str:
 CandidatesOfSplit: TypeAlias = "CandidatesLike | Callable[[Holdout], CandidatesLike]"
 
 
-class SharedCandidates(NamedTuple):
-    """The candidates of several evaluations of the same data; those of no candidates are None.
+class Shared(NamedTuple):
+    """The candidates of several evaluations of the same data.
 
     Attributes
     ----------
-    candidates : Candidates or None
-        Matched with the data.
+    inputs : dict
+        What evaluations are given of them, matched with the data.
     digest : str or None
         16 hexadecimal digits that identify them, beside the data.
+    request : Request
+        It estimates metrics from ranks among the candidates, if these ask for it.
+    names : dict of str to str
+        What each metric is called in a table.
     """
 
-    candidates: Candidates | None = None
-    digest: str | None = None
-
-    @property
-    def kind(self) -> str | None:
-        """What they are called."""
-        return None if self.candidates is None else self.candidates.kind
-
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """What evaluations are given of them."""
-        return {} if self.candidates is None else {"candidates": self.candidates}
-
-    def corrected(self, request: Request) -> Request:
-        """Return the request that estimates metrics from ranks among them, if it is to."""
-        return request.corrected_by(None if self.candidates is None else self.candidates.estimator)
-
-    def names(self, request: Request) -> dict[str, str]:
-        """Return what each metric of a request is called in a table."""
-        kind = JUDGED if request.judged_only else self.kind
-        return {name: name_among(name, kind, request.corrected) for name in request.names}
+    inputs: dict[str, Any]
+    digest: str | None
+    request: Request
+    names: dict[str, str]
 
 
 def share_candidates(
@@ -176,7 +163,7 @@ def share_candidates(
     relevance: Relevance,
     request: Request,
     names: tuple[str, str] = ("train", "validation"),
-) -> SharedCandidates:
+) -> Shared:
     """Match both parts of a split, and candidates with them, before any model is evaluated.
 
     Parameters
@@ -195,25 +182,25 @@ def share_candidates(
     """
     opened = None if given is None else as_candidates(given)
     sides = match_sides(None, train, relevance, names, opened)
-    candidates = sides.candidates
-    if candidates is None:
-        return SharedCandidates()
-    shared = SharedCandidates(candidates, _digest(candidates))
-    truth = sides.relevance
-    is_relevant = truth.gains > 0
-    n_outside = np.count_nonzero(is_relevant & ~candidates.hold(truth.indptr, truth.items))
-    if n_outside and is_sampled(candidates.kind):
-        raise InvalidDataError(
-            f"candidates are sampled ({candidates.kind}), and {n_outside} of "
-            f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among them; "
-            "sample them beside these items, as se.sample_negatives does; cross_validate and tune "
-            "take a function of the split that returns them"
-        )
-    return shared
-
-
-def _digest(candidates: Candidates) -> str:
-    indptr = candidates.indptr
-    bounds = np.array([0, len(candidates.items)]) if indptr is None else indptr
-    digest = digest_csr(candidates.shape, bounds, candidates.items)[:16]
-    return digest if candidates.estimator is None else f"{digest} {candidates.estimator}"
+    candidates, truth = sides.candidates, sides.relevance
+    inputs, digest, kind = {}, None, None
+    if candidates is not None:
+        is_relevant = truth.gains > 0
+        n_outside = np.count_nonzero(is_relevant & ~candidates.hold(truth.indptr, truth.items))
+        if n_outside and is_sampled(candidates.kind):
+            raise InvalidDataError(
+                f"candidates are sampled ({candidates.kind}), and {n_outside} of "
+                f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among them; "
+                "sample them beside these items, as se.sample_negatives does; cross_validate and "
+                "tune take a function of the split that returns them"
+            )
+        inputs, kind = {"candidates": candidates}, candidates.kind
+        indptr = candidates.indptr
+        bounds = np.array([0, len(candidates.items)]) if indptr is None else indptr
+        digest = digest_csr(candidates.shape, bounds, candidates.items)[:16]
+        if candidates.estimator is not None:
+            digest = f"{digest} {candidates.estimator}"
+            request = request.corrected_by(candidates.estimator)
+    kind = JUDGED if request.judged_only else kind
+    shown = {name: name_among(name, kind, request.corrected) for name in request.names}
+    return Shared(inputs, digest, request, shown)
