@@ -12,7 +12,7 @@ from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows, witho
 from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
-from ..kernels.catalogue import count_unexpected, pack_bits, popular_unseen, sum_similarities
+from ..kernels.catalogue import pack_bits, popular_unseen, sum_similarities
 from ..kernels.structures import Rows
 
 if TYPE_CHECKING:
@@ -229,25 +229,6 @@ class Training:
         _, interacted = take_rows(self.indptr, users, self._interacted)
         kept = np.flatnonzero(interacted)
         return np.searchsorted(kept, bounds), items[kept]
-
-    def unexpected(
-        self,
-        users: Integers,
-        indptr: Integers,
-        items: Items,
-        relevant: tuple[Integers, Items, Floats],
-        k: int,
-    ) -> Floats:
-        """Count the hits of each list that are not among the k most popular unseen items.
-
-        `indptr` and `items` are the lists of `users`, best first, and `relevant` is the
-        (indptr, items, gains) of their relevant items, ascending.
-        """
-        counts = np.empty(len(users))
-        ranks = self.popularity_ranks
-        lists, hits, gains = Rows(indptr, items), Rows(*relevant[:2]), relevant[2]
-        count_unexpected(ranks, Rows(*self.seen(users)), lists, hits, gains, k, counts)
-        return counts
 
     def similarities(
         self, indptr: Integers, items: Items, k: int, *, jaccard: bool = False

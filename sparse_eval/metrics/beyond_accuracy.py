@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .conventions import STANDARD
-from .eligible import are_in
+from .eligible import are_in, eligible_items
 from .expectation import chances_of_first
 from .lists import row_sums
 from .measure import discount_tables
@@ -298,7 +298,7 @@ def _expected_serendipity(random: RandomLists, form: str) -> Floats:
     lists = random.lists
     rows, items = random.possible_hits
     if form == "ge":
-        popular = lists.popular_eligible
+        popular = lists.eligible.first(lists.train.by_popularity, lists.k)
         users = np.repeat(np.arange(len(lists.users)), popular.shape[1])
         expected = (users * lists.n_items + popular.ravel())[popular.ravel() >= 0]
         unexpected = rows[~are_in(rows * lists.n_items + items, np.sort(expected))]
@@ -343,18 +343,15 @@ def serendipity(lists: Lists, form: str) -> Floats:
     have shown.
     """
     training = lists.train
-    if form == "ge" and lists.candidates is not None:
-        popular = lists.popular_eligible
-        hit = lists.gains > 0
-        is_expected = (popular[lists.rows[hit]] == lists.items[hit][:, None]).any(axis=1)
-        return np.bincount(lists.rows[hit][~is_expected], minlength=lists.n_users) / lists.k
-    if form == "ge":
-        unexpected = training.unexpected(
-            lists.users, lists.indptr, lists.items, lists.relevant, lists.k
-        )
-        return unexpected / lists.k
     hit = lists.gains > 0
     rows, items = lists.rows[hit], lists.items[hit]
+    if form == "ge":
+        owners, places = np.unique(rows, return_inverse=True)
+        users = lists.users[owners]
+        own = eligible_items(lists.n_items, training.seen(users), lists.candidates, users)
+        popular = own.first(training.by_popularity, lists.k)[places]
+        unexpected = rows[~(popular == items[:, None]).any(axis=1)]
+        return np.bincount(unexpected, minlength=lists.n_users) / lists.k
     if form == "rank":
         surplus = np.maximum(_levels(lists, items) - lists.ranks[hit], 0) / lists.n_items
         return np.bincount(rows, surplus, len(lists.users)) / np.maximum(lists.lengths, 1)

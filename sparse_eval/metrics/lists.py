@@ -81,11 +81,6 @@ class Lists:
         seen = None if self.training is None else self.training.seen(self.users)
         return eligible_items(self.n_items, seen, self.candidates, self.users)
 
-    @cached_property
-    def popular_eligible(self) -> Items:
-        """The k most popular of `eligible`, shape (n_users, k), -1 where there are fewer."""
-        return self.eligible.first(self.train.by_popularity, self.k)
-
     @property
     def train(self) -> Training:
         """`training`, for a metric that needs "train"."""
