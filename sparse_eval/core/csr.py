@@ -104,12 +104,8 @@ def check_entries(
     """Raise `InvalidDataError` about the first value of a CSR or COO that is not valid."""
     if valid.all():
         return
-    entry = int(np.argmin(valid))
-    row, column = (
-        (matrix.row[entry], matrix.col[entry])
-        if matrix.format == "coo"
-        else entry_position(matrix, entry)
-    )
+    entry, coo = int(np.argmin(valid)), matrix.tocoo()
+    row, column = int(coo.row[entry]), int(coo.col[entry])
     raise InvalidDataError(
         f"{what} in row {row}, column {column} is {matrix.data[entry]}; expected {expected}",
         argument=argument,
@@ -258,12 +254,6 @@ def bounds_of(indptr: AnyArray, first: int, last: int) -> Integers:
     bounds = indptr[min(first, len(indptr) - 1) : last + 1]
     n_missing = last - first + 1 - len(bounds)
     return np.append(bounds, np.full(n_missing, bounds[-1])) if n_missing else bounds
-
-
-def entry_position(csr: CSRMatrix, entry: int) -> tuple[int, int]:
-    """Return the row and column of a stored entry of a CSR."""
-    row = int(np.searchsorted(csr.indptr, entry, side="right")) - 1
-    return row, int(csr.indices[entry])
 
 
 def find_entries(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.csr import take_rows
+from ..core.csr import indptr_from_counts
 from ..errors import InvalidDataError
 from ..kernels.catalogue import count_unseen_candidates
 from ..kernels.structures import Rows
@@ -221,17 +221,12 @@ class Aligned:
             If the item at one of these positions is unknown.
         """
         rankings, relevance, side_data = self.rankings, self.relevance, self.side_data
-        counts = np.minimum(np.diff(rankings.indptr)[users], k)
-        incomplete = counts != np.minimum(rankings.lengths[users], k)
-        if rankings.gapped_positions is not None and not incomplete.any():
-            bounds, positions = take_rows(
-                rankings.indptr, users, rankings.gapped_positions, limit=k
-            )
-            ranks = np.arange(1, len(positions) + 1) - np.repeat(bounds[:-1], counts)
-            rows = np.repeat(np.arange(len(users)), counts)
-            incomplete[rows[positions != ranks]] = True
-        if incomplete.any():
-            user = users[np.flatnonzero(incomplete)[0]]
+        positions, n_listed = rankings.gapped_positions, np.diff(rankings.indptr)
+        if positions is not None:
+            n_listed = np.diff(indptr_from_counts(positions <= k)[rankings.indptr])
+        incomplete = users[n_listed[users] < np.minimum(rankings.lengths[users], k)]
+        if len(incomplete):
+            user = incomplete[0]
             raise InvalidDataError(
                 f"the list of user {user} has positions without an item; metrics of what is "
                 "recommended need complete lists",
