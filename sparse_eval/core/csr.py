@@ -224,6 +224,16 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
     return coo.row.astype(np.int32), coo.col.astype(np.int32), values, checked.shape
 
 
+def added(*matrices: Any) -> CSRMatrix:
+    """Return the sum of canonical matrices as float64, with explicit zeros; shapes may differ."""
+    parts = [matrix.tocoo() for matrix in matrices]
+    rows, columns, values = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "col", "data")
+    )
+    n_users, n_items = map(max, zip(*(part.shape for part in parts), strict=True))
+    return summed_csr(rows, columns, values.astype(np.float64), (n_users, n_items))
+
+
 def without_entries(matrix: CSRMatrix) -> CSRMatrix:
     """Return an empty CSR of the same shape and dtypes."""
     parts = (matrix.data[:0], matrix.indices[:0], np.zeros_like(matrix.indptr))

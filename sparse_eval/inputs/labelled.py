@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-    from ..core.types import AnyArray, Booleans, Integers, Items, SparseInput
+    from ..core.types import Booleans, Integers, Items, SparseInput
 
 #: The parts of a split that a matrix can be.
 SplitPart = Literal["train", "validation", "test", "fold_in"]
@@ -40,6 +40,8 @@ class LabelledMatrix:
         Which part of a `Holdout` it is, if it is one; "seen" is more than what is trained on.
     before : numpy.datetime64, int or None
         The point in time that all its events precede, if it is known.
+    shape, nnz, dtype, data, indices, indptr
+        Those of `csr`.
 
     Examples
     --------
@@ -71,39 +73,10 @@ class LabelledMatrix:
         csr = sparse.csr_matrix((csr.data, csr.indices, csr.indptr), shape=csr.shape)
         return cls(csr, own_labels(users), own_labels(items), part, before)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and columns."""
-        shape: tuple[int, int] = self.csr.shape
-        return shape
-
-    @property
-    def nnz(self) -> int:
-        """The number of stored entries, explicit zeros included."""
-        return int(self.csr.nnz)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of the stored values."""
-        return self.data.dtype
-
-    @property
-    def data(self) -> AnyArray:
-        """The stored values, row by row."""
-        data: AnyArray = self.csr.data
-        return data
-
-    @property
-    def indices(self) -> AnyArray:
-        """The column of each stored value."""
-        indices: AnyArray = self.csr.indices
-        return indices
-
-    @property
-    def indptr(self) -> AnyArray:
-        """Where each row starts and ends in `data` and `indices`."""
-        indptr: AnyArray = self.csr.indptr
-        return indptr
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("shape", "nnz", "dtype", "data", "indices", "indptr"):
+            raise AttributeError(f"a LabelledMatrix has no attribute {name!r}; see its csr")
+        return getattr(self.csr, name)
 
     def tocsr(self) -> sparse.csr_matrix:
         """Return `csr`; other libraries call this."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..core.csr import added
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.candidates import align_candidates
@@ -175,14 +176,7 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
 
 def add_sides(sides: Sides) -> LabelledMatrix:
     """Return training data and held-out items together, explicit zeros included."""
-    train, held_out = sides.train, sides.relevance
-    shape = tuple(max(sizes) for sizes in zip(train.shape, held_out.shape, strict=True))
-    # The sum of two matrices would drop explicit zeros.
-    parts = (train.tocoo(), held_out.to_csr().tocoo())
-    data, row, column = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "row", "col")
-    )
-    matrix = sparse.csr_matrix((data, (row, column)), shape=shape)
+    matrix = added(sides.train, sides.relevance.to_csr())
     return LabelledMatrix.of(matrix, sides.users, sides.items)
 
 

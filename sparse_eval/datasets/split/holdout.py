@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from scipy import sparse
 
-from ...core.csr import coordinates, summed_csr
+from ...core.csr import added, coordinates, summed_csr
 from ...core.files import as_path, make_folder, remove, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
@@ -206,7 +206,7 @@ class Holdout:
         """
         if self.fold_in is None:
             return self.train
-        seen = _added(self.train, self.fold_in)
+        seen = added(self.train, self.fold_in)
         return LabelledMatrix.of(seen, self.users, self.items, "seen")
 
     @property
@@ -284,12 +284,12 @@ class Holdout:
             raise InvalidDataError(
                 "there is no test part; split in three, for example with split.temporal(..., test=)"
             )
-        train = _added(self.train, self.validation)
+        train = added(self.train, self.validation)
         fold_in = None
         if self.fold_in is not None:
             is_tested = np.diff(self.test.indptr) > 0
             every_item = np.ones(train.shape[1], bool)
-            train = _added(train, _select(self.fold_in, ~is_tested, every_item))
+            train = added(train, _select(self.fold_in, ~is_tested, every_item))
             fold_in = _select(self.fold_in, is_tested, every_item)
         return Holdout(train, self.test, self.users, self.items, fold_in=fold_in)
 
@@ -489,13 +489,6 @@ def _select(matrix: CSRMatrix, users: Booleans, items: Booleans) -> CSRMatrix:
     rows, columns, values, shape = coordinates(matrix)
     kept = users[rows] & items[columns]
     return summed_csr(rows[kept], columns[kept], values[kept], shape)
-
-
-def _added(*matrices: CSRMatrix) -> CSRMatrix:
-    """Return the sum of matrices, with explicit zeros."""
-    parts = [coordinates(matrix)[:3] for matrix in matrices]
-    rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return summed_csr(rows, columns, values, matrices[0].shape)
 
 
 def _read_part(path: Path) -> CSRMatrix:
