@@ -288,8 +288,9 @@ class Search:
         known = matrix if new_users is None else new_users.seen
         among = share_candidates(candidates[0], known, held_out, self.request)
         self._names = among.names
+        sides: Any = (matrix, held_out) if new_users is None else (new_users,)
         callback = EvaluationCallback(
-            *([matrix, held_out] if new_users is None else [new_users]),
+            *sides,
             metrics=self.protocol,
             patience=self.patience,
             monitor=self.monitor,
