@@ -6,7 +6,8 @@ A new kind of input is a subclass of `Source`, in a module of its own.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -196,12 +197,11 @@ def largest_gain(
     if isinstance(relevance, Relevance):
         return float(relevance.gains.max(initial=0.0))
     n_users = int(relevance.shape[0])
-    largest = 0.0
-    for first in range(0, n_users, n_rows):
-        rows = slice_rows(relevance, first, min(first + n_rows, n_users))
-        gains = checked(Relevance, rows, first).gains
-        largest = max(largest, float(gains.max(initial=0.0)))
-    return largest
+    gains = (
+        checked(Relevance, slice_rows(relevance, first, min(first + n_rows, n_users)), first).gains
+        for first in range(0, n_users, n_rows)
+    )
+    return max((float(one.max(initial=0.0)) for one in gains), default=0.0)
 
 
 def checked(kind: type[Rankings] | type[Relevance], side: Any, first_row: int = 0) -> Any:
@@ -269,22 +269,14 @@ def _rows(side: Any, first: int, last: int) -> Any:
     return side[first:last] if is_array(side) else slice_rows(side, first, last)
 
 
-@dataclass(frozen=True)
-class MatrixLoader:
+def load_rows(side_data: SideData, whole: bool, task: Rows) -> Block:
     """Check both sides of some rows, and put the side data of these users beside them."""
-
-    side_data: SideData
-    whole: bool
-
-    def __call__(self, task: Rows) -> Block:
-        """Return the block of a task."""
-        rankings = checked(Rankings, task.sides["rankings"], task.first)
-        relevance = checked(Relevance, task.sides["relevance"], task.first)
-        side_data = self.side_data
-        if not self.whole:
-            rankings, relevance = align(rankings, relevance)
-            side_data = side_data.of_users(task.first, task.last)
-        return Block(task.first, rankings, relevance, side_data)
+    rankings = checked(Rankings, task.sides["rankings"], task.first)
+    relevance = checked(Relevance, task.sides["relevance"], task.first)
+    if not whole:
+        rankings, relevance = align(rankings, relevance)
+        side_data = side_data.of_users(task.first, task.last)
+    return Block(task.first, rankings, relevance, side_data)
 
 
 class MatrixSource(RowSource):
@@ -327,4 +319,4 @@ class MatrixSource(RowSource):
             self.n_rows = users_per_block(execution, n_entries, users.size, len(request.metrics))
             largest = largest_gain(request, relevance, self.n_rows)
             side_data = replace(side_data, largest_gain=largest)
-        self.load = MatrixLoader(side_data, self.whole)
+        self.load = partial(load_rows, side_data, self.whole)
