@@ -158,25 +158,17 @@ def read_rows(
 
     (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
     encoded = (user_labels, item_labels, user_codes, item_codes)
-    dated = joined(times.blocks), times.unit
-    return Rows(*encoded, joined(numbers), *dated, joined(kept))
+    dated = _joined(times.blocks), times.unit
+    return Rows(*encoded, _joined(numbers), *dated, _joined(kept))
 
 
 def _add(ids: dict[str, _Ids], batch: Batch, first: int, role: str) -> None:
     ids[role].add(batch[role], first)
 
 
-def joined(blocks: list[NDArray[Any]]) -> Any:
-    """Return the rows of all blocks, None if there are no blocks, and forget the blocks."""
-    if not blocks:
-        return None
-    result = np.empty(sum(map(len, blocks)), blocks[0].dtype)
-    end = len(result)
-    while blocks:
-        block = blocks.pop()
-        result[end - len(block) : end] = block
-        end -= len(block)
-    return result
+def _joined(blocks: list[NDArray[Any]]) -> Any:
+    """Return the rows of all blocks, None if there are no blocks."""
+    return np.concatenate(blocks) if blocks else None
 
 
 class _Ids:

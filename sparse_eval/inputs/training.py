@@ -64,14 +64,12 @@ def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:
     return np.bincount(train.indices[train.data != 0], minlength=n_items)
 
 
-def order_by_popularity(train: CSRMatrix) -> Items:
-    """Return all items, those of most users first, equally popular ones by id."""
-    return np.argsort(-count_users(train), kind="stable").astype(np.int32)
-
-
 def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:
-    """Return the k most popular items that each user can be recommended, -1 if there are fewer."""
-    order = order_by_popularity(train)
+    """Return the k most popular items that each user can be recommended, -1 if there are fewer.
+
+    Equally popular items are in the order of their ids.
+    """
+    order = np.argsort(-count_users(train), kind="stable").astype(np.int32)
     excluded = train if filter_seen else without_entries(train)
     indptr, items = excluded.indptr.astype(np.int64), as_int32(excluded.indices)
     ids = np.empty((train.shape[0], k), np.int32)
