@@ -181,7 +181,6 @@ def evaluate(
     request = Request.parse(Protocol.of(metrics, convention), inputs)
     request = request.corrected_by(getattr(candidates, "estimator", None))
     execution = Execution(keep, memory, client, num_threads, progress)
-    execution.check()
     if train is not None:
         inputs["train"] = read_truth(train)
         check_part(inputs["train"])

@@ -7,8 +7,9 @@ A new engine is a class with the method of `Runner`, in its own module, and a li
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from ..core.arguments import check_choice, check_whole
 from ..errors import InvalidDataError, WorkerError
@@ -131,8 +132,15 @@ MINIMUM = 1 << 24
 Keep: TypeAlias = Literal["values", "lists", "totals"]
 
 
-class Execution(NamedTuple):
-    """How an evaluation is done; the options of `evaluate`."""
+@dataclass(frozen=True)
+class Execution:
+    """How an evaluation is done; the options of `evaluate`.
+
+    Raises
+    ------
+    InvalidDataError
+        If `memory` is too small or `keep` does not fit the options.
+    """
 
     keep: Keep = "values"
     memory: int | None = None
@@ -150,8 +158,7 @@ class Execution(NamedTuple):
         """Whether the values of users are kept."""
         return self.keep != "totals"
 
-    def check(self) -> None:
-        """Raise `InvalidDataError` if `memory` is too small or `keep` does not fit the options."""
+    def __post_init__(self) -> None:
         if self.memory is not None:
             check_whole("memory", self.memory, MINIMUM)
         check_choice("keep", self.keep, get_args(Keep))

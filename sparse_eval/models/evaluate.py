@@ -203,7 +203,6 @@ def evaluate_model(
     # Refuse the request before ranking, not after.
     request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
     execution = Execution(keep, memory, client, num_threads, progress)
-    execution.check()
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
@@ -224,7 +223,6 @@ def evaluate_request(
     baselines: bool = False,
 ) -> Evaluation:
     """Evaluate what was parsed already."""
-    execution.check()
     if "candidates" in inputs:
         inputs = inputs | {"candidates": as_candidates(inputs["candidates"])}
     source = ModelSource(request, execution, model, train, validation, inputs, users)
