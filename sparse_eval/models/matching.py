@@ -115,6 +115,8 @@ def match_sides(
     held = relevance.with_entries(moved(relevance.to_csr().csr, users, items), None, own[1])
     if candidates is not None:
         everyone = users._replace(size=max(users.size, matrix.shape[0]))
+        if candidates.users is None and (users.places is not None or chosen is not None):
+            candidates = candidates.part(0, everyone.size)
         candidates, _ = align_candidates(candidates, everyone, items, "the model")
     first = None if users.places is None else np.unique(users.places)
     labels = users.labels
@@ -124,8 +126,8 @@ def match_sides(
         held = replace(held, users=own[0] if own[0] is None else own[0][: held.shape[0]])
     else:  # ascending: those whom the model knows come first
         order = np.concatenate((first, np.setdiff1d(np.arange(users.size), first)))
-        everyone_seen: Any = slice_rows(matrix, 0, max(users.size, matrix.shape[0]))
-        matrix = everyone_seen[order]
+        padded: Any = slice_rows(matrix, 0, max(users.size, matrix.shape[0]))
+        matrix = padded[order]
         held = held.part(0, users.size).take(first)
         if candidates is not None:
             candidates = candidates.take(order)
