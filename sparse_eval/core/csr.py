@@ -53,6 +53,10 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
         If `matrix` is not a sparse matrix of real numbers with two dimensions, or is damaged.
     """
     checked = _check_matrix(matrix, name)
+    if checked.shape[1] > MAX_ITEMS:
+        raise InvalidDataError(
+            f"{name} has {checked.shape[1]} columns; at most {MAX_ITEMS} fit", argument=name
+        )
     if checked.format == "csr":
         csr = checked.tocsr()
     else:

@@ -245,7 +245,12 @@ class _Ids:
         """Factorize ids of any types, among which pandas would not tell 1, 1.0 and True apart."""
         numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
         values = [x.item() if isinstance(x, np.generic) else x for x in column.tolist()]
-        codes = np.array([numbers[type(value), value] for value in values], np.intp)
+        try:
+            codes = np.array([numbers[type(value), value] for value in values], np.intp)
+        except TypeError as error:
+            raise InvalidDataError(
+                f"column {self.name!r}: {error}; expected text or numbers as ids", column=self.name
+            ) from None
         distinct: dict[Hashable, Hashable] = {}
         for _, label in numbers:
             if label in distinct:

@@ -345,6 +345,9 @@ def recommend(
     opened, sides = open_sides(opened, open_train(part), None, candidates, names)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
     n_items = opened.shape[1]
+    if sides.candidates is not None:
+        within_model = sides.candidates.within(sides.n_known, n_items)
+        sides = sides._replace(candidates=within_model)
     k = min(k, n_items)
     if opened.exact:
         options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
