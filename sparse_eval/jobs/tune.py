@@ -288,10 +288,10 @@ class Search:
         known = matrix if new_users is None else new_users.seen
         among = share_candidates(candidates[0], known, held_out, self.request)
         self._names = among.names
-        sides: Any = (matrix, held_out) if new_users is None else (new_users,)
         callback = EvaluationCallback(
-            *sides,
-            metrics=self.protocol,
+            parts,
+            held_out if new_users is None else None,  # a split by users has its own
+            self.protocol,
             patience=self.patience,
             monitor=self.monitor,
             candidates=among.inputs.get("candidates"),
