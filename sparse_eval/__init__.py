@@ -159,8 +159,6 @@ _one_import = _ThreadLock()
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    from .core.removed import NAMES
-
     if name == "__version__":
         from .core.versions import installed_version
 
@@ -170,8 +168,7 @@ def __getattr__(name: str) -> object:
             return import_module(f"sparse_eval.{_MODULES[name]}")
         if name in _ATTRIBUTES:
             return getattr(import_module(f"sparse_eval.{_ATTRIBUTES[name]}"), name)
-    instead = f"; it is {NAMES[name]} now" if name in NAMES else ""
-    raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}{instead}")
+    raise AttributeError(f"module 'sparse_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -74,20 +74,8 @@ class GateOfComparison:
     tolerance: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None
 
 
-class Bound(NamedTuple):
-    """The worst value that a metric may have."""
-
-    metric: Metric
-    worst: float
-
-    def fault(self, value: float) -> str:
-        """Return what is wrong with a value, or nothing."""
-        higher = self.metric.definition.higher_is_better
-        if value >= self.worst if higher else value <= self.worst:
-            return ""
-        found = "not defined" if math.isnan(value) else number(value)
-        least = "least" if higher else "most"
-        return f"{self.metric} is {found}, and has to be at {least} {self.worst:g}"
+#: The metrics to judge, and the worst value that each may have.
+Bounds: TypeAlias = "list[tuple[Metric, float]]"
 
 
 def parse_bounds(
@@ -95,7 +83,7 @@ def parse_bounds(
     metrics: Sequence[str | Metric],
     convention: str | None,
     option: str = "--fail-under",
-) -> list[Bound]:
+) -> Bounds:
     """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics to compute."""
     if not words:  # saved metrics may not be registered here
         return []
@@ -117,16 +105,22 @@ def parse_bounds(
                 raise InvalidMetricError(
                     f"{option} is about {metric}, which is not computed; ask for it: -m '{metric}'"
                 )
-            bounds.append(Bound(metric, worst))
+            bounds.append((metric, worst))
     return bounds
 
 
-def fail_if_under(bounds: Sequence[Bound], value_of: Callable[[str], float], what: str) -> None:
+def fail_if_under(bounds: Bounds, value_of: Callable[[str], float], what: str) -> None:
     """End the command if a value, which is asked for by the metric's name, is worse than a bound.
 
     `what` has the values: a checkpoint, or a file of lists.
     """
-    faults = [fault for bound in bounds if (fault := bound.fault(value_of(str(bound.metric))))]
+    faults = []
+    for metric, worst in bounds:
+        value, higher = value_of(str(metric)), metric.definition.higher_is_better
+        if not (value >= worst if higher else value <= worst):
+            found = "not defined" if math.isnan(value) else number(value)
+            least = "least" if higher else "most"
+            faults.append(f"{metric} is {found}, and has to be at {least} {worst:g}")
     if faults:
         echo(f"{what} is not good enough: {'; '.join(faults)}", err=True)
         raise typer.Exit(NOT_GOOD_ENOUGH)

@@ -100,19 +100,16 @@ def score_model(
     In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
     keep whole lists where ranks would do, up to the largest cut-off.
     """
-    from ..inputs.relevance import Relevance
     from ..models.evaluate import evaluate_request, parse_cut_request
     from ..models.inputs import training_part
 
-    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     inputs = {} if candidates is None else {"candidates": candidates}
-    request = parse_cut_request(protocol, {"train", *inputs})
     with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_request(
-            request,
+            parse_cut_request(protocol, {"train", *inputs}),
             model,
             training_part(holdout),
-            relevance,
+            holdout.validation,
             inputs,
             baselines=scheduler is None,
             keep="lists" if lists and scheduler is None and execution.memory is None else "values",

@@ -1,33 +1,27 @@
-"""Options by which a command leaves what it found for other nights, and for other programs."""
+"""Options by which a command leaves its result for later runs, and for other programs."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from ..core.files import make_folder_of, replacing
 from ..errors import InvalidDataError
 from .options import Output, Rare, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pandas as pd
-
     from ..core.types import JSONValue
-    from ..jobs.history import History, Night
+    from ..jobs.history import Night
     from ..results import Evaluation
 
-    #: A sample: its labels, and its value.
-    Sample = tuple[dict[str, str], float]
 
-
-@dataclass(frozen=True)
+@dataclass
 class Records:
     """Where a command records its result.
 
@@ -46,82 +40,68 @@ class Records:
     night: Rare[Annotated[str | None, option(metavar="DATE")]] = None
     prometheus: Output[Annotated[Path | None, option(metavar="FILE")]] = None
 
-
-class Recording(NamedTuple):
-    """Where a command leaves what it found, and when it began."""
-
-    history: History | None
-    night: str | None
-    prometheus: Path | None
-    began: float
-
-    @classmethod
-    def begin(cls, records: Records) -> Recording:
+    def begin(self) -> None:
         """Read the history, and see that both files can be written, before hours of scoring."""
         from ..jobs.history import History, checked_night
 
-        if records.night is not None:
-            checked_night(records.night)
-            if records.history is None:
+        self._began = time.monotonic()
+        self._opened = None if self.history is None else History(self.history)
+        if self._opened is not None:
+            self._opened.begin()
+        if self.night is not None:
+            checked_night(self.night)
+            if self.history is None:
                 raise InvalidDataError("--night names a line of --history; give both")
-        opened = None if records.history is None else History(records.history)
-        if opened is not None:
-            opened.begin()
-        if records.prometheus is not None:
-            make_folder_of(records.prometheus)
-        return cls(opened, records.night, records.prometheus, time.monotonic())
+        if self.prometheus is not None:
+            make_folder_of(self.prometheus)
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is to be left."""
+        """Whether anything is to be recorded."""
         return self.history is not None or self.prometheus is not None
+
+    @contextmanager
+    def folder(self, out: Path | None) -> Iterator[Path | None]:
+        """Yield the folder for the evaluations of a sweep, if there is any use for them."""
+        if out is not None or not self.wanted:
+            yield out
+        else:
+            with TemporaryDirectory(prefix="sparse_eval_") as folder:
+                yield Path(folder)
 
     def leave(
         self,
         evaluations: dict[str, Evaluation],
         best: str | None,
-        n_failed: int,
         about: dict[str, JSONValue],
+        n_failed: int = 0,
     ) -> None:
         """Write the results of models with different names, and the name of the best one."""
         from ..jobs.history import night_of
 
         if self.prometheus is not None:
             nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
-            seconds = time.monotonic() - self.began
+            seconds = time.monotonic() - self._began
             write_prometheus(self.prometheus, nights, best, n_failed, seconds)
-        if self.history is not None and best is not None:
-            self.history.append(evaluations[best], best, night=self.night, about=about)
+        if self._opened is not None and best is not None:
+            self._opened.append(evaluations[best], best, night=self.night, about=about)
 
-    def leave_sweep(self, table: pd.DataFrame, files: Sequence[Path], folder: Path) -> None:
+    def leave_sweep(self, folder: Path, files: list[Path], best: str | None) -> None:
         """Write the results of a sweep over some files, whose evaluations are in a folder."""
         from ..jobs.ledger import Ledger
         from ..jobs.sweep_table import JOB, path_of, text_of
 
         ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
-        best_files = set(table.loc[table["best"], "file"])
-        evaluations, best, about, n_failed = {}, None, {}, 0
+        evaluations, name, about = {}, None, {}
         for file in files:
             row = ledger.rows[path_of(file)]
-            if row["status"] == "failed":
-                n_failed += 1
-                continue
-            name, is_best = row["saved"]["folder"], text_of(file) in best_files
-            if self.prometheus is not None or is_best:
-                evaluations[name] = ledger.evaluation(row["slot"])
+            is_best = text_of(file) == best
+            if row["status"] == "ok" and (is_best or self.prometheus is not None):
+                evaluations[row["saved"]["folder"]] = ledger.evaluation(row["slot"])
             if is_best:
-                best, about = name, {"file": text_of(file), "sha256": row["sha256"]}
-        self.leave(evaluations, best, n_failed, about)
-
-
-@contextmanager
-def folder_for_evaluations(out: Path | None, recording: Recording) -> Iterator[Path | None]:
-    """Yield a folder for the evaluations of a sweep, if there is any use for them."""
-    if out is not None or not recording.wanted:
-        yield out
-    else:
-        with TemporaryDirectory(prefix="sparse_eval_") as folder:
-            yield Path(folder)
+                name, about = row["saved"]["folder"], {"file": best, "sha256": row["sha256"]}
+        failed = [file for file in files if ledger.rows[path_of(file)]["status"] == "failed"]
+        self.leave(evaluations, name, about, len(failed))
 
 
 def write_prometheus(
@@ -142,41 +122,35 @@ def write_prometheus(
     seconds : float
         How long the run took.
     """
-    with replacing(path) as temporary:
-        families = _families(models, best, n_failed, seconds)
-        text = "".join(_family(*family) for family in families)
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    lines: list[str] = []
 
+    def gauge(name: str, meaning: str, samples: Iterable[tuple[dict[str, str], float]]) -> None:
+        full = f"sparse_eval_{name}"
+        lines.extend((f"# HELP {full} {meaning}", f"# TYPE {full} gauge"))
+        for labels, value in samples:
+            pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
+            text = "NaN" if math.isnan(value) else repr(float(value))
+            lines.append(f"{full}{f'{{{pairs}}}' if pairs else ''} {text}")
 
-def _families(
-    models: Mapping[str, Night], best: str | None, n_failed: int, seconds: float
-) -> Iterator[tuple[str, str, list[Sample]]]:
-    """Yield the name, the meaning and the samples of each gauge."""
-    numbers = [
+    metrics = [
         ({"metric": night.shown(metric), "model": model}, one)
         for model, night in models.items()
         for metric, one in night.metrics.items()
     ]
-    yield "metric", "Mean of a metric.", [(labels, one.mean) for labels, one in numbers]
+    gauge("metric", "Mean of a metric.", [(labels, one.mean) for labels, one in metrics])
     for name, end in (("ci_low", "Lower"), ("ci_high", "Upper")):
-        samples = [(labels, getattr(one, name)) for labels, one in numbers]
-        yield f"metric_{name}", f"{end} end of its 95 % confidence interval.", samples
-    users = [({"model": model}, float(night.n_users)) for model, night in models.items()]
-    yield "users", "Evaluated users.", users
-    marks = [({"model": model}, float(model == best)) for model in models]
-    yield "best", "1 for the best model, 0 for the others.", marks
-    yield "failed", "Models that could not be scored.", [({}, float(n_failed))]
-    yield "duration_seconds", "How long the last run took.", [({}, round(seconds, 3))]
-    yield "last_run_timestamp_seconds", "When the last run ended.", [({}, round(time.time(), 3))]
-
-
-def _family(name: str, meaning: str, samples: list[Sample]) -> str:
-    lines = [f"# HELP sparse_eval_{name} {meaning}", f"# TYPE sparse_eval_{name} gauge"]
-    for labels, value in samples:
-        pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-        text = "NaN" if math.isnan(value) else repr(value)
-        lines.append(f"sparse_eval_{name}{f'{{{pairs}}}' if pairs else ''} {text}")
-    return "\n".join(lines) + "\n"
+        samples = [(labels, getattr(one, name)) for labels, one in metrics]
+        gauge(f"metric_{name}", f"{end} end of its 95 % confidence interval.", samples)
+    users = [({"model": model}, night.n_users) for model, night in models.items()]
+    gauge("users", "Evaluated users.", users)
+    marks = [({"model": model}, model == best) for model in models]
+    gauge("best", "1 for the best model, 0 for the others.", marks)
+    gauge("failed", "Models that could not be scored.", [({}, n_failed)])
+    gauge("duration_seconds", "How long the last run took.", [({}, round(seconds, 3))])
+    now = round(time.time(), 3)
+    gauge("last_run_timestamp_seconds", "When the last run ended.", [({}, now)])
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
 
 
 def _escaped(label: str) -> str:

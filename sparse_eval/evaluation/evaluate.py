@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse
 
-from ..core.removed import ARGUMENTS, removed
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
 from ..inputs.labelled import LabelledMatrix, check_part, labels_of
@@ -42,7 +41,6 @@ RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | P
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
 
-@removed(*(name for name in ARGUMENTS if name not in ("user_rows", "via")))
 def evaluate(
     predictions: RankingsLike,
     validation: RelevanceLike,

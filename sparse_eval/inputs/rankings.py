@@ -21,7 +21,6 @@ from ..core.csr import (
     row_numbers,
     training_csr,
 )
-from ..core.removed import removed
 from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from . import list_rows
@@ -503,10 +502,6 @@ class Rankings:
         return RankingsScan(table, user, item, rank, score)
 
     @classmethod
-    @removed(
-        user_rows="no users: there is a list for every user",
-        seen="filter_seen=False to recommend what users have seen too",
-    )
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:
         """Recommend everybody the most popular items that they have not seen.
 

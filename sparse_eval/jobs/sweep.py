@@ -5,20 +5,18 @@ Results are recognized by the content of a checkpoint, whatever its name is now.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.arguments import check_flag
-from ..core.bars import tqdm
 from ..core.files import as_path
 from ..core.formatting import plain
+from ..core.hashing import digest_file
 from ..core.printable import printable
-from ..core.progress import display
-from ..core.removed import removed
+from ..core.progress import progress_bar
 from ..core.threads import thread_count
-from ..core.versions import NUMBERS_VERSION
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -29,50 +27,26 @@ from ..errors import (
 from ..evaluation.run import open_runner
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
-from ..models.evaluate import evaluate_request
-from ..models.identifiers import lacks_ids, warn_of_checkpoints, without_warning
-from ..models.inputs import NewUsers, digest_of, name_of, open_held_out, open_train, split_arguments
-from ..models.shared_candidates import share_candidates
-from .callback import parse_monitored
+from ..models.identifiers import lacks_ids, warn_of_checkpoints
+from ..models.inputs import split_arguments
 from .ledger import Ledger
+from .scoring import Scoring, parse_monitored
 from .sweep_table import JOB, TABLE, Scored, Table, natural, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     import pandas as pd
 
-    from ..core.types import CSRMatrix, PathLike
+    from ..core.types import PathLike
     from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
-    from ..inputs.relevance import Relevance
     from ..metrics import Metric
     from ..metrics.protocol import MetricsLike
-    from ..metrics.request import Request
     from ..models.inputs import CandidatesLike, TrainLike
     from .ledger import Row
 
-#: The row of a checkpoint that is not scored.
-_FAILED: Row = {
-    "status": "failed",
-    "error": "",
-    "seconds": 0.0,
-    "sha256": "",
-    "metrics": {},
-    "parameters": {},
-}
 
-#: Device, inode, size and time of the last change of a file.
-_State = tuple[int, int, int, int]
-
-
-@removed(
-    "corrected",
-    "judged_only",
-    "seen",
-    watch="out=folder, and let a timer call sweep again, which scores new and changed checkpoints",
-)
 def sweep(
     paths: PathLike | Iterable[PathLike],
     train: Holdout | TrainLike,
@@ -202,37 +176,20 @@ def sweep(
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
     )
-    known = open_train(parts.seen if isinstance(parts, NewUsers) else parts)
-    matrix = parts if isinstance(parts, NewUsers) else known
-    relevance = open_held_out(held_out)
-    names = name_of("train", parts), name_of("validation", held_out)
-    # Refuses what fits to no checkpoint.
-    among = share_candidates(candidates, known, relevance, request, names)
-    request = among.corrected(request)
+    scoring = Scoring.of(parts, held_out, request, candidates)  # before a checkpoint is read
     thread_count(num_threads)  # refuses a wrong number
-    columns = among.names(request)
-    inputs = {
-        "train": digest_of(matrix),
-        "validation": digest_of(relevance),
-        "candidates": among.digest,
-        "convention": request.rules,
-        "seen": request.seen,
-        "metrics": ", ".join(sorted(columns.values())),
-        "numbers": NUMBERS_VERSION,
-    }
-    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, save)
-    with Ledger.opened(out, JOB, inputs, earlier=(TABLE,)) as ledger:
-        ledger.compact()
-        table = Table(ledger, files, columns, monitored, save=save)
+    job = Job(scoring, num_threads, save)
+    with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
+        table = Table(ledger, files, scoring.names, monitored, save=save)
         tasks = ((path.absolute(), path) for path in files)
         with (
-            tqdm(total=len(files), desc="score", unit=" checkpoints", **display(progress)) as bar,
+            progress_bar(progress, total=len(files), desc="score", unit=" checkpoints") as bar,
             open_runner(client) as runner,
         ):
             for path, scored in runner.run(score_task, (job, table.scored), tasks):
-                bar.set_postfix_str(printable(path.name))
+                bar.set_postfix_str(printable(path.name), refresh=False)
                 if not table.add(path, scored):
-                    table.add(path, score_file(path, job, {}))
+                    table.add(path, score_task((job, {}), path))
                 bar.update()
     warn_of_checkpoints(table.without_ids)
     return table.frame()
@@ -243,117 +200,71 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     files: dict[Path, None] = {}
     given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
     for path in map(as_path, given):
-        members = _in_folder(path) if path.is_dir() else [path]
-        if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
-            members = [path]
+        members = [path]
+        if path.is_dir():
+            members = list(path.glob("[!.]*.npz"))
+        elif not path.exists() and any(sign in str(path) for sign in "*?["):
+            members = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not members:
             raise InvalidFileError(
                 "has no .npz file in it; expected checkpoints that models of implicit saved", path
             )
-        files.update(dict.fromkeys(members))
+        files.update(dict.fromkeys(sorted(members, key=lambda file: natural(file.name))))
     if not files:
         raise InvalidDataError("no checkpoint is given; name at least one file, or a folder")
     return list(files)
 
 
 class Job(NamedTuple):
-    """The data and options that all checkpoints share, checked and converted once.
+    """What all checkpoints share; evaluations are to be saved if `saves` is True."""
 
-    `columns` has the column of each metric. Evaluations are to be saved if `saves` is True.
-    """
-
-    train: CSRMatrix | Relevance | NewUsers
-    relevance: Relevance
-    inputs: dict[str, Any]
-    request: Request
-    columns: dict[str, str]
+    scoring: Scoring
     num_threads: int | None
     saves: bool
 
 
 def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
-    """Score a checkpoint; `shared` are the last two parameters of `score_file`."""
-    return score_file(path, *shared)
-
-
-def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Scored:
-    """Score a checkpoint; if the file changes meanwhile, it is read once more.
-
-    `scored` holds the rows of contents that have been scored, by their SHA-256.
-    """
-    for _ in range(2):
-        attempted = _attempt(path, _state(path), job, scored)
-        if attempted is not None:
-            return attempted
-    reason = "changed while it was read, twice; score it again when it is complete"
-    return Scored(_FAILED | {"error": reason})
-
-
-def _attempt(
-    path: Path, state: _State | None, job: Job, scored: Mapping[str, Row]
-) -> Scored | None:
-    """Score a checkpoint; None if its state changes before it is loaded."""
+    """Score a checkpoint, unless it is among the rows of contents that have been scored."""
+    (scoring, num_threads, saves), scored = shared
     start = time.perf_counter()
-    row, savable, numbers = dict(_FAILED), None, False
+    row: Row = {"status": "failed", "error": "", "seconds": 0.0, "sha256": ""}
+    row |= {"metrics": {}, "parameters": {}}
+    savable, by_number, before = None, False, _state(path)
     try:
         if not path.is_file():
             reason = "is not a file" if path.exists() else "does not exist"
             raise InvalidCheckpointError(reason, path)
-        with path.open("rb") as stream:
-            row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+        row["sha256"] = digest_file(path)
         earlier = scored.get(row["sha256"])
         if earlier is not None:
-            return Scored({name: earlier[name] for name in row}) if _state(path) == state else None
+            return Scored({name: earlier[name] for name in row})
         checkpoint = read_checkpoint(path)
         model = as_model(checkpoint.model)
-        if _state(path) != state:
-            return None
-        with without_warning():  # the sweep warns once
-            ev = evaluate_request(
-                job.request,
-                model,
-                job.train,
-                job.relevance,
-                dict(job.inputs),
-                baselines=job.saves,  # with all that is worth saving where that is to be saved
-                keep="lists" if job.saves else "values",
-                num_threads=job.num_threads,
-                progress=False,
-            )
-        seen = job.train.seen if isinstance(job.train, NewUsers) else job.train
-        numbers = lacks_ids(model, seen, job.relevance)
-        savable = ev._savable() if job.saves else None
-        row |= {
-            "status": "ok",
-            "metrics": {job.columns[name]: plain(mean) for name, mean in ev.mean().items()},
-            "parameters": {name: plain(value) for name, value in checkpoint.parameters.items()},
-        }
+        if _state(path) != before:
+            raise InvalidCheckpointError("changed while it was read; score it again", path)
+        ev = scoring.evaluate(
+            model,
+            baselines=saves,  # with all that is worth saving where that is to be saved
+            keep="lists" if saves else "values",
+            num_threads=num_threads,
+            progress=False,
+        )
+        by_number = lacks_ids(model, scoring.seen, scoring.relevance)
+        savable = ev._savable() if saves else None
+        metrics = {scoring.names[name]: plain(mean) for name, mean in ev.mean().items()}
+        parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
+        row |= {"status": "ok", "metrics": metrics, "parameters": parameters}
     except (SparseEvalError, OSError, MemoryError) as error:
-        if _state(path) != state:
-            return None
         reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
         row["error"] = text_of(" ".join(reason.split()))
-        savable = None
     row["seconds"] = round(time.perf_counter() - start, 3)
-    return Scored(row, savable, numbers)
+    return Scored(row, savable, by_number)
 
 
-def _state(path: Path) -> _State | None:
+def _state(path: Path) -> tuple[int, ...] | None:
     """Return what differs if a file is replaced or rewritten; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    try:
-        files = [
-            path
-            for path in folder.iterdir()
-            if path.suffix == ".npz" and not path.name.startswith(".")
-        ]
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None
-    return sorted(files, key=lambda path: natural(path.name))

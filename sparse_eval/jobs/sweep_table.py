@@ -22,12 +22,12 @@ import pandas as pd
 
 from ..core.files import replacing
 from ..core.formatting import escaped
-from ..results.saving import PER_USER, SUMMARY, remove_saved
-from .callback import signed_score
+from ..results.saving import SUMMARY, remove_saved
 from .ledger import INPUTS
+from .scoring import signed_score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..core.types import JSONValue, PathLike
     from ..metrics import Metric
@@ -100,16 +100,14 @@ class Table:
         """
         slot, row = path_of(path), scored.row | {"file": text_of(path)}
         before = self.ledger.rows.get(slot, {})
-        if not self._save:
-            if before.get("sha256") != row["sha256"]:
-                self._drop(slot)
-        elif row["status"] == "failed":
-            self._drop(slot)
-        elif (saved := self._saved(path, row, scored.savable)) is None:
-            self.scored.pop(row["sha256"], None)
-            return False
-        else:
+        if self._save and row["status"] == "ok":
+            saved = self._saved(path, row, scored.savable)
+            if saved is None:
+                self.scored.pop(row["sha256"], None)
+                return False
             row["saved"] = saved
+        elif "saved" in before and (self._save or before["sha256"] != row["sha256"]):
+            self._drop(before["saved"]["folder"])
         if scored.lacks_ids:
             self.without_ids.append(path)
         if not row.items() <= before.items():
@@ -129,7 +127,7 @@ class Table:
 
     def frame(self) -> pd.DataFrame:
         """Return the table."""
-        rows = self._ordered()
+        rows = [*self.listed(), *self._others()]
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in BEFORE}
         for name in self._metrics:
             values = [row["metrics"].get(name) for row in rows]
@@ -146,31 +144,32 @@ class Table:
     def _rows(self) -> list[Row]:
         return [row for slot, row in self.ledger.rows.items() if slot != INPUTS]
 
-    def _ordered(self) -> list[Row]:
-        """Return the rows of the files, then the other scored rows of different content."""
+    def listed(self) -> list[Row]:
+        """Return the rows of the files, of which at most one is the best."""
         rows = [
-            self.ledger.rows[slot] | {"file": file}
+            self.ledger.rows[slot] | {"file": file, "best": False}
             for slot, file in self._listed.items()
             if slot in self.ledger.rows
         ]
-        # Only a row of the files can be the best: another checkpoint may no longer exist.
-        values = [row["metrics"].get(self._monitored) for row in rows]
         scores = [
-            (signed_score(self._monitor, value), -i)
-            for i, value in enumerate(values)
-            if value is not None
+            -math.inf if value is None else signed_score(self._monitor, value)
+            for value in (row["metrics"].get(self._monitored) for row in rows)
         ]
-        best = -max(scores)[1] if scores else None
-        contents = {row["sha256"] for row in rows}
-        others = [
-            row
+        if scores and max(scores) > -math.inf:
+            rows[scores.index(max(scores))]["best"] = True
+        return rows
+
+    def _others(self) -> list[Row]:
+        """Return other scored rows of different content, whose checkpoints may be gone."""
+        contents = {self.ledger.rows.get(slot, {}).get("sha256") for slot in self._listed}
+        rows = [
+            row | {"best": False}
             for row in self._rows()
             if row["slot"] not in self._listed
             and row["status"] == "ok"
             and row["sha256"] not in contents
         ]
-        rows += sorted(others, key=lambda row: natural(row["file"]))
-        return [row | {"best": i == best} for i, row in enumerate(rows)]
+        return sorted(rows, key=lambda row: natural(row["file"]))
 
     def _saved(self, path: Path, row: Row, savable: Savable | None) -> Row | None:
         """Save the evaluation of a checkpoint: a new one, or that of another file like it.
@@ -180,7 +179,8 @@ class Table:
         dict or None
             What the row records of it. None if there was one like it, which has been replaced.
         """
-        slot, alike = path_of(path), {}
+        slot = path_of(path)
+        source: Savable | Row | None = savable
         if savable is None:
             alike = {
                 one["slot"]: one
@@ -190,35 +190,33 @@ class Table:
             if slot in alike:
                 saved: Row = alike[slot]["saved"]
                 return saved
-            if not alike:
-                return None
+            source = next(iter(alike.values()), None)
+        if source is None:
+            return None
         about = {
             "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
             "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
         }
-        source = next(iter(alike.values())) if savable is None else savable
-        return self.ledger.save(self._folder_for(path).name, source, about)
+        return self.ledger.save(self._folder_for(path), source, about)
 
-    def _drop(self, slot: str) -> None:
+    def _drop(self, name: str) -> None:
         """Remove the evaluation of a checkpoint that can no longer be scored."""
-        for folder, held in self._held().items():
-            if held == slot:
-                remove_saved(folder)
-                with suppress(OSError):  # there are other files
-                    folder.rmdir()
+        folder = self._beside(name)
+        remove_saved(folder)
+        with suppress(OSError):  # there are other files
+            folder.rmdir()
 
-    def _folder_for(self, path: Path) -> Path:
+    def _folder_for(self, path: Path) -> str:
         """Return the folder of a checkpoint's evaluation: the one it has, or the first one free."""
-        held = self._held()
-        for folder in map(self._beside, _names(path)):
-            if held[folder] == path_of(path) if folder in held else _is_free(folder):
-                return folder
-        raise AssertionError  # names do not end
-
-    def _held(self) -> dict[Path, str]:
-        """Return the slots with an evaluation by its folder."""
-        rows = [row for row in self._rows() if "saved" in row]
-        return {self._beside(row["saved"]["folder"]): row["slot"] for row in rows}
+        held = {row["saved"]["folder"]: row["slot"] for row in self._rows() if "saved" in row}
+        stem, parent = path.stem, path.absolute().parent.name
+        for number in count():
+            name = (stem, f"{parent}-{stem}")[number] if number < 2 else f"{stem}-{number}"
+            folder = self._beside(name)
+            is_taken = folder.is_file() or (folder / SUMMARY).exists()
+            if held[name] == path_of(path) if name in held else not is_taken:
+                return name
+        raise AssertionError  # numbers do not end
 
     def _beside(self, name: str) -> Path:
         assert self._path is not None  # noqa: S101 - evaluations are saved in a folder only
@@ -253,22 +251,3 @@ def _cells(parameters: Mapping[str, JSONValue], taken: set[str]) -> dict[str, JS
             column += "_"
         cells[column] = text_of(value) if isinstance(value, str) else value
     return {column: value for column, value in cells.items() if value not in ("", None)}
-
-
-def _names(path: Path) -> Iterator[str]:
-    """Yield names for a folder without end: ``als``, ``models-als``, ``nightly-models-als``."""
-    name = path.stem
-    yield name
-    for parent in path.absolute().parents:
-        if parent.name:
-            name = f"{parent.name}-{name}"
-            yield name
-    yield from (f"{name}-{number}" for number in count(2))
-
-
-def _is_free(folder: Path) -> bool:
-    """Return whether nothing is there, or only what a save left that was killed."""
-    if not folder.exists():
-        return True
-    parts = ("totals", PER_USER, ".totals", f".{PER_USER}", f".{Path(SUMMARY).stem}")
-    return folder.is_dir() and all(file.name.startswith(parts) for file in folder.iterdir())

@@ -11,7 +11,6 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from ..core.removed import removed
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 
@@ -411,7 +410,6 @@ def load_extensions() -> None:
             )
 
 
-@removed(lower="range=(smallest, largest)", upper="range=(smallest, largest)")
 def register_metric(
     name: str,
     description: str,

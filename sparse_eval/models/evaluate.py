@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.removed import ARGUMENTS, removed
 from ..errors import InvalidMetricError
 from ..evaluation.evaluate import open_candidates
 from ..evaluation.execution import Execution
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from .inputs import CandidatesLike, TrainLike
 
 
-@removed(*ARGUMENTS)
 def evaluate_model(
     model: ModelLike,
     train: Holdout | TrainLike,

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_flag, check_whole
-from ..core.removed import removed
 from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import UnsupportedModelError
@@ -43,14 +42,6 @@ if TYPE_CHECKING:
     from .model import Model
 
 
-@removed(
-    "user_rows",
-    user_factors="the pair (user_factors, item_factors) as the model",
-    item_factors="the pair (user_factors, item_factors) as the model",
-    item_biases="se.factor_model(user_factors, item_factors, item_biases=…) as the model",
-    user_biases="se.factor_model(user_factors, item_factors, user_biases=…) as the model",
-    similarity="se.factor_model(user_factors, item_factors, similarity=…) as the model",
-)
 def top_k(
     model: ModelLike,
     k: int = 10,
@@ -275,7 +266,6 @@ def open_ranker(
     return model.ranker(known, known if filter_seen else None, candidates=candidates, **options)
 
 
-@removed("user_rows", seen="filter_seen=False to recommend what users have seen too")
 def recommend(
     model: ModelLike,
     train: Holdout | TrainLike,

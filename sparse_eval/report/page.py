@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
-from ..jobs.cross_validation import CrossValidation
-from ..jobs.pooled import PooledModel
+from ..jobs.cross_validation import CrossValidation, PooledModel
 from ..metrics import REGISTRY, convention_named
 from ..results.candidates import WARNING
 from ..results.comparison import compare

@@ -148,11 +148,10 @@ def test_report_has_the_learning_curve_of_a_sweep(
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Learning curve: results" in page
     assert "recall@5 by" not in page
-    whole = (results / "table.csv").read_text(encoding="utf-8")
-    (results / "table.csv").write_text(whole[:-3], encoding="utf-8")
+    (results / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     status, _, said = command(*words)
     assert status == 2
-    assert "table.csv: is not the table of a sweep (its last line is cut off)" in said
+    assert "table.csv: is not the table of a sweep" in said
 
 
 def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path: Path) -> None:

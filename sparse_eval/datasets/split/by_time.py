@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.arguments import check_choice, check_fraction, check_whole
-from ...core.removed import removed
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
 from .events import MAX_COUNT, REPEATS, Events
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from .holdout import Holdout
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def last_n(
     interactions: Interactions,
     *,
@@ -136,7 +134,6 @@ def last_n(
     return events.divide(parts, LeftOut(repeated=n_repeated))
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def temporal(
     interactions: Interactions,
     *,
@@ -244,7 +241,6 @@ def temporal(
     return events.divide(parts, left_out, clock.date(cuts[0]))
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def rolling(
     interactions: Interactions,
     *,

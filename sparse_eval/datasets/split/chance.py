@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from ...core.arguments import check_choice, check_fraction, check_whole
-from ...core.removed import removed
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
 from .events import MAX_COUNT, Events, hashes
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 Order = Literal["random", "time"]
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def random(
     interactions: Divisible,
     *,
@@ -80,7 +78,6 @@ def random(
     return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdout:
     """Hold out k random pairs of each user who has more than k.
 
@@ -125,7 +122,6 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Holdout]:
     """Divide the pairs of each user into k folds, and hold out one fold after the other.
 
@@ -172,7 +168,6 @@ def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Ho
     return (events.hold_out(folds == fold) for fold in range(k))
 
 
-@removed(threshold="interactions.filter(min_value={!r}), and split the result")
 def users(
     interactions: Divisible,
     *,
