@@ -10,11 +10,11 @@ import typer
 
 from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
-from .echo import echo
-from .judging import GateOfComparison, fail_if_worse, parse_bounds
 from .loading import check_inputs_are_kept
+from .nightly import GateOfComparison, fail_if_worse, parse_bounds
 from .options import Execution, Output, Progress, option
 from .printing import Printing, counted, print_json, step, warnings_in_a_line
+from .terminal import echo
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +180,7 @@ def report(
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
     from ..jobs.cross_validation import JOB, CrossValidation
-    from ..jobs.sweep_table import TABLE
+    from ..jobs.ledger import TABLE
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 

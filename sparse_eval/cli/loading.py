@@ -269,12 +269,11 @@ class Splitting(Events):
         function = getattr(split, self.how.replace("-", "_"))
         known = signature(function).parameters
         names = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeats")
-        given = {
-            name: value for name in names if (value := getattr(self, name)) not in (None, False)
-        }
         options: dict[str, Any] = {}
-        for name, value in given.items():
-            renamed = "k" if name == "n" and "k" in known else name
+        for name in names:
+            value, renamed = getattr(self, name), "k" if name == "n" and "k" in known else name
+            if value is getattr(Splitting, name):  # the default
+                continue
             if renamed not in known:
                 raise InvalidDataError(
                     f"{FLAGS.get()[name]} does not apply to --method {self.how}", argument=name
@@ -291,11 +290,9 @@ class Splitting(Events):
         elif self.at is None and self.how in ("temporal", "users"):
             # The test part is a share of all events, and validation of the rest.
             share = 0.2 if self.fraction is None else self.fraction
-            options |= (
-                {"fraction": share * (1 - share), "test": share}
-                if three_way
-                else {"fraction": share}
-            )
+            options["fraction"] = share
+            if three_way:
+                options |= {"fraction": share * (1 - share), "test": share}
         cut: Holdout = function(interactions, **options)
         return cut
 

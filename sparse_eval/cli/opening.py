@@ -12,8 +12,8 @@ from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
 from ..inputs.scores import Ties
 from ..inputs.tables import Table, naming, open_table
-from .echo import note
 from .options import Rare
+from .terminal import note
 
 if TYPE_CHECKING:
     from ..inputs.item_data import ItemData

@@ -13,8 +13,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..core.formatting import records, text_of_frame
-from .echo import LINE, echo, note
 from .options import Rare, option
+from .terminal import LINE, echo, note
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,15 +14,13 @@ from ..core.hashing import digest_file
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from ..metrics.protocol import NoRelevant, WithoutList
-from .echo import echo, note
-from .interrupts import leaves
-from .judging import Gate, GateOfSeveral, fail_if_under, parse_bounds
 from .loading import Loading, check_inputs_are_kept, is_split
 from .measuring import Candidates, Measuring, score_model
+from .nightly import Gate, GateOfSeveral, Records, fail_if_under, parse_bounds
 from .opening import Items, Tables
 from .options import Evaluating, Output, Progress, Rare, option
 from .printing import Printing, counted, step, warnings_in_a_line
-from .recording import Records
+from .terminal import echo, leaves, note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +84,7 @@ def score(
     ----------
     checkpoint
         Models saved by implicit (.npz), item-item matrices (.npz, .npy), or scores of users × items
-        (.npy); a folder stands for every .npz in it.
+        (.npy); a folder stands for every .npz in it, and "models/als-*.npz" for its matches.
     monitor
         Several models: the metric that decides which is best. [the first]
     client
@@ -98,8 +96,8 @@ def score(
     """
     import pandas as pd
 
+    from ..jobs.ledger import TABLE
     from ..jobs.sweep import list_checkpoints, sweep
-    from ..jobs.sweep_table import TABLE
     from ..models.checkpoints import read_checkpoint
 
     protocol = measuring.of_models()
@@ -110,7 +108,6 @@ def score(
         raise InvalidDataError("--memory is for one checkpoint; score them one by one")
     if out is not None:
         make_folder(out)
-    records.begin()
     holdout = parts.holdout(loading)
     among = loading.matrix(candidates)
     if not several:
@@ -221,7 +218,6 @@ def evaluate(
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if out is not None:
         make_folder(out)
-    records.begin()
     with warnings_in_a_line():
         ev = evaluate_lists(
             rankings,

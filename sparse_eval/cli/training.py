@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from ..core.arguments import check_number, check_whole
 from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
-from .echo import note
-from .interrupts import leaves
 from .loading import Events, Splitting, check_inputs_are_kept, describe, files_of_split, is_split
 from .measuring import Measuring, score_model
 from .options import Evaluating, Execution, Output, Progress, Rare, Seed, option
 from .printing import Printing, step, warnings_in_a_line
+from .terminal import leaves, note
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix

@@ -51,6 +51,9 @@ INPUTS = "inputs"
 #: The version of the lines. Version 0.1.0 of the package wrote the first one.
 SCHEMA = 2
 
+#: The file of the table of a sweep, next to its ledger.
+TABLE = "table.csv"
+
 _REMEDY = "Nothing was changed; choose another folder, or empty this one"
 
 

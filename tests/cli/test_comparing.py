@@ -15,7 +15,7 @@ from commands import Command
 from cross_cases import cross
 
 import sparse_eval as se
-from sparse_eval.cli import judging
+from sparse_eval.cli import nightly
 from sparse_eval.core.formatting import number
 
 
@@ -230,4 +230,4 @@ def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path:
 
 
 def test_saved_metrics_need_not_be_registered_where_nothing_is_judged() -> None:
-    assert judging.parse_bounds(None, ["mine@5"], None) == []
+    assert nightly.parse_bounds(None, ["mine@5"], None) == []

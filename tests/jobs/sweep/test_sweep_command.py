@@ -14,6 +14,7 @@ from sweep_cases import (
 
 import sparse_eval as se
 from sparse_eval.core.formatting import number
+from sparse_eval.core.locks import locked_folder
 
 
 def test_the_command_scores_several(
@@ -74,6 +75,8 @@ def test_the_command_refuses_before_it_reads(
     quoted = command(f"{folder}/als-[24].npz", *split, "--format", "json")[1]
     assert [row["factors"] for row in json.loads(quoted)] == [2, 4]
     assert command(folder, *split, "--out", tmp_path / "o")[0] == 0
+    with locked_folder(tmp_path / "o"):
+        assert command(folder, *split, "--out", tmp_path / "o")[0] == 75
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
     assert "sweep.jsonl: was made with other inputs: metrics" in said
