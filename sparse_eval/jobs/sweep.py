@@ -223,6 +223,8 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
         members = [path]
         if path.is_dir():
             members = list(path.glob("[!.]*.npz"))
+            if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
+                members = [path]
         elif not path.exists() and any(sign in str(path) for sign in "*?["):
             members = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not members:
