@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import errors
-from .core.locks import ThreadLock as _ThreadLock
+from .core.locks import thread_lock as _thread_lock
 from .errors import SparseEvalError
 
 if _TYPE_CHECKING:
@@ -28,8 +28,7 @@ if _TYPE_CHECKING:
     from .jobs.history import History
     from .jobs.sweep import sweep
     from .jobs.train import train_als, train_model
-    from .jobs.tune import tune
-    from .jobs.tuning import Tuning
+    from .jobs.tune import Tuning, tune
     from .metrics import Metric
     from .metrics.registry import register_metric
     from .metrics.request import Protocol
@@ -128,7 +127,7 @@ _ATTRIBUTES = {
     "Relevance": "inputs.relevance",
     "Scorer": "models.scorers",
     "TrainingStopped": "jobs.callback",
-    "Tuning": "jobs.tuning",
+    "Tuning": "jobs.tune",
     "compare": "results.comparison",
     "compile_kernels": "models.compile",
     "cross_validate": "jobs.cross_validate",
@@ -152,10 +151,6 @@ _ATTRIBUTES = {
 }
 
 
-#: Modules that import one another cannot be imported first by several threads at once.
-_one_import = _ThreadLock()
-
-
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
@@ -163,7 +158,8 @@ def __getattr__(name: str) -> object:
         from .core.versions import installed_version
 
         return installed_version()
-    with _one_import.current():
+    # Modules that import one another cannot be imported first by several threads at once.
+    with _thread_lock("import"):
         if name in _MODULES:
             return import_module(f"sparse_eval.{_MODULES[name]}")
         if name in _ATTRIBUTES:

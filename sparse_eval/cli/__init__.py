@@ -1,9 +1,10 @@
 """The command line, ``sparse-eval COMMAND`` or ``python -m sparse_eval COMMAND``.
 
 Results are printed to standard output, progress and warnings to standard error. Bad input ends a
-command with an error in one line and exit status 2; a bug with its traceback, how to report it and
-exit status 70; Ctrl-C ends it with 130, and SIGTERM with 143. This module imports next to nothing,
-so that signals are handled while the commands and their dependencies are imported.
+command with an error in one line and exit status 2, or 75 if the disk is full or another process
+uses a folder; a bug with its traceback, how to report it and exit status 70; Ctrl-C ends it with
+130, and SIGTERM with 143. This module imports next to nothing, so that signals are handled while
+the commands and their dependencies are imported.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .echo import LINE
-from .interrupts import signals_as_interrupts, tell_interruption
+from .terminal import LINE, signals_as_interrupts, tell_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,9 @@ __all__ = ["main"]
 
 #: The exit status of a command that ended in a bug, which sysexits.h calls EX_SOFTWARE.
 BUG = 70
+
+#: The exit status if the same command may succeed later, which sysexits.h calls EX_TEMPFAIL.
+TRY_AGAIN = 75
 
 #: The smallest address space in bytes in which a command starts; OpenBLAS needs half of it.
 _LEAST_MEMORY = 400 << 20
@@ -84,8 +87,8 @@ def _load_openblas() -> None:
 def _tell_error(error: BaseException, debug: bool) -> int:
     """Say what went wrong, and return the exit status."""
     from ..errors import SparseEvalError
-    from .echo import echo
-    from .messages import bug_report, lacks_memory, message_of
+    from .messages import FULL, bug_report, lacks_memory, message_of
+    from .terminal import echo
 
     expected = isinstance(error, SparseEvalError | OSError | UnicodeEncodeError)
     is_bug = not expected and not lacks_memory(error)
@@ -93,4 +96,7 @@ def _tell_error(error: BaseException, debug: bool) -> int:
         if debug or is_bug:
             echo("".join(traceback.format_exception(error)), nl=False, err=True)
         echo(bug_report(error) if is_bug else f"error: {message_of(error)}", err=True)
-    return BUG if is_bug else 2
+    cause = error.__cause__ if isinstance(error, SparseEvalError) else error
+    full = isinstance(cause, OSError) and cause.errno in FULL
+    status = TRY_AGAIN if full or isinstance(cause, BlockingIOError) else 2
+    return BUG if is_bug else status

@@ -8,12 +8,11 @@ from importlib.metadata import version
 import typer
 
 from .comparing import compare, report
-from .echo import echo
-from .interrupts import leaves
 from .listing import metrics
 from .options import Execution, declare
 from .printing import counted
 from .scoring import evaluate, recommend, score
+from .terminal import echo, leaves
 from .training import demo, run, split, train
 from .tuning import tune
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
@@ -11,11 +10,11 @@ import typer
 
 from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
-from .echo import echo
-from .judging import GateOfComparison, fail_if_worse, parse_bounds
 from .loading import check_inputs_are_kept
+from .nightly import GateOfComparison, fail_if_worse, parse_bounds
 from .options import Execution, Output, Progress, option
-from .printing import SafePrinting, counted, print_json, step, warnings_in_a_line
+from .printing import Printing, counted, print_json, step, warnings_in_a_line
+from .terminal import echo
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +64,9 @@ class SavedResults(NamedTuple):
     evaluations: dict[str, Evaluation] | CrossValidation
     first: Evaluation | CrossValidation
     n_results: int
-    sweeps: dict[str, pd.DataFrame]
-    left_out: dict[str, str]
-    lacks_last: bool  # whether the last one could not be read, so that there is none to judge
+    sweeps: dict[str, pd.DataFrame] = {}  # noqa: RUF012 - never changed
+    left_out: dict[str, str] = {}  # noqa: RUF012
+    lacks_last: bool = False  # whether the last one could not be read: there is none to judge
 
     def fail_if_left_out(self) -> None:
         """End the command if results could not be read."""
@@ -84,7 +83,7 @@ def compare(
     level: float = 0.95,
     gate: GateOfComparison,
     execution: Progress,
-    printing: SafePrinting,
+    printing: Printing,
 ) -> None:
     """Compare models: which is better, how certain that is, and for how many users.
 
@@ -97,7 +96,6 @@ def compare(
     """
     from ..results.comparison import compare as compare_evaluations
 
-    printing.check()
     if gate.tolerance and not gate.fail_if_worse:
         raise InvalidDataError("--tolerance is for --fail-if-worse; give both, or neither")
     saved = _load(results)
@@ -182,24 +180,15 @@ def report(
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
     from ..jobs.cross_validation import JOB, CrossValidation
-    from ..jobs.sweep_table import TABLE
+    from ..jobs.ledger import TABLE
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 
     evaluations: dict[str, Evaluation] = {}
     sweeps, left_out, lacks_last = {}, {}, False
-
-    def add(name: str, evaluation: Evaluation) -> None:
-        if name in evaluations:
-            raise InvalidDataError(
-                f"two results have the name {name!r}; give one another name: NAME=FOLDER"
-            )
-        evaluations[name] = evaluation
-
     with step("read") as done:
         for word in words:
             name, path = _parse_argument(word)
-            lacks_last = False
             if (path / f"{JOB}.jsonl").exists():
                 if len(words) > 1 or name:
                     raise InvalidDataError(
@@ -207,27 +196,32 @@ def _load(words: list[str]) -> SavedResults:
                     )
                 cv = CrossValidation.load(path)
                 done(counted(len(cv.models), "model"))
-                return SavedResults(cv, cv, len(cv.models), {}, {}, lacks_last=False)
-            if not path.is_dir() or (path / SUMMARY).exists():
-                folder = path if path.is_dir() else path.parent
-                add(name or folder.resolve().name, Evaluation.load(path))
-                continue
-            inside = sorted(path.glob(f"*/{SUMMARY}"))
-            if not inside:
+                return SavedResults(cv, cv, len(cv.models))
+            is_one = not path.is_dir() or (path / SUMMARY).exists()
+            found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
+            if not found:
                 raise InvalidFileError(
                     f"contains no results: neither {SUMMARY} nor folders with one; --out writes it",
                     path,
                 )
-            if name:
+            if name and not is_one:
                 raise InvalidDataError(
-                    f"{word} names {counted(len(inside), 'result')} at once; name them one by one"
+                    f"{word} names {counted(len(found), 'result')} at once; name them one by one"
                 )
-            for summary in inside:
+            for place in found:
+                folder = place if place.is_dir() else place.parent
+                called = name or folder.resolve().name
+                if called in evaluations:
+                    raise InvalidDataError(
+                        f"two results have the name {called!r}; give one another name: NAME=FOLDER"
+                    )
                 try:
-                    add(summary.parent.name, Evaluation.load(summary))
+                    evaluations[called] = Evaluation.load(place)
                     lacks_last = False
                 except InvalidFileError as error:
-                    left_out[str(summary.parent)] = str(error)
+                    if is_one:
+                        raise
+                    left_out[str(folder)] = str(error)
                     lacks_last = True
                     echo(f"left out: {error}", err=True)
             if (path / TABLE).exists():
@@ -254,10 +248,7 @@ def _read_sweep(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        text = path.read_text(encoding="utf-8")
-        if not text.endswith("\n"):
-            raise ValueError("its last line is cut off")
-        table = pd.read_csv(StringIO(text))
+        table = pd.read_csv(path)
         return table[table["status"] == "ok"]
     except (ValueError, KeyError) as error:
         raise InvalidFileError(f"is not the table of a sweep ({error})", path) from None

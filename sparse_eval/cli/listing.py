@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError
-from .echo import echo
 from .printing import Printing, warnings_in_a_line
+from .terminal import echo
 
 if TYPE_CHECKING:
     from ..metrics import Definition

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError, shown
+from .messages import FLAGS
 from .options import Rare, option
 from .printing import step, warnings_in_a_line
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets import Interactions
     from ..datasets.split import Holdout
-    from ..datasets.split.events import Repeats
 
 #: How interactions are split.
 Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
@@ -171,7 +171,7 @@ class Splitting(Events):
     method
         How to split. [random; temporal with --at]
     fraction
-        random, temporal, users: share, 0 to 1. [0.2]
+        random, temporal, users, last-n: share, 0 to 1. [0.2; last-n: 1 pair]
     fold_in
         users: share of a held-out user's items that the model is given. [0.8]
     order
@@ -247,7 +247,10 @@ class Splitting(Events):
         share, or as many pairs, as the validation part is of the rest.
         """
         three_way = three_way or self.test is not None
-        self._check(three_way)
+        if self.test is not None and self.at is None:
+            raise InvalidDataError("--test-at needs --at, where the validation part begins")
+        if three_way and self.at is not None and self.test is None:
+            raise InvalidDataError("--at needs --test-at here, where the test part begins")
         with step(f"{purpose} ({self.how})") as note:
             holdout = self._cut(interactions, seed, three_way)
             if three_way and self.how in ("random", "leave-k-out"):
@@ -259,63 +262,39 @@ class Splitting(Events):
             note(", ".join([describe(holdout), *holdout.remarks()]))
         return holdout
 
-    def _check(self, three_way: bool) -> None:
-        """Raise if an option does not apply to the method, or needs another one."""
-        by_share = self.how in ("random", "temporal", "users")
-        wrong, right = ("n", "fraction") if by_share else ("fraction", "n")
-        temporal, users = ("temporal",), ("users",)
-        for name, value, methods in (
-            ("at", self.at, temporal),
-            ("gap", self.gap, temporal),
-            ("test-at", self.test, temporal),
-            ("fold-in", self.fold_in, users),
-            ("order", self.order, users),
-            ("keep-repeats", self.repeats or None, ("temporal", "last-n")),
-            (wrong, getattr(self, wrong), ()),
-        ):
-            if value is not None and self.how not in methods:
-                instead = " or ".join(methods)
-                use = f"use --method {instead}" if methods else f"use --{right}"
-                raise InvalidDataError(f"--{name} does not apply to --method {self.how}; {use}")
-        if self.n is not None:
-            check_whole("--n", self.n, 1)
-        if self.test is not None and self.at is None:
-            raise InvalidDataError("--test-at needs --at, where the validation part begins")
-        if three_way and self.at is not None and self.test is None:
-            raise InvalidDataError("--at needs --test-at here, where the test part begins")
-
     def _cut(self, interactions: Any, seed: int, three_way: bool) -> Holdout:
+        """Call the function of the method, or raise if it lacks an option that is given."""
         from ..datasets import split
 
-        share = 0.2 if self.fraction is None else self.fraction
-        n = 1 if self.n is None else self.n
-        repeats: Repeats = "keep" if self.repeats else "drop"
-        # The test part is a share of all events, and validation of the rest.
-        rest, test = (share * (1 - share), share) if three_way else (share, None)
-        match self.how:
-            case "random":
-                return split.random(interactions, fraction=share, seed=seed)
-            case "leave-k-out":
-                return split.leave_k_out(interactions, k=n, seed=seed)
-            case "last-n":
-                last = n if three_way else None
-                return split.last_n(interactions, n=n, test=last, repeats=repeats)
-            case "temporal":
-                gap = _number_or_text(self.gap)
-                temporal = partial(split.temporal, interactions, gap=gap, repeats=repeats)
-                if self.at is None:
-                    return temporal(fraction=rest, test=test)
-                at, test_begins = _number_or_text(self.at), _number_or_text(self.test)
-                return temporal(at=at, fraction=self.fraction, test=test_begins)
-            case "users":
-                return split.users(
-                    interactions,
-                    fraction=rest,
-                    test=test,
-                    fold_in=0.8 if self.fold_in is None else self.fold_in,
-                    order=self.order or "random",
-                    seed=seed,
+        function = getattr(split, self.how.replace("-", "_"))
+        known = signature(function).parameters
+        names = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeats")
+        options: dict[str, Any] = {}
+        for name in names:
+            value, renamed = getattr(self, name), "k" if name == "n" and "k" in known else name
+            if value is getattr(Splitting, name):  # the default
+                continue
+            if renamed not in known:
+                raise InvalidDataError(
+                    f"{FLAGS.get()[name]} does not apply to --method {self.how}", argument=name
                 )
+            options[renamed] = _number_or_text(value) if name in ("at", "gap", "test") else value
+        if self.n is not None:
+            check_whole("--n", self.n, 1)
+        if self.repeats:
+            options["repeats"] = "keep"
+        if "seed" in known:
+            options["seed"] = seed
+        if three_way and self.how == "last-n":
+            options["test"] = self.n or 1
+        elif self.at is None and self.how in ("temporal", "users"):
+            # The test part is a share of all events, and validation of the rest.
+            share = 0.2 if self.fraction is None else self.fraction
+            options["fraction"] = share
+            if three_way:
+                options |= {"fraction": share * (1 - share), "test": share}
+        cut: Holdout = function(interactions, **options)
+        return cut
 
 
 def with_test(part: Holdout, whole: Holdout) -> Holdout:

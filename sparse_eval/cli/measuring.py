@@ -102,21 +102,18 @@ def score_model(
     keep whole lists where ranks would do, up to the largest cut-off.
     """
     from ..evaluation.runners import Execution
-    from ..inputs.relevance import Relevance
     from ..models.evaluate import evaluate_request, parse_cut_request
     from ..models.inputs import training_part
 
-    relevance = Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)
     inputs = {} if candidates is None else {"candidates": candidates}
-    request = parse_cut_request(protocol, {"train", *inputs})
     keeps_lists = lists and scheduler is None and execution.memory is None
     keep: Keep = "lists" if keeps_lists else "values"
     with step("recommend and score") as note, warnings_in_a_line():
         ev = evaluate_request(
-            request,
+            parse_cut_request(protocol, {"train", *inputs}),
             model,
             training_part(holdout),
-            relevance,
+            holdout.validation,
             inputs,
             Execution(keep, execution.memory, scheduler, progress=execution.bars),
             baselines=scheduler is None,

@@ -11,7 +11,7 @@ from ..core.versions import library_versions
 from ..errors import InvalidDataError, InvalidFileError, InvalidMetricError, shown
 
 #: Errors of a full disk.
-_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 #: The issue tracker, as pyproject.toml has it.
 ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
@@ -55,7 +55,7 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, UnicodeEncodeError):  # of a system whose output is no UTF-8
         missing = ascii(error.object[error.start])
         return f"the output's encoding lacks {missing}; set PYTHONIOENCODING=utf-8"
-    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+    if isinstance(error, OSError) and error.filename is None and error.errno in FULL:
         return f"standard output, or a temporary file, cannot be written: {error.strerror}"
     text = " ".join(str(error).splitlines())
     if not isinstance(error, InvalidDataError | InvalidFileError | InvalidMetricError):

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
 from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
 from ..inputs.scores import Ties
 from ..inputs.tables import Table, naming, open_table
-from .echo import note
 from .options import Rare
+from .terminal import note
 
 if TYPE_CHECKING:
     from ..inputs.item_data import ItemData
@@ -57,24 +56,6 @@ class Tables:
         """The columns of users and of items."""
         return self.user or "user", self.item or "item"
 
-    def check(self, lists: Path, *others: Path | None) -> None:
-        """Raise `InvalidDataError` if options or files do not go with the lists."""
-        if self.threshold is not None:
-            check_number("--threshold", self.threshold, 0, open_end=True)
-        kind = kind_of(lists)
-        for name in ("user", "item", "rank", "score", "gain"):
-            if getattr(self, name) is not None and not kind.is_table:
-                raise InvalidDataError(f"--{name} is for tables, not {kind.value}; leave it out")
-        for other in others:
-            if other is None:
-                continue
-            found = kind_of(other)
-            if (kind is Kind.RUN or kind.is_table) != (found is Kind.QRELS or found.is_table):
-                raise InvalidDataError(
-                    f"{lists} holds {kind.value} and {other} {found.value}, whose users and items "
-                    "cannot be matched: only one of them has ids; give files of the same kind"
-                )
-
     def lists(self, path: Path, usual_ties: Ties) -> Any:
         """Return the predictions of `evaluate`; the convention has `usual_ties`."""
         from ..inputs.paths import open_rankings
@@ -100,25 +81,19 @@ class Tables:
 
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""
-        from ..inputs.paths import open_relevance
         from ..inputs.relevance import Relevance
         from ..inputs.scan import RelevanceScan
-        from ..inputs.trec import read_qrels
+        from ..models.inputs import open_relevance
 
-        kind = kind_of(path)
-        if kind.is_table:
+        truth: Any = path
+        if kind_of(path).is_table:
             gain = USUAL if self.gain is None else self.gain or None
-            scan = RelevanceScan(path, *self.ids, gain)
-            table, chosen = _chosen(scan, path)
-            if self.threshold is None:
-                return scan
-            return Relevance.of_table(table, chosen, self.threshold)
+            truth = RelevanceScan(path, *self.ids, gain)
+            _chosen(truth, path)
         if self.threshold is None:
-            return path
-        if kind is Kind.QRELS:
-            return read_qrels(path, threshold=self.threshold)
+            return truth
         with naming(path):
-            return Relevance.from_csr(open_relevance(path), threshold=self.threshold)
+            return Relevance.from_csr(open_relevance(truth).to_csr(), threshold=self.threshold)
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""

@@ -26,9 +26,8 @@ import typer
 
 from ..core.files import as_path
 from ..errors import InvalidDataError
-from . import interrupts
-from .echo import QUIET, echo
 from .messages import FLAGS
+from .terminal import QUIET, echo, leaves
 
 T = TypeVar("T")
 
@@ -208,10 +207,10 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
             for name, group in groups.items():
                 given = {field: values[place] for field, place in names[name].items()}
                 made[name] = group(**given) if group else given[name]
-                if isinstance(made[name], Execution):
+                if hasattr(made[name], "applied"):
                     stack.enter_context(made[name].applied())
             command(**made)
-        interrupts.leaves("the command was done, and everything is kept")
+        leaves("the command was done, and everything is kept")
 
     declared["all"] = bool, _HELP_ALL
     run.__doc__ = text

@@ -13,9 +13,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..core.formatting import records, text_of_frame
-from ..errors import InvalidDataError
-from .echo import LINE, echo, note
 from .options import Rare, option
+from .terminal import LINE, echo, note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,9 +63,12 @@ class Printing:
     ----------
     printed
         How to print the result.
+    safe_csv
+        CSV for a spreadsheet: an apostrophe before text that it would take for a formula.
     """
 
     printed: Annotated[Format, option("--format")] = "table"
+    safe_csv: Rare[bool] = False
 
     @property
     def for_people(self) -> bool:
@@ -81,52 +83,23 @@ class Printing:
         with warnings_in_a_line():  # what JSON and CSV have no room for
             if out is not None:
                 ev.save(out, about={"command": LINE.get(), **about})
-            if self.printed == "json":
-                echo(ev.to_json(), nl=False, data=True)
-            elif self.printed == "jsonl":
-                rows = ev.to_dict()["metrics"].items()
-                print_lines({"metric": name} | row for name, row in rows)
-            elif self.printed == "csv":
-                echo(ev.summary().to_csv(lineterminator="\n"), nl=False, data=True)
-            else:
+            if self.for_people:
                 echo(ev.to_markdown() if self.printed == "markdown" else str(ev))
+            elif self.printed == "json":
+                print_json(ev.to_dict())
+            else:
+                self.table(ev.summary().reset_index(), [ev.to_dict()])
 
-    def table(self, table: pd.DataFrame) -> None:
-        """Print a table in any format."""
+    def table(self, table: pd.DataFrame, rows: Any = None) -> None:
+        """Print a table in any format; `rows` are its rows for JSON."""
         if self.printed == "json":
-            print_json(records(table))
+            print_json(rows or records(table))
         elif self.printed == "jsonl":
-            print_lines(records(table))
+            print_lines(rows or records(table))
         elif self.printed == "csv":
             echo(self.csv(table), nl=False, data=True)
         else:
             echo(text_of_frame(table, "simple" if self.printed == "table" else "pipe"))
-
-    def csv(self, table: pd.DataFrame) -> str:
-        """Return a table as CSV."""
-        return csv_text(table, safe=False)
-
-
-@dataclass(frozen=True)
-class SafePrinting(Printing):
-    """How a table with text from outside is printed.
-
-    Parameters
-    ----------
-    safe_csv
-        CSV only for a spreadsheet: an apostrophe before text that it would take for a formula.
-    """
-
-    safe_csv: Rare[bool] = False
-
-    def check(self, out: Path | None = None) -> None:
-        """Raise if `--safe-csv` is given and neither `out` nor the printed result is CSV."""
-        is_csv = self.printed == "csv" if out is None else out.suffix == ".csv"
-        if self.safe_csv and not is_csv:
-            instead = (
-                "--format csv" if out is None else f"an --out that ends in .csv, not {out.name!r}"
-            )
-            raise InvalidDataError(f"--safe-csv is about CSV; give {instead}")
 
     def csv(self, table: pd.DataFrame) -> str:
         """Return a table as CSV, with no formulas for a spreadsheet if that is wanted."""
@@ -152,16 +125,7 @@ def csv_text(table: pd.DataFrame, safe: bool) -> str:
     """
     if not safe:
         return table.to_csv(index=False, lineterminator="\n")
-    import pandas as pd
-
-    columns = {}
-    for place in range(table.shape[1]):  # by number, as two columns may have the same name
-        column = table.iloc[:, place]
-        if not pd.api.types.is_numeric_dtype(column):
-            column = pd.Series([_harmless(cell) for cell in column.tolist()], dtype=object)
-        columns[place] = column.reset_index(drop=True)
-    harmless = pd.DataFrame(columns)
-    harmless = harmless.set_axis([_harmless(name) for name in table.columns], axis="columns")
+    harmless = table.map(_harmless).rename(columns=_harmless)
     return harmless.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,27 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.files import make_folder, make_folder_of, replacing
-from ..core.formatting import escaped, plain
+from ..core.formatting import escaped, plain, records
+from ..core.hashing import digest_file
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from ..metrics.request import NoRelevant, WithoutList
-from .echo import echo, note
-from .interrupts import leaves
-from .judging import Gate, GateOfSeveral, fail_if_under, parse_bounds
 from .loading import Loading, check_inputs_are_kept, is_split
 from .measuring import Candidates, Measuring, score_model
+from .nightly import Gate, GateOfSeveral, Records, fail_if_under, parse_bounds
 from .opening import Items, Tables
 from .options import Evaluating, Output, Progress, Rare, option
-from .printing import SafePrinting, counted, step, warnings_in_a_line
-from .recording import Recording, Records, folder_for_evaluations
+from .printing import Printing, counted, step, warnings_in_a_line
+from .terminal import echo, leaves, note
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..core.types import JSONValue
     from ..datasets.split import Holdout
     from ..inputs.axes import Axis
-    from ..metrics.request import Protocol
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def score(
     records: Records,
     out: Output[Path | None] = None,
     gate: GateOfSeveral,
-    printing: SafePrinting,
+    printing: Printing,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
 
@@ -88,7 +84,7 @@ def score(
     ----------
     checkpoint
         Models saved by implicit (.npz), item-item matrices (.npz, .npy), or scores of users × items
-        (.npy); a folder stands for every .npz in it.
+        (.npy); a folder stands for every .npz in it, and "models/als-*.npz" for its matches.
     monitor
         Several models: the metric that decides which is best. [the first]
     client
@@ -98,49 +94,73 @@ def score(
         Folder for summary.json and per_user.csv; of several models, for a folder each and
         table.csv, from which an interrupted command resumes. Created if missing.
     """
-    printing.check()
+    import pandas as pd
+
+    from ..jobs.ledger import TABLE
+    from ..jobs.sweep import list_checkpoints, sweep
+    from ..models.checkpoints import read_checkpoint
+
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
-    if "" in checkpoint:  # an unset variable; as a path, it would be the current folder
-        raise InvalidDataError("a checkpoint has no name; name a file or a folder")
-    paths = [Path(name) for name in checkpoint]
-    several = len(paths) > 1 or paths[0].is_dir()
-    if several:
-        from ..jobs.sweep import list_checkpoints
-
-        paths = list_checkpoints(paths)  # raises for an empty folder before data are read
-        if execution.memory is not None:
-            raise InvalidDataError("--memory is for one checkpoint; score them one by one")
-    elif monitor is not None:
-        raise InvalidDataError("--monitor decides which of several checkpoints is best; found one")
-    elif gate.max_failed:
-        raise InvalidDataError("--max-failed counts failures among several checkpoints; found one")
+    paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
+    several = paths != [Path(checkpoint[0])]
+    if several and execution.memory is not None:
+        raise InvalidDataError("--memory is for one checkpoint; score them one by one")
     if out is not None:
         make_folder(out)
-    recording = Recording.begin(records)
     holdout = parts.holdout(loading)
     among = loading.matrix(candidates)
-    if several:
-        options = {"monitor": monitor, "candidates": among, "client": client}
-        table = _sweep(
-            paths, holdout, protocol, out, printing, recording, progress=execution.bars, **options
-        )
-        n_failed = _fail_if_none_is_scored(table, paths)
-        if bounds:
-            file, values = _best(table, protocol)
-            fail_if_under(bounds, values.__getitem__, file)
-        if n_failed > gate.max_failed:
-            raise typer.Exit(1)
-    else:
+    if not several:
         ev = score_model(
             paths[0], holdout, protocol, execution,
             lists=out is not None, scheduler=client, candidates=among,
         )  # fmt: skip
-        about = _about(paths[0])
-        printing.evaluation(ev, out, checkpoint=about)
-        name = escaped(paths[0].stem)
-        recording.leave({name: ev}, name, 0, {"file": about["file"], "sha256": about["sha256"]})
+        about: dict[str, Any] = {"file": str(paths[0]), "sha256": digest_file(paths[0])}
+        parameters = read_checkpoint(paths[0]).parameters
+        found = {name: plain(value) for name, value in parameters.items()}
+        printing.evaluation(ev, out, checkpoint=found | about)
+        records.leave({escaped(paths[0].stem): ev}, escaped(paths[0].stem), about)
         fail_if_under(bounds, ev.__getitem__, checkpoint[0])
+        return
+
+    def left() -> str | None:
+        if out is None:
+            return "no results are saved; with --out FOLDER, a command can be continued"
+        if (out / TABLE).exists():
+            return f"results so far are in {out / TABLE}; repeat the command to continue"
+        return None
+
+    leaves(left)
+    with records.folder(out) as folder:
+        with step("score") as done, warnings_in_a_line():
+            try:
+                table = sweep(
+                    paths, holdout, protocol, out=folder, save=folder is not None,
+                    monitor=monitor, candidates=among, client=client, progress=execution.bars,
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                if out is not None and (out / TABLE).exists():
+                    _print_sweep(pd.read_csv((out / TABLE).absolute()), printing)
+                raise
+            done(counted(len(table), "checkpoint"))
+        _print_sweep(table, printing)
+        best = next(iter(table.loc[table["best"], "file"]), None)
+        if folder is not None and records.wanted:
+            records.leave_sweep(folder, paths, best)
+    n_failed = int((table["status"] == "failed").sum())
+    if n_failed:
+        echo(f"{n_failed:,} of {counted(len(table), 'checkpoint')} could not be scored", err=True)
+    if n_failed == len(paths):  # the table of a resumed sweep may have rows of others
+        raise typer.Exit(1)
+    if bounds and best is None:
+        raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
+    if bounds:
+        first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
+        values = table[table["best"]].iloc[0, first:]
+        names = map(str, protocol.metrics)
+        fail_if_under(bounds, dict(zip(names, values, strict=False)).__getitem__, str(best))
+    if n_failed > gate.max_failed:
+        raise typer.Exit(1)
 
 
 def evaluate(
@@ -159,7 +179,7 @@ def evaluate(
     records: Records,
     out: Output[Path | None] = None,
     gate: Gate,
-    printing: SafePrinting,
+    printing: Printing,
 ) -> None:
     """Score lists against relevance: two tables, a run against qrels, or two matrices.
 
@@ -187,9 +207,7 @@ def evaluate(
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named
 
-    printing.check()
     measuring.protocol()  # raises before files are read, which takes long
-    tables.check(lists, validation, train, candidates)
     rankings = tables.lists(lists, convention_named(measuring.convention).ties)
     tied = getattr(rankings, "last_positions", None) is not None
     protocol = measuring.protocol(
@@ -200,7 +218,6 @@ def evaluate(
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if out is not None:
         make_folder(out)
-    recording = Recording.begin(records)
     with warnings_in_a_line():
         ev = evaluate_lists(
             rankings,
@@ -218,8 +235,7 @@ def evaluate(
             echo()
     if not per_user or printing.for_people or out is not None:
         printing.evaluation(ev, out)  # csv and json hold one table
-    name = escaped(lists.stem)
-    recording.leave({name: ev}, name, 0, {"file": escaped(lists)})
+    records.leave({escaped(lists.stem): ev}, escaped(lists.stem), {"file": escaped(lists)})
     fail_if_under(bounds, ev.__getitem__, str(lists))
 
 
@@ -234,7 +250,7 @@ def recommend(
     allow_seen: bool = False,
     execution: Progress,
     out: Output[Path | None] = None,
-    printing: SafePrinting,
+    printing: Printing,
 ) -> None:
     """Recommend users the items that a model ranks first, without those they have seen.
 
@@ -259,7 +275,6 @@ def recommend(
     from ..datasets.split import Holdout
     from ..models.retrieving import recommend as recommend_items
 
-    printing.check(out)
     if out is not None:
         if out.suffix not in (".csv", ".parquet", ".jsonl"):
             raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
@@ -297,93 +312,24 @@ def recommend(
     note(f"left in {shown(out)}: {counted(len(table), 'row')}")
 
 
-def _about(checkpoint: Path) -> dict[str, JSONValue]:
-    """Return the file, SHA-256 and hyperparameters of a checkpoint."""
-    from ..models.checkpoints import read_checkpoint
+def _print_sweep(table: pd.DataFrame, printing: Printing) -> None:
+    """Print a sweep; for people, without provenance and parameters that all checkpoints share.
 
-    with checkpoint.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    parameters = read_checkpoint(checkpoint).parameters
-    about = {name: plain(value) for name, value in parameters.items()}
-    return about | {"file": str(checkpoint), "sha256": digest}
-
-
-def _sweep(
-    checkpoints: list[Path],
-    holdout: Holdout,
-    protocol: Protocol,
-    out: Path | None,
-    printing: SafePrinting,
-    recording: Recording,
-    **options: Any,
-) -> pd.DataFrame:
-    """Score several checkpoints, print their table and return it."""
-    import pandas as pd
-
-    from ..jobs.sweep import sweep
-    from ..jobs.sweep_table import TABLE
-
-    def left() -> str | None:
-        if out is None:
-            return "no results are saved; with --out FOLDER, a command can be continued"
-        if (out / TABLE).exists():
-            return f"results so far are in {out / TABLE}; repeat the command to continue"
-        return None
-
-    leaves(left)
-    with folder_for_evaluations(out, recording) as folder:
-        with step("score") as done, warnings_in_a_line():
-            try:
-                save = folder is not None
-                table = sweep(checkpoints, holdout, protocol, out=folder, save=save, **options)
-            except KeyboardInterrupt:
-                if out is not None and (out / TABLE).exists():
-                    _print_sweep(pd.read_csv((out / TABLE).absolute()), printing)
-                raise
-            done(counted(len(table), "checkpoint"))
-        _print_sweep(table, printing)
-        if folder is not None and recording.wanted:
-            recording.leave_sweep(table, checkpoints, folder)
-    return table
-
-
-def _fail_if_none_is_scored(table: pd.DataFrame, checkpoints: list[Path]) -> int:
-    """Report and return the number of checkpoints that failed; end the command if all did."""
-    from ..jobs.sweep_table import text_of
-
-    n_failed = int((table["status"] == "failed").sum())
-    if n_failed:
-        total = counted(len(table), "checkpoint")
-        echo(f"{n_failed:,} of {total} could not be scored", err=True)
-        # The table of a resumed sweep has rows of other checkpoints too.
-        if n_failed == table["file"].isin(list(map(text_of, checkpoints))).sum():
-            raise typer.Exit(1)
-    return n_failed
-
-
-def _print_sweep(table: pd.DataFrame, printing: SafePrinting) -> None:
-    """Print a sweep; for people, without provenance and parameters that all checkpoints share."""
-    shown = table
+    As JSON, each checkpoint has its metrics like a single one.
+    """
+    columns = list(table.columns)
+    scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
+    shown, rows = table, records(table.drop(columns=scores))
+    for row, values in zip(rows, records(table[scores]), strict=True):
+        row["metrics"] = {name: {"mean": value} for name, value in values.items()}
     if printing.for_people:
-        columns = list(table.columns)
-        scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
         parameters = columns[columns.index("sparse_eval") + 1 :]
         differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
         errors = ["error"] if (table["status"] == "failed").any() else []
         shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
         shown["best"] = ["*" if best else "" for best in table["best"]]
         shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
-    printing.table(shown.astype(object).where(shown.notna(), None))
-
-
-def _best(table: pd.DataFrame, protocol: Protocol) -> tuple[str, dict[str, float]]:
-    """Return the best checkpoint of a sweep, and its metrics by the names that were asked for."""
-    best = table[table["best"]]
-    if best.empty:
-        raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
-    names = map(str, protocol.metrics)
-    first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
-    return str(best["file"].iloc[0]), dict(zip(names, best.iloc[0, first:], strict=False))
+    printing.table(shown.astype(object).where(shown.notna(), None), rows)
 
 
 def _ids(words: list[str], labels: Axis | None) -> list[Any]:

@@ -11,18 +11,17 @@ import typer
 from ..core.files import make_folder
 from ..core.formatting import records
 from ..errors import InvalidDataError
-from .echo import echo
-from .interrupts import leaves
 from .loading import Splitting, is_split, with_test
 from .measuring import Candidates, Measuring
 from .options import Output, Progress, Rare, Seed, option
 from .printing import Printing, counted, print_json, print_lines, step, warnings_in_a_line
+from .terminal import echo, leaves
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..datasets import Interactions
     from ..datasets.split import Holdout
-    from ..jobs.tuning import Tuning
+    from ..jobs.tune import Tuning
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ Result = TypeVar("Result")
 SPELLINGS = {
     **dict.fromkeys(("K", "cutoff", "k", "topk"), "the cut-off with the metric: 'ndcg@{!r}'"),
     "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
-    "threshold": "se.Relevance.from_csr(matrix, threshold={!r}) or from_frame as validation",
+    "threshold": (
+        "se.Relevance.from_csr(matrix, threshold={0!r}) or from_frame as validation, or split "
+        "interactions.filter(min_value={0!r})"
+    ),
 }
 
 
@@ -115,10 +118,11 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 def show_spelling(function: Callable[P, Result]) -> Callable[P, Result]:
     """Make a function raise a `TypeError` for another library's argument that shows ours."""
+    others = SPELLINGS.keys() - function.__annotations__.keys()
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-        for name in SPELLINGS.keys() & kwargs.keys():
+        for name in others & kwargs.keys():
             instead = SPELLINGS[name].format(kwargs[name])
             raise TypeError(f"{function.__name__}() has no argument {name}; give {instead}")
         return function(*args, **kwargs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import math
+import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +60,8 @@ def text_table(
 ) -> str:
     """Return a table of text, none of whose columns is cut.
 
+    Plain text that is wider than the terminal has the cells of each row below one another.
+
     Parameters
     ----------
     rows : sequence of sequence of str
@@ -69,13 +73,14 @@ def text_table(
     """
     from tabulate import tabulate  # not needed to evaluate
 
-    return tabulate(
-        rows,
-        headings,
-        tablefmt=style,
-        disable_numparse=True,
-        colalign=list(aligned) if rows else None,
-    )
+    align = list(aligned) if rows else None
+    text = tabulate(rows, headings, tablefmt=style, disable_numparse=True, colalign=align)
+    on_terminal = style == "simple" and sys.stdout is not None and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if on_terminal else math.inf
+    if max(map(len, text.splitlines())) <= width or not rows:
+        return text
+    pairs = [[pair for pair in zip(headings, row, strict=True) if pair[1]] for row in rows]
+    return "\n\n".join(tabulate(one, tablefmt="plain", disable_numparse=True) for one in pairs)
 
 
 def text_of_frame(frame: pd.DataFrame, style: str) -> str:

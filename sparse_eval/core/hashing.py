@@ -5,7 +5,7 @@ They are the same on every machine.
 
 from __future__ import annotations
 
-from hashlib import sha256
+import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,8 @@ import numpy as np
 from .threads import for_blocks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import ArrayLike
 
     from .types import AnyArray, Floats, Hashes, Integers
@@ -65,19 +67,25 @@ def digest_labels(labels: AnyArray) -> str:
         data = labels.astype("<i8").tobytes()
     else:
         data = "\n".join(f"{type(label).__name__} {label!r}" for label in labels.tolist()).encode()
-    return sha256(data).hexdigest()[:16]
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def digest_csr(
     shape: tuple[int, int], indptr: ArrayLike, columns: ArrayLike, values: ArrayLike | None = None
 ) -> str:
     """Return the SHA-256, in hexadecimal, of sparse rows, independent of their dtypes."""
-    digest = sha256()
+    digest = hashlib.sha256()
     arrays = ((shape, "<i8"), (indptr, "<i8"), (columns, "<i4"), (values, "<f8"))
     for array, dtype in arrays:
         if array is not None:
             digest.update(np.ascontiguousarray(array, dtype).data)
     return digest.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def splitmix64(numbers: Hashes) -> Hashes:

@@ -16,26 +16,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class ThreadLock:
-    """A reentrant lock between the threads of a process, to be shared by a whole module.
+_locks: dict[tuple[int, str], Any] = {}
+
+
+def thread_lock(name: str) -> AbstractContextManager[object]:
+    """Return the reentrant lock of this name between the threads of this process.
 
     A forked process has no other threads, so nothing there would release a lock that another thread
     held at the time of the fork. The forked process starts with a free lock.
-
-    Examples
-    --------
-    >>> lock = ThreadLock()
-    >>> with lock.current():
-    ...     pass
     """
-
-    def __init__(self) -> None:
-        self._locks: dict[int, Any] = {}
-
-    def current(self) -> AbstractContextManager[object]:
-        """Return the lock of this process."""
-        lock: AbstractContextManager[object] = self._locks.setdefault(os.getpid(), RLock())
-        return lock
+    lock: AbstractContextManager[object] = _locks.setdefault((os.getpid(), name), RLock())
+    return lock
 
 
 def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
@@ -78,12 +69,12 @@ def locked_folder(folder: Path) -> Iterator[None]:
             file = os.open(folder, os.O_RDONLY)
             stack.callback(os.close, file)
             lock_file(file, wait=False)
-        except BlockingIOError:
+        except BlockingIOError as error:
             raise OutputError(
                 f"{shown(folder)}: another process writes to this folder; wait until it has "
                 "ended, or choose another folder",
                 path=folder,
-            ) from None
+            ) from error
         except OSError:  # some systems open no folder, or have no locks
             pass
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,6 @@ from ..errors import InvalidDataError
 
 #: Names of columns that a message lists, at most.
 _MOST_COLUMNS = 8
-
-#: What becomes of frames of libraries that are computed elsewhere.
-_AS_PANDAS = {"dask": "df.compute()", "pyspark": "df.toPandas()"}
-
-#: What makes an input of a frame, and the column that it names beside user and item. Inputs that
-#: are not listed are matrices of interactions.
-_FROM_FRAME = {
-    "ids": ("Rankings.from_frame", "score"),
-    "scores": ("Rankings.from_frame", "score"),
-    "the position matrix": ("Rankings.from_frame", "score"),
-    "the validation matrix": ("Relevance.from_frame", "gain"),
-}
-_INTERACTIONS = ("Interactions.from_frame", "value")
 
 #: What is expected of matrices.
 SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
@@ -50,22 +36,11 @@ def describe(values: Any) -> str:
 def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
     """Return the error about an input, called `name`, that is something else than `expected`."""
     hint = None
-    maker, column = _FROM_FRAME.get(name, _INTERACTIONS)
-    ending = ".matrix()" if maker.startswith("Interactions") else ""
     if is_frame(values):
-        df = _AS_PANDAS.get(type(values).__module__.partition(".")[0], "df")
-        if column == "score" and "rank" in column_names(values):
-            column = "rank"
-        hint = f"of a frame {maker}({df}, user=…, item=…, {column}=…){ending} makes one"
-    elif isinstance(values, Mapping) and values:
-        hint = "evaluate() takes lists, or items and their numbers, by user"
-    elif name == "the validation matrix" and isinstance(values, list | tuple):
-        hint = "items by user are a mapping, {user: [item, …]}, on both sides"
+        hint = "Rankings.from_frame, Relevance.from_frame and Interactions.from_frame take frames"
     elif callable(getattr(values, "matrix", None)):
         hint = "give its .matrix()"
-    elif name == "ids" and hasattr(values, "tocsr"):
-        hint = "Rankings.from_positions(x) takes positions, and Rankings.from_scores(x) scores"
-    elif name == "the position matrix" and hasattr(values, "__len__"):
+    elif name == "the position matrix":
         hint = (
             "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
         )

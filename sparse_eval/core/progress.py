@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 #: Seconds before a bar appears.
 DELAY = 1.0
@@ -24,7 +25,7 @@ _with_lines: ContextVar[bool] = ContextVar("_with_lines", default=False)
 
 @contextmanager
 def lines_without_terminal() -> Iterator[None]:
-    """Show progress in lines, as in a log, where `display` would show none by default."""
+    """Show progress in lines, as in a log, where `progress_bar` would show none by default."""
     token = _with_lines.set(True)
     try:
         yield
@@ -32,27 +33,29 @@ def lines_without_terminal() -> Iterator[None]:
         _with_lines.reset(token)
 
 
-def display(progress: bool | None) -> dict[str, Any]:
-    """Return the arguments of tqdm that show progress as `progress` says.
+def progress_bar(progress: bool | None, values: Iterable[Any] = (), **options: Any) -> Any:
+    """Return a bar of tqdm, which is shown as `progress` says, or something like it.
 
     By default there is a bar on a terminal and in a notebook, and elsewhere nothing, or lines
     within `lines_without_terminal`. What is done within a second shows no bar, unless it is asked
-    for.
+    for. Give new values beside the bar ``refresh=False``, because tqdm would draw it at once.
     """
-    if is_shown(progress):
+    in_notebook, has_errors = _in_notebook(), sys.stderr is not None
+    if progress is None and not (in_notebook or (has_errors and sys.stderr.isatty())):
+        if not (has_errors and _with_lines.get()):
+            return _Hidden(values)
+        options |= {"file": _Lines(), "bar_format": _LINE, "leave": False}
+    elif progress is False or not (in_notebook or has_errors):
+        return _Hidden(values)
+    else:
+        options |= {} if progress else {"delay": DELAY}
         # A notebook shows what is written to standard error in a red box.
-        options: dict[str, Any] = {"file": sys.stdout} if _in_notebook() else {}
-        return options if progress else {"delay": DELAY, **options}
-    if progress is None and _with_lines.get() and sys.stderr is not None:
-        return {"file": _Lines(), "bar_format": _LINE, "leave": False}
-    return {"disable": True}
-
-
-def is_shown(progress: bool | None) -> bool:
-    """Return whether to show a progress bar; by default on a terminal and in a notebook."""
-    if progress is None:
-        return (sys.stderr is not None and sys.stderr.isatty()) or _in_notebook()
-    return progress and (sys.stderr is not None or _in_notebook())
+        options |= {"file": sys.stdout} if in_notebook else {}
+    with warnings.catch_warnings():
+        # That a notebook has no widgets, so that its bar is one of text.
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+    return tqdm(values or None, **options)
 
 
 def _in_notebook() -> bool:
@@ -60,6 +63,29 @@ def _in_notebook() -> bool:
     interactive = sys.modules.get("IPython")  # imported already, if it is a notebook
     shell = None if interactive is None else interactive.get_ipython()
     return hasattr(shell, "kernel")
+
+
+class _Hidden:
+    """A bar that is not shown, and leaves the process as it is: tqdm would start a thread."""
+
+    n = 0
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = values
+
+    def __enter__(self) -> _Hidden:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def update(self, *_: object, **__: object) -> None:
+        """Do nothing."""
+
+    set_postfix = set_postfix_str = update
 
 
 class _Lines:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core.hashing import hash_labels
 from ..core.parquet import open_parquet, uncoded
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
 from ..inputs.cells import is_text, numbers_of
@@ -382,8 +382,6 @@ class ParquetSource(TableSource):
 
     def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
         """Write the rows of both tables to pairs of files, those of a user into one pair."""
-        from ..core.bars import tqdm
-
         n_files = -(-self.total * 5 // (4 * self.n_rows)) + 1  # a quarter more: sizes differ
         if n_files > MAX_FILES:
             raise InvalidDataError(
@@ -393,12 +391,8 @@ class ParquetSource(TableSource):
             )
         counts = np.zeros(n_files, np.int64)
         paths = []
-        with tqdm(
-            total=self.total,
-            desc="sort by user",
-            unit=" rows",
-            unit_scale=True,
-            **display(self.progress),
+        with progress_bar(
+            self.progress, total=self.total, desc="sort by user", unit=" rows", unit_scale=True
         ) as bar:
             for number, table in enumerate(self.tables):
                 paths.append([folder / f"{number}-{file}.arrow" for file in range(n_files)])

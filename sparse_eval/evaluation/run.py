@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..results import Evaluation
 from ..results.parts import Part, merge_parts
 from .runners import ExecutorRunner, LocalRunner, check_values_fit
@@ -78,18 +78,16 @@ def evaluate_source(
         )
 
     def merged(*, random: bool = False) -> Part:
-        from ..core.bars import tqdm  # it loads asyncio, which importing the package need not do
-
         # The client may be gone when the random baseline is asked for.
         client = source.client or (None if random else execution.client)
         kept = per_user and not random
         with (
-            tqdm(
+            progress_bar(
+                execution.progress,
                 total=source.total,
                 desc="random baseline" if random else "evaluate",
                 unit=source.unit,
                 unit_scale=source.unit == " rows",
-                **display(execution.progress),
             ) as bar,
             closing(source),
             open_runner(client, num_threads) as runner,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from ..core.arguments import check_choice, check_flag, check_whole
-from ..core.bars import tqdm
 from ..core.files import make_folder
 from ..core.formatting import as_html, number, plain
-from ..core.progress import display
-from ..core.versions import NUMBERS_VERSION
-from ..datasets.split.holdout import Holdout
+from ..core.hashing import digest_file
+from ..core.progress import progress_bar
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -25,30 +23,23 @@ from ..errors import (
 )
 from ..evaluation.runners import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..metrics import Metric, parse_metrics
-from ..metrics.request import Protocol
 from ..models.accepted import without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
-from ..models.evaluate import evaluate_request, parse_cut_request
-from ..models.identifiers import TRAINED_ON, copy_ids, without_warning
-from ..models.inputs import (
-    digest_of,
-    open_held_out,
-    open_train,
-    share_candidates,
-    split_arguments,
-)
+from ..models.identifiers import TRAINED_ON, copy_ids
+from ..models.inputs import digest_of, open_train, split_arguments
 from ..models.trained_on import keep_training
 from .ledger import INPUTS, Ledger
+from .scoring import Scoring, parse_monitored, signed_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import pandas as pd
 
     from ..core.types import AnyArray, PathLike, SparseInput
-    from ..metrics.request import MetricsLike, Request
+    from ..datasets.split.holdout import Holdout
+    from ..metrics import Metric
+    from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
     from .ledger import Row
 
@@ -57,50 +48,6 @@ Model = TypeVar("Model", bound=Any)
 
 #: Attributes that implicit derives from the factors on first use, and caches.
 _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host", "_YtY", "_XtX")
-
-
-def parse_monitored(
-    metrics: MetricsLike,
-    monitor: str | Metric | None,
-    convention: str | None = None,
-    *,
-    among: bool = False,
-) -> tuple[Request, Metric]:
-    """Return the request of a run that compares models, and the metric by which it does so.
-
-    Parameters
-    ----------
-    metrics : str, Metric, iterable of them, or Protocol
-        As for `evaluate_model`; none may need another input than the training data.
-    monitor : str or Metric, optional
-        One of `metrics`; by default the first.
-    convention : str, optional
-        As in `evaluate_model`.
-    among : bool
-        Whether there are candidates.
-
-    Raises
-    ------
-    InvalidMetricError
-        If a metric is unknown or needs an input that is not given, or `monitor` is not one of
-        `metrics`.
-    """
-    inputs = {"train", "candidates"} if among else {"train"}
-    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
-    if monitor is None:
-        return request, request.metrics[0]
-    monitored = parse_metrics(monitor, request.convention.options)
-    if len(monitored) != 1 or monitored[0] not in request.metrics:
-        raise InvalidMetricError(
-            f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
-            f"{', '.join(request.names)} in monitor="
-        )
-    return request, monitored[0]
-
-
-def signed_score(metric: Metric, value: float) -> float:
-    """Return `value`, negated if lower values of the metric are better."""
-    return value if metric.definition.higher_is_better else -value
 
 
 class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
@@ -239,7 +186,7 @@ class EvaluationCallback:
         resume: bool = False,
         log: Callable[[dict[str, float], int], object] | None = None,
     ) -> None:
-        train, validation, metrics = split_arguments(train, validation, metrics)
+        parts, held_out, metrics = split_arguments(train, validation, metrics)
         request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
@@ -249,14 +196,12 @@ class EvaluationCallback:
         if (self._only_best or self._resume) and out is None:
             needed = "resume=True continues from" if self._resume else "keep='best' keeps"
             raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
-        served = train if isinstance(train, Holdout) else None
-        self._train = open_train(train)
-        self._parts: LabelledMatrix | Holdout = self._train if served is None else served
-        self._relevance = open_held_out(validation)
-        known = self._train if served is None else served.seen
         # What does not fit is refused now, not after an iteration.
-        self._among = share_candidates(candidates, known, self._relevance, request)
-        self._request, self._names = self._among.request, self._among.names
+        self.scoring = Scoring.of(parts, held_out, request, candidates)
+        self._train = self.scoring.matrix
+        self._names = self.scoring.names
+        #: The column of the monitored metric.
+        self.monitored = self._names[str(self._monitor)]
         self._folder = None if out is None else make_folder(out)
         self._training = _Training()
 
@@ -269,10 +214,9 @@ class EvaluationCallback:
         done = f"{len(rows):,} evaluation{'' if len(rows) == 1 else 's'}"
         if self.best_iteration is None:
             return done
-        name = self._names[str(self._monitor)]
-        values = {row["iteration"]: row[name] for row in rows}
-        best = number(values[self.best_iteration])
-        return f"{done}, best {name} {best} after iteration {self.best_iteration}"
+        values = {row["iteration"]: row[self.monitored] for row in rows}
+        best = f"{self.monitored} {number(values[self.best_iteration])}"
+        return f"{done}, best {best} after iteration {self.best_iteration}"
 
     def _repr_html_(self) -> str:
         table = self.history.reset_index()
@@ -381,43 +325,41 @@ class EvaluationCallback:
             If a checkpoint cannot be written.
         """
         matrix = self._train if train is None else open_train(train)
-        for name, own, other in zip(
-            ("users", "items"), labels_of(self._train), labels_of(matrix), strict=True
-        ):
+        for own, other in zip(labels_of(self._train), labels_of(matrix), strict=True):
             if own is not None and other is not None and not own.equals(other):
                 raise InvalidDataError(
-                    f"train has other {name} than the callback's, or in another order; make the "
-                    "callback of the data that the model is trained on"
+                    "train has other users or items than the callback's, or in another order; make "
+                    "the callback of the data that the model is trained on"
                 )
-        callback, training = self.on(model), self._training
+        callback, training, name = self.on(model), self._training, self.monitored
         done, total = self._continue(model, matrix) if self._resume else 0, model.iterations
         if done == total or (done and training.waited == self._patience):
             training.end()
             return model
-        with tqdm(
-            total=total, initial=done, desc="train", unit=" iterations", **display(progress)
+        with progress_bar(
+            progress, total=total, initial=done, desc="train", unit=" iterations"
         ) as bar:
 
             def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
-                bar.update()
                 model.iterations = total  # the loop of implicit has begun, with those that are left
                 try:
                     callback(done + iteration, seconds, *more)
                 finally:
-                    bar.set_postfix(self._last_values())
+                    last = training.rows[-1] if training.rows else {}
+                    shown = {key: f"{last[key]:.4f}" for key in ("loss", name) if key in last}
+                    shown["best after"] = str(training.best_iteration)
+                    bar.set_postfix(shown, refresh=False)
+                    bar.update()
 
             try:
                 # A copy, because implicit's compiled code cannot read write-protected arrays.
                 weights = without_zeros(model, matrix.tocsr().astype(np.float32))
                 model.iterations = total - done
-                model.fit(weights, show_progress=False, callback=after_iteration)
-            except TrainingStopped:
-                pass
-            except BaseException:
-                self._training.end()
-                raise
+                with suppress(TrainingStopped):
+                    model.fit(weights, show_progress=False, callback=after_iteration)
             finally:
                 model.iterations = total
+                training.end()
         return model
 
     def _continue(self, model: Any, train: LabelledMatrix) -> int:
@@ -426,30 +368,14 @@ class EvaluationCallback:
             raise UnsupportedModelError("resume=True needs a model that is trained on the CPU")
         training = self._training
         ledger = training.ledger = Ledger(self._folder / "training.jsonl", "training")
-        settings = {
-            name: value
+        parameters = {
+            name: plain(value)
             for name, value in vars(model).items()
             if isinstance(value, str | int | float | np.dtype)
             and name not in ("iterations", "num_threads")
         }
-        inputs = {
-            "train": digest_of(self._parts),
-            "weights": digest_of(train),
-            "validation": digest_of(self._relevance),
-            "candidates": self._among.digest,
-            "metrics": list(self._names.values()),
-            "convention": self._request.rules,
-            "seen": self._request.seen,
-            "numbers": NUMBERS_VERSION,
-            "model": {
-                "class": type(model).__name__,
-                **{name: plain(value) for name, value in settings.items()},
-            },
-        }
-        if INPUTS in ledger.rows:
-            ledger.check(INPUTS, inputs)
-        else:
-            ledger.append(INPUTS, **inputs)
+        about = {"class": type(model).__name__, **parameters}
+        ledger.agree(INPUTS, self.scoring.inputs | {"weights": digest_of(train), "model": about})
         rows = [row for slot, row in ledger.rows.items() if slot != INPUTS]
         rows = [row for row in rows if row["values"]["iteration"] <= model.iterations]
         rows.sort(key=lambda row: int(row["values"]["iteration"]))
@@ -462,8 +388,7 @@ class EvaluationCallback:
         for row in rows:
             values = {name: math.nan if x is None else x for name, x in row["values"].items()}
             training.rows.append(values)
-            monitored = values[self._names[str(self._monitor)]]
-            if self._compare(monitored, row["values"]["iteration"]):
+            if self._compare(values[self.monitored], row["values"]["iteration"]):
                 best = row
         if self._patience is not None and training.best_iteration is not None:
             training.best_factors = self._factors_of(best)
@@ -474,7 +399,7 @@ class EvaluationCallback:
         assert self._folder is not None  # noqa: S101 - a training is resumed from a folder
         path = self._folder / (row["file"] or "best.npz")
         found = read_checkpoint(path).model
-        if _digest(path) != row["sha256"]:
+        if digest_file(path) != row["sha256"]:
             raise InvalidFileError("is not the checkpoint of that training", path)
         return np.array(found.user_factors), np.array(found.item_factors)
 
@@ -504,15 +429,7 @@ class EvaluationCallback:
             return
         on_cpu = _on_cpu(model)
         start = perf_counter()
-        with without_warning():  # it is trained on this part, and gets its ids below
-            ev = evaluate_request(
-                self._request,
-                on_cpu,
-                self._parts,
-                self._relevance,
-                self._among.inputs,
-                Execution(progress=False),
-            )
+        ev = self.scoring.evaluate(on_cpu, Execution(progress=False))
         if getattr(model, TRAINED_ON, None) is None:
             keep_training(model, self._train)
         values = {self._names[name]: value for name, value in ev.mean().items()}
@@ -521,7 +438,7 @@ class EvaluationCallback:
         if len(more) == 1 and more[0] is not None:
             values["loss"] = float(more[0])
         training.rows.append({"iteration": done, **times, **values})
-        is_best = self._compare(values[self._names[str(self._monitor)]], done)
+        is_best = self._compare(values[self.monitored], done)
         if is_best and self._patience is not None:
             training.best_factors = on_cpu.user_factors.copy(), on_cpu.item_factors.copy()
         name = digest = None
@@ -529,7 +446,7 @@ class EvaluationCallback:
             users, items = labels_of(self._train)
             name = "best.npz" if self._only_best else f"iteration_{done:04d}.npz"
             path = save_model(on_cpu, self._folder / name, users=users, items=items)
-            digest = None if training.ledger is None else _digest(path)
+            digest = None if training.ledger is None else digest_file(path)
         if training.ledger is not None:
             row = {key: plain(value) for key, value in training.rows[-1].items()}
             training.ledger.append(str(done), values=row, file=name, sha256=digest)
@@ -558,16 +475,6 @@ class EvaluationCallback:
             return True
         training.waited += 1
         return False
-
-    def _last_values(self) -> dict[str, str]:
-        """Return the values that the progress bar shows."""
-        rows = self._training.rows
-        if not rows:
-            return {}
-        monitor = self._names[str(self._monitor)]
-        names = [name for name in ("loss", monitor) if name in rows[-1]]
-        shown = {name: f"{rows[-1][name]:.4f}" for name in names}
-        return {**shown, "best after": str(self.best_iteration)}
 
 
 @dataclass(slots=True)
@@ -605,8 +512,3 @@ def _on_cpu(model: Any) -> Any:
     if not hasattr(model, "to_cpu"):
         return model
     return copy_ids(model, model.to_cpu())
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,55 +8,54 @@ settings; a row for each fold, ``fold 1``, with digests and sizes of its parts; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+import numpy as np
+
 from ..core.arguments import check_whole
-from ..core.bars import tqdm
+from ..core.formatting import escaped
 from ..core.mistaken import describe
 from ..core.printable import printable
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.runners import Execution
-from ..metrics.request import Protocol
-from ..models.evaluate import evaluate_request, parse_cut_request
-from ..models.identifiers import without_warning
-from ..models.inputs import (
-    Shared,
-    digest_of,
-    open_held_out,
-    open_train,
-    share_candidates,
-    training_part,
-)
+from ..models.inputs import training_part
 from ..results.runs import Fold, RunValues
 from ..results.saving import SUMMARY
 from .cross_validation import FINISHED, JOB, CrossValidation, runs_of_fold
 from .ledger import Ledger
-from .trainers import read_trainers
+from .scoring import Scoring, parse_monitored
+from .search_space import PARAMETERS, read_number
+from .train import train_als
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from ..core.types import PathLike, SparseInput
+    from ..core.types import JSONValue, PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesOfSplit
     from ..results import Evaluation
     from ..results.runs import Run
-    from .trainers import TrainerLike
+
+#: Parameters of ALS, or a function of the training matrix and the seed.
+TrainerLike: TypeAlias = "Mapping[str, float] | Callable[[Any, int], Any]"
 
 #: Splits, or a function of the interactions that makes them.
 SplitsLike: TypeAlias = "Iterable[Holdout] | Callable[..., Iterable[Holdout] | Holdout]"
-
-#: Longest name of a model as part of a folder's, which file systems allow 255 bytes for.
-_MAX_NAME = 180
 
 
 def cross_validate(
@@ -165,8 +164,7 @@ def cross_validate(
     0  als2  als8   pooled      298
     """
     trainers = read_trainers(models)
-    inputs = {"train"} if candidates is None else {"train", "candidates"}
-    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
+    request, _ = parse_monitored(metrics, None, convention, among=candidates is not None)
     chosen = _read_seeds(seeds)
     settings = {  # what determines the numbers, but for the splits
         "versions": library_versions() | {"numbers": NUMBERS_VERSION},
@@ -177,95 +175,132 @@ def cross_validate(
         "judged_only": request.judged_only,
         "seeds": list(chosen),
     }
-    if out is not None:
-        for name in trainers:
-            _quoted(name)  # refused before anything is written
     folds: list[Fold] = []
     values: dict[Run, RunValues] = {}
     earlier = ("cross_validation.json", f"*-fold-*/{SUMMARY}")
     with (
         Ledger.opened(out, JOB, settings, earlier) as ledger,
-        tqdm(desc="cross-validate", unit=" runs", **display(progress)) as bar,
+        progress_bar(progress, desc="cross-validate", unit=" runs") as bar,
     ):
-        for holdout in _make_splits(interactions, splits):
-            among = _share(candidates, holdout, request, len(folds) + 1)
+        for number, holdout in enumerate(_make_splits(interactions, splits), start=1):
+            try:
+                among = candidates(holdout) if callable(candidates) else candidates
+                scoring = Scoring.of(training_part(holdout), holdout.validation, request, among)
+            except SparseEvalError as error:
+                error.add_note(f"This is about fold {number}.")
+                raise
+            inputs, cut = scoring.inputs, holdout.cut
             fold = Fold(
-                digest_of(training_part(holdout)),
-                digest_of(holdout.validation),
+                inputs["train"],
+                inputs["validation"],
                 holdout.train.nnz,
                 holdout.validation.nnz,
-                None if holdout.cut is None else time_text(holdout.cut),
-                among.digest,
+                None if cut is None else time_text(cut),
+                inputs["candidates"],
             )
             folds.append(fold)
-            _begin(ledger, len(folds), fold)
-            for run in runs_of_fold(len(folds), trainers, chosen):
-                bar.set_postfix_str(printable(run.name))
-                place = None if out is None else folder_name(run)
-                evaluation = _finished(ledger, run)
+            slot = f"fold {number}"
+            if FINISHED in ledger.rows and slot not in ledger.rows:
+                ledger.check(FINISHED, {"folds": f"{number} or more"})
+            ledger.agree(slot, fold._asdict())
+            for run in runs_of_fold(number, trainers, chosen):
+                bar.set_postfix_str(printable(run.name), refresh=False)
+                evaluation: Evaluation | None = None
+                with suppress(InvalidFileError):  # a damaged one is computed again
+                    evaluation = ledger.evaluation(run.name)
                 if evaluation is None:
+                    trainer = trainers[run.model]
                     try:
-                        model = trainers[run.model].train(holdout.train, run.seed)
-                        with without_warning():  # it was trained on this part
-                            evaluation = evaluate_request(
-                                among.request,
-                                model,
-                                training_part(holdout),
-                                holdout.validation,
-                                among.inputs,
-                                Execution("values", memory, client, num_threads, False),
-                            )
+                        model = trainer.train(holdout.train, run.seed)
+                        execution = Execution("values", memory, client, num_threads, False)
+                        evaluation = scoring.evaluate(model, execution)
                     except SparseEvalError as error:
                         error.add_note(f"This is about {run.name}.")
                         raise
-                    if place is not None:
-                        about = run._asdict() | {"parameters": trainers[run.model].identity}
+                    if out is not None:
+                        about = run._asdict() | {"parameters": trainer.identity}
                         about |= {"train": fold.train, "validation": fold.validation}
+                        name = quote(run.model, safe=" +,=()")
+                        place = f"{name}-fold-{run.fold}-seed-{run.seed}"
                         saved = ledger.save(place, evaluation._savable(), about)
                         ledger.append(run.name, saved=saved)
                 values[run] = RunValues.of(evaluation)
                 bar.update()
         if not folds:
             raise InvalidDataError("splits: there are none; give at least one Holdout")
-        if FINISHED not in ledger.rows:
-            ledger.append(FINISHED, folds=len(folds))
-        ledger.check(FINISHED, {"folds": len(folds)})
-    return CrossValidation(among.request, folds, values)
+        ledger.agree(FINISHED, {"folds": len(folds)})
+    return CrossValidation(scoring.request, folds, values)
 
 
-def _begin(ledger: Ledger, number: int, fold: Fold) -> None:
-    """Add a fold, or raise `InvalidFileError` if another one has its number."""
-    slot = f"fold {number}"
-    if slot in ledger.rows:
-        ledger.check(slot, fold._asdict())
-    elif FINISHED in ledger.rows:
-        ledger.check(FINISHED, {"folds": f"{number} or more"})
-    else:
-        ledger.append(slot, **fold._asdict())
+class Trainer(NamedTuple):
+    """How a model is trained, and what it is known by, ready for JSON."""
+
+    train: Callable[[Any, int], Any]
+    identity: dict[str, JSONValue]
 
 
-def _finished(ledger: Ledger, run: Run) -> Evaluation | None:
-    """Return the evaluation of a run, if it is there; a damaged one is computed again."""
-    try:
-        return ledger.evaluation(run.name)
-    except InvalidFileError:
-        return None
-
-
-def folder_name(run: Run) -> str:
-    """Return the name of the folder of a run, which no other run has."""
-    return f"{_quoted(run.model)}-fold-{run.fold}-seed-{run.seed}"
-
-
-def _quoted(model: str) -> str:
-    """Return the name of a model as part of a file's name, or raise `InvalidDataError`."""
-    name = quote(model, safe=" +,=()")
-    if not 0 < len(name) <= _MAX_NAME:
+def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
+    """Return how each model is trained, or raise `InvalidDataError` if that is not clear."""
+    if not isinstance(models, Mapping) or not models:
         raise InvalidDataError(
-            f"models: the name {model[:60]!r} of {len(model):,} characters cannot be part of a "
-            "file's name; give a shorter one, and not an empty one"
+            f"models is {describe(models)}; expected models by name, as "
+            '{"als64": {"factors": 64}, "als128": {"factors": 128}}'
         )
-    return name
+    trainers = {escaped(name): _read_trainer(escaped(name), one) for name, one in models.items()}
+    if len(trainers) < len(models):
+        raise InvalidDataError(f"models: two have the same name: {', '.join(map(str, models))}")
+    return trainers
+
+
+def _read_trainer(name: str, given: Any) -> Trainer:
+    if isinstance(given, Mapping) and given.keys() <= PARAMETERS.keys():
+        parameters: dict[str, Any] = {key: read_number(key, x) for key, x in given.items()}
+
+        def train(matrix: Any, seed: int) -> Any:
+            return train_als(matrix, **parameters, seed=seed, progress=False)
+
+        return Trainer(train, {"train_als": parameters})
+    if not callable(given):
+        found = [*given] if isinstance(given, Mapping) else describe(given)
+        raise InvalidDataError(
+            f"models: {name} is {found}; expected parameters of train_als, which are "
+            f"{', '.join(PARAMETERS)} (seeds= says with which seeds), or a function of train and "
+            "seed that returns a trained model"
+        )
+    function = given
+    while isinstance(function, partial):
+        function = function.func
+    function = function if hasattr(function, "__qualname__") else type(function)
+    # It changes with the code and the plain values that it refers to, but not with the functions
+    # that are called.
+    code = hashlib.sha256(json.dumps(_written(given)).encode()).hexdigest()[:16]
+    return Trainer(
+        given, {"function": f"{function.__module__}.{function.__qualname__}", "code": code}
+    )
+
+
+def _written(value: Any) -> Any:
+    """Return what a function or a plain value is written as; of anything else, its type."""
+    if isinstance(value, partial):
+        return [_written(value.func), _values(value.args), _values(value.keywords)]
+    if isinstance(value, CodeType):
+        inner = [_written(one) for one in value.co_consts]
+        return [value.co_code.hex(), *value.co_names, *value.co_varnames, inner]
+    if isinstance(value, FunctionType):
+        variables = inspect.getclosurevars(value)
+        named = {**variables.globals, **variables.nonlocals, **(value.__kwdefaults__ or {})}
+        return [_written(value.__code__), _values(named), _values(value.__defaults__)]
+    return _values(value)
+
+
+def _values(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _values(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return list(map(_values, value))
+    if isinstance(value, str | bytes | int | float | np.number | None):
+        return repr(value)
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
@@ -283,33 +318,18 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
         if not isinstance(holdout, Holdout):
             raise InvalidDataError(f"splits: number {number} is {describe(holdout)}, no Holdout")
         first = first or holdout
-        if holdout.train.shape != first.train.shape:
+        pairs = ((holdout.users, first.users), (holdout.items, first.items))
+        if holdout.train.shape != first.train.shape or any(
+            (ours is None) != (firsts is None) or (ours is not None and not ours.equals(firsts))
+            for ours, firsts in pairs
+        ):
             raise InvalidDataError(
-                f"splits: number {number} has shape {holdout.train.shape}, not {first.train.shape}"
+                f"splits: number {number} has other users or items than the first, or in another "
+                "order; expected splits of the same users and items"
             )
-        for axis in ("users", "items"):
-            ours, firsts = getattr(holdout, axis), getattr(first, axis)
-            if (ours is None) != (firsts is None) or (ours is not None and not ours.equals(firsts)):
-                raise InvalidDataError(
-                    f"splits: number {number} has other {axis} than the first, or in another "
-                    "order; expected splits of the same users and items"
-                )
         if not (holdout.train.data > 0).any():
             raise InvalidDataError(f"splits: number {number} has nothing in its train part")
         yield holdout
-
-
-def _share(given: Any, holdout: Holdout, request: Request, number: int) -> Shared:
-    """Return the candidates of a split."""
-    if given is None:
-        return Shared({}, None, request, {})
-    try:
-        own = given(holdout) if callable(given) else given
-        sides = open_train(holdout.seen), open_held_out(holdout.validation)
-        return share_candidates(own, *sides, request)
-    except SparseEvalError as error:
-        error.add_note(f"This is about fold {number}.")
-        raise
 
 
 def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:

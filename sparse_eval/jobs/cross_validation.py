@@ -7,13 +7,17 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from ..core.arguments import check_fraction
+from ..core.exact_sums import Moments
 from ..core.files import as_path
 from ..core.formatting import number, text_table
 from ..errors import InvalidDataError, InvalidFileError
 from ..results.comparison import compare
+from ..results.record import make_record
 from ..results.runs import Fold, Run, Runs, RunValues
-from ..results.scores import LEVEL
+from ..results.scores import LEVEL, Scores
 from ..results.variance import Cells
 from .ledger import INPUTS, Ledger
 
@@ -22,8 +26,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import PathLike
+    from ..core.types import Floats, PathLike
+    from ..metrics import Metric
     from ..results.comparison import Comparison
+    from ..results.intervals import Interval
+    from ..results.parts import CandidateCounts
 
 #: The kind of job, after which the file of its ledger is named, and the slot of its last row.
 JOB, FINISHED = "cross_validation", "finished"
@@ -96,23 +103,12 @@ class CrossValidation(Runs):
         index = pd.MultiIndex.from_product((self.names, self.models), names=["metric", "model"])
         rows = []
         for name, model in index:
-            estimate = self.estimate(model, name)
-            error = estimate.error
-            interval = error.interval(estimate.mean, level)
-            rows.append(
-                {
-                    "mean": estimate.mean,
-                    "std": estimate.std,
-                    "ci_low": interval.low,
-                    "ci_high": interval.high,
-                    "interval": interval.method,
-                    "error": math.sqrt(error.variance),
-                    "freedom": error.freedom,
-                    "n_users": estimate.n_users,
-                    **among,
-                }
-            )
-        return pd.DataFrame(rows, index)
+            one = self.estimate(model, name)
+            interval = one.error.interval(one.mean, level)
+            error = math.sqrt(one.error.variance)
+            rows.append((one.mean, one.std, *interval, error, one.error.freedom, one.n_users))
+        columns = ("mean", "std", "ci_low", "ci_high", "interval", "error", "freedom", "n_users")
+        return pd.DataFrame(rows, index, columns).assign(**among)
 
     def per_user(self, model: str) -> pd.DataFrame:
         """Return the pooled values of each user, a column for each metric that has them.
@@ -242,6 +238,51 @@ class CrossValidation(Runs):
             rows.append([self.shown(name), model, number(mean) or "none", interval])
         headings = ["metric", "model", "mean", "95 % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
+
+
+class PooledModel(Scores):
+    """The pooled numbers of a model, for the page and the charts."""
+
+    n_skipped, n_cold, has_values = 0, None, True
+
+    def __init__(self, cv: CrossValidation, model: str) -> None:
+        super().__init__(cv.request)
+        self._cv = cv
+        self._estimates = [cv.estimate(model, name) for name in cv.names]
+        self._table = cv.per_user(model)
+
+    @property
+    def candidates(self) -> CandidateCounts | None:
+        """What the candidates of all folds were, None for all items."""
+        return self._cv.candidates
+
+    @property
+    def n_users(self) -> int:
+        """The number of users that were evaluated on any fold."""
+        return len(self._table)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The folds and the number of seeds."""
+        folds = [fold._asdict() for fold in self._cv.folds]
+        return make_record(None) | {"about": {"folds": folds, "seeds": self._cv.n_seeds}}
+
+    def values(self, name: str | Metric) -> Floats:
+        """Return the pooled value of each user."""
+        return self._table[self.names[self._row_of(name)]].to_numpy()
+
+    def _value(self, row: int) -> float:
+        return self._estimates[row].mean
+
+    def _count(self, row: int) -> int:
+        return self._estimates[row].n_users
+
+    def _std(self, row: int) -> float:
+        users = self._estimates[row].users
+        return Moments.of(np.zeros(0) if users is None else users).std
+
+    def _interval(self, row: int, mean: float, level: float) -> Interval:
+        return self._estimates[row].error.interval(mean, level)
 
 
 def runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Iterator[Run]:

@@ -275,32 +275,31 @@ class History:
     def notes(self) -> list[str]:
         """Return what is to be known about the changes, such as nights of other users."""
         pairs = _pairs(self.nights)
-        said = []
         same = [night.same_users(before) for before, night in pairs]
-        n_other, n_unknown = same.count(False), same.count(None)
-        if n_other:
-            said.append(
-                f"nights of other users than the night before: {n_other:,} of {len(pairs):,}"
+        said = [
+            f"{what}: {same.count(known):,} of {len(pairs):,}{why}"
+            for known, what, why in (
+                (False, "nights of other users than the night before", ""),
+                (
+                    None,
+                    "nights of users who may be others than the night before",
+                    "; they have no labels, or their values were not kept",
+                ),
             )
-        if n_unknown:
-            said.append(
-                f"nights of users who may be others than the night before: {n_unknown:,} of "
-                f"{len(pairs):,}; they have no labels, or their values were not kept"
-            )
+            if known in same
+        ]
         if True in same:
             said.append(
                 "nights with the same users are compared as independent samples, because a history "
                 "has only their means; to detect smaller changes, compare the saved evaluations"
             )
-        for before, night in pairs:
-            for option, b in night.settings.items():
-                a = before.settings[option]
-                if a != b:
-                    said.append(
-                        f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as "
-                        f"{option} is {b or 'none'}, and was {a or 'none'}"
-                    )
-        return said
+        return said + [
+            f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as {option} is "
+            f"{value or 'none'}, and was {before.settings[option] or 'none'}"
+            for before, night in pairs
+            for option, value in night.settings.items()
+            if before.settings[option] != value
+        ]
 
 
 def checked_night(night: str) -> str:
@@ -322,15 +321,15 @@ def _clock(night: str) -> datetime:
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
     """Return what a line of a history would hold."""
-    return Night.of(_row(evaluation, name, None, None, None))
+    return Night.of(_row(evaluation, name))
 
 
 def _row(
-    evaluation: Evaluation,
+    ev: Evaluation,
     name: str,
-    time: datetime | str | None,
-    night: str | None,
-    about: Mapping[str, Any] | None,
+    time: datetime | str | None = None,
+    night: str | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Row:
     """Return what a line holds; its time is in UTC, by default now."""
     parsed = datetime.now(UTC) if time is None else time
@@ -342,36 +341,25 @@ def _row(
             f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
         )
     parsed = parsed.astimezone(UTC)
+    request, candidates = ev.request, ev.candidates
+    users, relevance = _digests(ev)
+    rules: Row = {"convention": ev.convention, "no_relevant": ev.no_relevant}
+    rules |= {"without_list": request.without_list, "seen": request.seen}
+    rules |= {"corrected": request.corrected}
     return {
         "night": f"{parsed:%Y-%m-%d}" if night is None else checked_night(night),
         "time": parsed.isoformat(timespec="seconds"),
         "name": escaped(name),
-        **_describe(evaluation),
-        "about": check_about(about),
-    }
-
-
-def _describe(ev: Evaluation) -> Row:
-    """Return what a line holds of an evaluation."""
-    candidates = ev.candidates
-    users, relevance = _digests(ev)
-    return {
         "metrics": {
-            name: {key: plain(value) for key, value in _numbers(ev, row)._asdict().items()}
-            for row, name in enumerate(ev.names)
+            metric: {key: plain(value) for key, value in _numbers(ev, row)._asdict().items()}
+            for row, metric in enumerate(ev.names)
         },
         "n_users": ev.n_users,
         "users": users,
         "relevance": relevance,
-        "settings": {
-            "convention": ev.convention,
-            "no_relevant": ev.no_relevant,
-            "without_list": ev.request.without_list,
-            "seen": ev.request.seen,
-            "corrected": ev.request.corrected,
-            "candidates": None if candidates is None else candidates.kind,
-        },
+        "settings": rules | {"candidates": None if candidates is None else candidates.kind},
         "candidates": None if candidates is None else candidates.digest,
+        "about": check_about(about),
     }
 
 
@@ -379,13 +367,13 @@ def _numbers(ev: Evaluation, row: int) -> NightlyMetric:
     """Return the mean of a metric, and how sure it is."""
     name, mean, n_users = ev.names[row], ev._value(row), ev._count(row)
     interval = ev._interval(row, mean, LEVEL)
-    if ev.is_per_user(name):
-        error = ev._std(row) / math.sqrt(n_users) if n_users else math.nan
-        freedom = n_users - 1
-    else:
+    error, freedom = math.nan, n_users - 1
+    if not ev.is_per_user(name):
         replicates = ev.replicates(name)
-        error = float(replicates.std(ddof=1)) if len(replicates) > 1 else math.nan
         freedom = len(replicates) - 1
+        error = float(replicates.std(ddof=1)) if freedom > 0 else math.nan
+    elif n_users:
+        error = ev._std(row) / math.sqrt(n_users)
     better = ev.higher_is_better(name)
     return NightlyMetric(mean, error, max(freedom, 0), *interval, n_users, better)
 

@@ -19,7 +19,7 @@ import os
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.files import make_folder, replacing
+from ..core.files import make_folder
 from ..core.locks import lock_file, locked_folder
 from ..core.versions import installed_version
 from ..core.warning import warn
@@ -51,6 +51,9 @@ INPUTS = "inputs"
 #: The version of the lines. Version 0.1.0 of the package wrote the first one.
 SCHEMA = 2
 
+#: The file of the table of a sweep, next to its ledger.
+TABLE = "table.csv"
+
 _REMEDY = "Nothing was changed; choose another folder, or empty this one"
 
 
@@ -79,7 +82,6 @@ class Ledger:
     def __init__(self, path: Path | None, job: str) -> None:
         self.path, self.job = path, job
         self.rows: dict[str, Row] = {}
-        self._n_lines = 0
         if path is not None and path.exists():
             self._read(path)
 
@@ -110,18 +112,25 @@ class Ledger:
         folder = None if out is None else make_folder(out)
         with nullcontext() if folder is None else locked_folder(folder):
             ledger = cls(None if folder is None else folder / f"{job}.jsonl", job)
+            for pattern in () if ledger.rows else earlier:
+                for path in () if folder is None else folder.glob(pattern):
+                    raise InvalidFileError(
+                        f"has no {job}.jsonl next to it: it was deleted, or sparse_eval 0.1.0 "
+                        f"wrote this folder, which cannot be continued. {_REMEDY}",
+                        path,
+                    )
             if ledger.rows:
                 ledger.check(INPUTS, inputs)
             else:
-                for pattern in earlier:
-                    for path in [] if folder is None else folder.glob(pattern):
-                        raise InvalidFileError(
-                            f"has no {job}.jsonl next to it: it was deleted, or sparse_eval 0.1.0 "
-                            f"wrote this folder, which cannot be continued. {_REMEDY}",
-                            path,
-                        )
                 ledger.append(INPUTS, **inputs)
             yield ledger
+
+    def agree(self, slot: str, values: Row) -> None:
+        """Add a row, or raise `InvalidFileError` unless the row that is there has these values."""
+        if slot in self.rows:
+            self.check(slot, values)
+        else:
+            self.append(slot, **values)
 
     def check(self, slot: str, values: Row) -> None:
         """Raise `InvalidFileError` unless a row has these values; the message shows the others."""
@@ -168,13 +177,6 @@ class Ledger:
         """Create the file, or raise `OutputError` if it cannot be written."""
         with self._opened():
             pass
-
-    def compact(self) -> None:
-        """Remove replaced rows from the file, which no other process may use meanwhile."""
-        if self.path is not None and len(self.rows) < self._n_lines:
-            with replacing(self.path) as temporary:
-                temporary.write_bytes(b"".join(map(_line, self.rows.values())))
-            self._n_lines = len(self.rows)
 
     def save(self, name: str, source: Savable | Row, about: Mapping[str, Any]) -> Row:
         """Save an evaluation, or copy that of a row, to a folder next to the file.
@@ -229,7 +231,6 @@ class Ledger:
     def _keep(self, row: Row) -> None:
         self.rows.pop(row["slot"], None)
         self.rows[row["slot"]] = row
-        self._n_lines += 1
 
     def _read(self, path: Path) -> None:
         try:

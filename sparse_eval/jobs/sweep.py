@@ -1,24 +1,37 @@
 """Score many checkpoints into one table, with a ledger from which an interrupted sweep continues.
 
-Results are recognized by the content of a checkpoint, whatever its name is now.
+Results are recognized by the content of a checkpoint, whatever its name is now. A row of the ledger
+``sweep.jsonl`` (see `sparse_eval.jobs.ledger`) has the absolute path of a checkpoint as its slot,
+and
+
+- ``file``, as it was given; ``sha256`` of its content; ``status``, ``error`` and ``seconds``;
+- ``metrics`` by name, null for NaN, and ``parameters``, the other single values in the checkpoint;
+- ``saved``, the folder of its evaluation and a digest of that, if it was saved.
+
+A CSV file next to the ledger has the same table.
 """
 
 from __future__ import annotations
 
-import hashlib
+import math
+import re
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from ..core.arguments import check_flag
-from ..core.bars import tqdm
-from ..core.files import as_path
-from ..core.formatting import plain
+from ..core.files import as_path, replacing
+from ..core.formatting import escaped, plain
+from ..core.hashing import digest_file
 from ..core.printable import printable
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..core.threads import thread_count
-from ..core.versions import NUMBERS_VERSION
-from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -30,46 +43,29 @@ from ..evaluation.run import open_runner
 from ..evaluation.runners import Execution
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
-from ..models.evaluate import evaluate_request
-from ..models.identifiers import lacks_ids, warn_of_numbers, without_warning
-from ..models.inputs import (
-    digest_of,
-    name_of,
-    open_held_out,
-    open_train,
-    share_candidates,
-    split_arguments,
-)
-from .callback import parse_monitored
-from .ledger import Ledger
-from .sweep_table import JOB, TABLE, Scored, Table, natural, text_of
+from ..models.identifiers import lacks_ids, warn_of_numbers
+from ..models.inputs import split_arguments
+from ..results.saving import SUMMARY, remove_saved
+from .ledger import INPUTS, TABLE, Ledger
+from .scoring import Scoring, parse_monitored, signed_score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
-    import pandas as pd
-
-    from ..core.types import CSRMatrix, PathLike
-    from ..evaluation.runners import ClientLike
-    from ..inputs.relevance import Relevance
+    from ..core.types import JSONValue, PathLike
+    from ..datasets.split.holdout import Holdout
+    from ..evaluation.runners import ClientLike, Keep
     from ..metrics import Metric
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
+    from ..results.saving import Savable
     from .ledger import Row
 
-#: The row of a checkpoint that is not scored.
-_FAILED: Row = {
-    "status": "failed",
-    "error": "",
-    "seconds": 0.0,
-    "sha256": "",
-    "metrics": {},
-    "parameters": {},
-}
+#: The kind of job, after which the file of its ledger is named.
+JOB = "sweep"
 
-#: Device, inode, size and time of the last change of a file.
-_State = tuple[int, int, int, int]
+#: The columns before the metrics.
+BEFORE = ("file", "best", "status", "error", "seconds")
 
 
 def sweep(
@@ -97,7 +93,7 @@ def sweep(
     paths : str, Path or iterable of them
         Checkpoints or files of matrices, as in `evaluate_model`. A folder stands for the
         ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names begin
-        with a dot).
+        with a dot), and a pattern such as ``"models/als-*.npz"`` for its matches.
     train, validation : as in `evaluate_model`
         What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
         data have ids, each is matched by them.
@@ -201,37 +197,20 @@ def sweep(
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
     )
-    known = open_train(parts.seen if isinstance(parts, Holdout) else parts)
-    matrix = parts if isinstance(parts, Holdout) else known
-    relevance = open_held_out(held_out)
-    names = name_of("train", parts), name_of("validation", held_out)
-    # Refuses what fits to no checkpoint.
-    among = share_candidates(candidates, known, relevance, request, names)
-    request = among.request
+    scoring = Scoring.of(parts, held_out, request, candidates)  # before a checkpoint is read
     thread_count(num_threads)  # refuses a wrong number
-    columns = among.names
-    inputs = {
-        "train": digest_of(matrix),
-        "validation": digest_of(relevance),
-        "candidates": among.digest,
-        "convention": request.rules,
-        "seen": request.seen,
-        "metrics": ", ".join(sorted(columns.values())),
-        "numbers": NUMBERS_VERSION,
-    }
-    job = Job(matrix, relevance, among.inputs, request, columns, num_threads, save)
-    with Ledger.opened(out, JOB, inputs, earlier=(TABLE,)) as ledger:
-        ledger.compact()
-        table = Table(ledger, files, columns, monitored, save=save)
+    job = Job(scoring, num_threads, save)
+    with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
+        table = Table(ledger, files, scoring, monitored, save=save)
         tasks = ((path.absolute(), path) for path in files)
         with (
-            tqdm(total=len(files), desc="score", unit=" checkpoints", **display(progress)) as bar,
+            progress_bar(progress, total=len(files), desc="score", unit=" checkpoints") as bar,
             open_runner(client) as runner,
         ):
             for path, scored in runner.run(score_task, (job, table.scored), tasks):
-                bar.set_postfix_str(printable(path.name))
+                bar.set_postfix_str(printable(path.name), refresh=False)
                 if not table.add(path, scored):
-                    table.add(path, score_file(path, job, {}))
+                    table.add(path, score_task((job, {}), path))
                 bar.update()
     if paths := table.without_ids:
         warn_of_numbers(f"{paths[0]}{f' (and {len(paths) - 1} more)' if paths[1:] else ''}")
@@ -243,100 +222,67 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     files: dict[Path, None] = {}
     given = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else [paths]
     for path in map(as_path, given):
-        members = _in_folder(path) if path.is_dir() else [path]
-        if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
-            members = [path]
+        members = [path]
+        if path.is_dir():
+            members = list(path.glob("[!.]*.npz"))
+            if not members and path.suffix == ".npz":  # as the shell makes of models/*.npz
+                members = [path]
+        elif not path.exists() and any(sign in str(path) for sign in "*?["):
+            members = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not members:
             raise InvalidFileError(
                 "has no .npz file in it; expected checkpoints that models of implicit saved", path
             )
-        files.update(dict.fromkeys(members))
+        files.update(dict.fromkeys(sorted(members, key=lambda file: natural(file.name))))
     if not files:
         raise InvalidDataError("no checkpoint is given; name at least one file, or a folder")
     return list(files)
 
 
 class Job(NamedTuple):
-    """The data and options that all checkpoints share, checked and converted once.
+    """What all checkpoints share; evaluations are to be saved if `saves` is True."""
 
-    `columns` has the column of each metric. Evaluations are to be saved if `saves` is True.
-    """
-
-    train: CSRMatrix | Relevance | Holdout
-    relevance: Relevance
-    inputs: dict[str, Any]
-    request: Request
-    columns: dict[str, str]
+    scoring: Scoring
     num_threads: int | None
     saves: bool
 
 
 def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
-    """Score a checkpoint; `shared` are the last two parameters of `score_file`."""
-    return score_file(path, *shared)
-
-
-def score_file(path: Path, job: Job, scored: Mapping[str, Row]) -> Scored:
-    """Score a checkpoint; if the file changes meanwhile, it is read once more.
-
-    `scored` holds the rows of contents that have been scored, by their SHA-256.
-    """
-    for _ in range(2):
-        attempted = _attempt(path, _state(path), job, scored)
-        if attempted is not None:
-            return attempted
-    reason = "changed while it was read, twice; score it again when it is complete"
-    return Scored(_FAILED | {"error": reason})
-
-
-def _attempt(
-    path: Path, state: _State | None, job: Job, scored: Mapping[str, Row]
-) -> Scored | None:
-    """Score a checkpoint; None if its state changes before it is loaded."""
+    """Score a checkpoint, unless it is among the rows of contents that have been scored."""
+    (scoring, num_threads, saves), scored = shared
     start = time.perf_counter()
-    row, savable, numbers = dict(_FAILED), None, False
+    row: Row = {"status": "failed", "error": "", "seconds": 0.0, "sha256": ""}
+    row |= {"metrics": {}, "parameters": {}}
+    savable, by_number, before = None, False, _state(path)
     try:
         if not path.is_file():
             reason = "is not a file" if path.exists() else "does not exist"
             raise InvalidCheckpointError(reason, path)
-        with path.open("rb") as stream:
-            row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+        row["sha256"] = digest_file(path)
         earlier = scored.get(row["sha256"])
         if earlier is not None:
-            return Scored({name: earlier[name] for name in row}) if _state(path) == state else None
+            return Scored({name: earlier[name] for name in row})
         checkpoint = read_checkpoint(path)
         model = as_model(checkpoint.model)
-        if _state(path) != state:
-            return None
-        with without_warning():  # the sweep warns once
-            ev = evaluate_request(
-                job.request,
-                model,
-                job.train,
-                job.relevance,
-                job.inputs,
-                Execution("lists" if job.saves else "values", None, None, job.num_threads, False),
-                baselines=job.saves,  # with all that is worth saving where that is to be saved
-            )
-        seen = job.train.seen if isinstance(job.train, Holdout) else job.train
-        numbers = lacks_ids(model, seen, job.relevance)
-        savable = ev._savable() if job.saves else None
-        row |= {
-            "status": "ok",
-            "metrics": {job.columns[name]: plain(mean) for name, mean in ev.mean().items()},
-            "parameters": {name: plain(value) for name, value in checkpoint.parameters.items()},
-        }
+        if _state(path) != before:
+            raise InvalidCheckpointError("changed while it was read; score it again", path)
+        # With all that is worth saving where that is to be saved.
+        keep: Keep = "lists" if saves else "values"
+        execution = Execution(keep, num_threads=num_threads, progress=False)
+        ev = scoring.evaluate(model, execution, baselines=saves)
+        by_number = lacks_ids(model, scoring.seen, scoring.relevance)
+        savable = ev._savable() if saves else None
+        metrics = {scoring.names[name]: plain(mean) for name, mean in ev.mean().items()}
+        parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
+        row |= {"status": "ok", "metrics": metrics, "parameters": parameters}
     except (SparseEvalError, OSError, MemoryError) as error:
-        if _state(path) != state:
-            return None
         reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
         row["error"] = text_of(" ".join(reason.split()))
-        savable = None
     row["seconds"] = round(time.perf_counter() - start, 3)
-    return Scored(row, savable, numbers)
+    return Scored(row, savable, by_number)
 
 
-def _state(path: Path) -> _State | None:
+def _state(path: Path) -> tuple[int, ...] | None:
     """Return what differs if a file is replaced or rewritten; None if there is no file."""
     try:
         status = path.stat()
@@ -345,13 +291,212 @@ def _state(path: Path) -> _State | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _in_folder(folder: Path) -> list[Path]:
-    try:
-        files = [
-            path
-            for path in folder.iterdir()
-            if path.suffix == ".npz" and not path.name.startswith(".")
+class Scored(NamedTuple):
+    """The result of a checkpoint, and its evaluation if that is to be saved.
+
+    `lacks_ids` is True if the checkpoint has no ids and the data have ids.
+    """
+
+    row: Row
+    savable: Savable | None = None
+    lacks_ids: bool = False
+
+
+class Table:
+    """The rows of a sweep over some files.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    files : sequence of Path
+    scoring : Scoring
+    monitor : Metric
+        The metric that determines the best row.
+    save : bool
+        Whether each row needs a saved evaluation.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        files: Sequence[Path],
+        scoring: Scoring,
+        monitor: Metric,
+        *,
+        save: bool,
+    ) -> None:
+        self.ledger, self._save = ledger, save
+        self._listed = {path_of(file): text_of(file) for file in files}
+        self._metrics, self._monitor = list(scoring.names.values()), monitor
+        self._monitored = scoring.names[str(monitor)]
+        inputs = ledger.rows[INPUTS]
+        names = ("train", "validation", "candidates", "convention", "seen")
+        self._inputs = {name: inputs[name] for name in names if inputs[name] is not None}
+        self._path = None if ledger.path is None else ledger.path.with_name(TABLE)
+        #: Earlier rows by the content of the checkpoint, which is not scored again.
+        self.scored: dict[str, Row] = {
+            row["sha256"]: row
+            for row in self._rows()
+            if row["status"] == "ok" and (not save or ledger.has_evaluation(row))
+        }
+        self.without_ids: list[Path] = []  # checkpoints that lack ids, on data with ids
+        self.write()
+
+    def add(self, path: Path, scored: Scored) -> bool:
+        """Save the evaluation of a checkpoint, add its row, and write the table.
+
+        False if it has to be scored again, since an evaluation like it has been replaced.
+        """
+        slot, row = path_of(path), scored.row | {"file": text_of(path)}
+        before = self.ledger.rows.get(slot, {})
+        if self._save and row["status"] == "ok":
+            saved = self._saved(path, row, scored.savable)
+            if saved is None:
+                self.scored.pop(row["sha256"], None)
+                return False
+            row["saved"] = saved
+        elif "saved" in before and (self._save or before["sha256"] != row["sha256"]):
+            self._drop(before["saved"]["folder"])
+        if scored.lacks_ids:
+            self.without_ids.append(path)
+        if not row.items() <= before.items():
+            row = self.ledger.append(slot, **row)
+            self.write()
+        if row["status"] == "ok":
+            self.scored[row["sha256"]] = row
+        return True
+
+    def write(self) -> None:
+        """Write the CSV file, unless it has the same content."""
+        if self._path is not None:
+            text = self.frame().to_csv(index=False, lineterminator="\n").encode()
+            if not self._path.exists() or self._path.read_bytes() != text:
+                with replacing(self._path) as temporary:
+                    temporary.write_bytes(text)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table."""
+        rows = [*self.listed(), *self._others()]
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in BEFORE}
+        for name in self._metrics:
+            values = [row["metrics"].get(name) for row in rows]
+            columns[name] = np.array([math.nan if x is None else x for x in values], np.float64)
+        columns["sha256"] = [row["sha256"] for row in rows]
+        columns |= self._inputs
+        columns["sparse_eval"] = [row["sparse_eval"] for row in rows]
+        cells = [_cells(row["parameters"], {*columns, "candidates"}) for row in rows]
+        # Sorted, so that their order does not depend on which checkpoint came first.
+        for name in sorted({name for one in cells for name in one}):
+            columns[name] = pd.array([one.get(name) for one in cells])
+        return pd.DataFrame(columns)
+
+    def _rows(self) -> list[Row]:
+        return [row for slot, row in self.ledger.rows.items() if slot != INPUTS]
+
+    def listed(self) -> list[Row]:
+        """Return the rows of the files, of which at most one is the best."""
+        rows = [
+            self.ledger.rows[slot] | {"file": file, "best": False}
+            for slot, file in self._listed.items()
+            if slot in self.ledger.rows
         ]
-    except OSError as error:
-        raise InvalidFileError(f"cannot be read: {error.strerror or error}", folder) from None
-    return sorted(files, key=lambda path: natural(path.name))
+        scores = [
+            -math.inf if value is None else signed_score(self._monitor, value)
+            for value in (row["metrics"].get(self._monitored) for row in rows)
+        ]
+        if scores and max(scores) > -math.inf:
+            rows[scores.index(max(scores))]["best"] = True
+        return rows
+
+    def _others(self) -> list[Row]:
+        """Return other scored rows of different content, whose checkpoints may be gone."""
+        contents = {self.ledger.rows.get(slot, {}).get("sha256") for slot in self._listed}
+        rows = [
+            row | {"best": False}
+            for row in self._rows()
+            if row["slot"] not in self._listed
+            and row["status"] == "ok"
+            and row["sha256"] not in contents
+        ]
+        return sorted(rows, key=lambda row: natural(row["file"]))
+
+    def _saved(self, path: Path, row: Row, savable: Savable | None) -> Row | None:
+        """Save the evaluation of a checkpoint: a new one, or that of another file like it.
+
+        Returns
+        -------
+        dict or None
+            What the row records of it. None if there was one like it, which has been replaced.
+        """
+        slot = path_of(path)
+        source: Savable | Row | None = savable
+        if savable is None:
+            alike = {
+                one["slot"]: one
+                for one in self._rows()
+                if one["sha256"] == row["sha256"] and self.ledger.has_evaluation(one)
+            }
+            if slot in alike:
+                saved: Row = alike[slot]["saved"]
+                return saved
+            source = next(iter(alike.values()), None)
+        if source is None:
+            return None
+        about = {
+            "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
+            "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
+        }
+        return self.ledger.save(self._folder_for(path), source, about)
+
+    def _drop(self, name: str) -> None:
+        """Remove the evaluation of a checkpoint that can no longer be scored."""
+        folder = self._beside(name)
+        remove_saved(folder)
+        with suppress(OSError):  # there are other files
+            folder.rmdir()
+
+    def _folder_for(self, path: Path) -> str:
+        """Return the folder of a checkpoint's evaluation: the one it has, or the first one free."""
+        held = {row["saved"]["folder"]: row["slot"] for row in self._rows() if "saved" in row}
+        stem, parent = path.stem, path.absolute().parent.name
+        for number in count():
+            name = (stem, f"{parent}-{stem}")[number] if number < 2 else f"{stem}-{number}"
+            folder = self._beside(name)
+            is_taken = folder.is_file() or (folder / SUMMARY).exists()
+            if held[name] == path_of(path) if name in held else not is_taken:
+                return name
+        raise AssertionError  # numbers do not end
+
+    def _beside(self, name: str) -> Path:
+        assert self._path is not None  # noqa: S101 - evaluations are saved in a folder only
+        return self._path.with_name(name)
+
+
+def path_of(file: PathLike) -> str:
+    """Return the absolute path of a checkpoint as JSON can hold it."""
+    return escaped(Path(file).absolute())
+
+
+def natural(name: str) -> tuple[list[str | int], str]:
+    """Return a sort key that puts als-2 before als-10."""
+    parts = re.split("([0-9]{1,18})", name)  # Python makes no int of thousands of digits
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
+
+
+def text_of(value: object) -> str:
+    """Return `value` as one line of printable characters, for any CSV reader and terminal."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in str(value)
+    )
+
+
+def _cells(parameters: Mapping[str, JSONValue], taken: set[str]) -> dict[str, JSONValue]:
+    """Return the parameters of a checkpoint by columns whose names are not taken."""
+    cells: dict[str, JSONValue] = {}
+    for name, value in parameters.items():
+        column = text_of(name)
+        while column in taken or column in cells:
+            column += "_"
+        cells[column] = text_of(value) if isinstance(value, str) else value
+    return {column: value for column, value in cells.items() if value not in ("", None)}

@@ -9,8 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
-from ..core.bars import tqdm
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
 from ..models.accepted import without_zeros
 from ..models.checkpoints import check_similarity
@@ -226,5 +225,5 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
             warnings.simplefilter("ignore", ParameterWarning)
             model.fit(weights, show_progress=False)
         return
-    with tqdm(total=model.iterations, desc="train", unit=" iterations", **display(progress)) as bar:
+    with progress_bar(progress, total=model.iterations, desc="train", unit=" iterations") as bar:
         model.fit(weights, show_progress=False, callback=lambda *_: bar.update())

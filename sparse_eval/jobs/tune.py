@@ -5,20 +5,21 @@ The search is a study of Optuna. What is done here ties its trials to the parts 
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import math
 import os
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..core.arguments import check_choice, check_whole
-from ..core.bars import tqdm
 from ..core.files import remove
-from ..core.progress import display
-from ..core.versions import NUMBERS_VERSION
+from ..core.formatting import MOST_ROWS, text_of_frame
+from ..core.progress import progress_bar
 from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidDataError,
@@ -33,38 +34,32 @@ from ..evaluation.runners import Execution
 from ..inputs.labelled import labels_of
 from ..metrics.request import Protocol
 from ..models.checkpoints import saving_model
-from ..models.evaluate import evaluate_request
 from ..models.identifiers import id_arrays
-from ..models.inputs import (
-    Shared,
-    digest_of,
-    open_held_out,
-    open_train,
-    share_candidates,
-    split_arguments,
-)
+from ..models.inputs import split_arguments
 from ..models.matching import add_sides, match_sides
 from ..results.saving import SUMMARY
-from .callback import EvaluationCallback, parse_monitored, signed_score
+from .callback import EvaluationCallback
 from .ledger import Ledger
+from .scoring import Scoring, parse_monitored, signed_score
 from .search_space import PARAMETERS, read_grid, read_space
 from .train import train_als
-from .tuning import Tuning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+    import optuna
+    import pandas as pd
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-    from ..core.types import CSRMatrix, PathLike
-    from ..inputs.relevance import Relevance
+    from ..core.types import PathLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, CandidatesOfSplit, TrainLike
     from ..results import Evaluation
+    from .ledger import Row
     from .search_space import Searched
 
 #: How trials are sampled.
@@ -197,16 +192,14 @@ def tune(
     >>> result.test["ndcg@10"] == ev["ndcg@10"]
     True
     """
-    of_validation: Any = candidates
-    of_test: Any = candidates
+    among: tuple[Any, Any] = candidates, candidates
     if callable(candidates):
         if not isinstance(train, Holdout) or test is not None:
             raise InvalidDataError(
                 "candidates= is a function of a Holdout, and the parts are given one by one; give "
                 "a Holdout, its test part included, or candidates for all parts"
             )
-        of_validation = candidates(train)
-        of_test = None if train.test is None else candidates(train.for_test())
+        among = candidates(train), None if train.test is None else candidates(train.for_test())
     if isinstance(train, Holdout) and test is None:
         test = train.test
     parts, held_out, requested = split_arguments(train, validation, metrics)
@@ -221,9 +214,98 @@ def tune(
         among=candidates is not None,
         seed=seed,
     )
-    return search.run(parts, held_out, test, (of_validation, of_test), out, progress)
+    return search.run(parts, held_out, test, among, out, progress)
 
 
+class Tuning(NamedTuple):
+    """The result of a search, as `tune` returns it. Printed, a table.
+
+    Attributes
+    ----------
+    trials : pandas.DataFrame
+        One row per finished trial: ``trial``, its number in the study; ``best``, true for at most
+        one trial; ``status``, "ok", "pruned" or "failed"; ``error``, empty or the reason in one
+        line; ``factors``, ``alpha``, ``regularization`` and ``iterations``; ``best_iteration``,
+        the number of iterations after which the monitored metric was best; each metric on the
+        validation part at that point, NaN if the trial failed, called ``hit_rate@10 (1+99)`` and
+        the like among candidates; ``seconds``, its duration.
+    best : dict or None
+        The options with which `train_als` reproduces the model of the best trial: its parameters,
+        with ``iterations`` its best iteration, and ``seed``. None if no trial came to its end.
+    test : Evaluation or None
+        The test of the best trial. None without a test part.
+    study : optuna.Study
+        The study, such as for ``optuna.visualization``. The metrics of a trial are among its
+        ``user_attrs``.
+    """
+
+    trials: pd.DataFrame
+    best: dict[str, Any] | None
+    test: Evaluation | None
+    study: optuna.Study
+
+    def scores(self) -> pd.DataFrame:
+        """Return the metrics of the best trial: ``metric``, ``validation`` and ``test``.
+
+        Empty without a test.
+        """
+        import pandas as pd
+
+        rows = []
+        if self.test is not None:
+            best = self.trials[self.trials["best"]].iloc[0]
+            names = {name: self.test.shown(name) for name in self.test.names}
+            rows = [(shown, float(best[shown]), self.test[name]) for name, shown in names.items()]
+        return pd.DataFrame(rows, columns=["metric", "validation", "test"])
+
+    def to_markdown(self) -> str:
+        """Return what ``print(tuning)`` shows as Markdown, with all trials."""
+        return self._show("pipe", len(self.trials))
+
+    def __repr__(self) -> str:
+        return f"<{self._heading()}>\n{self._show('simple', MOST_ROWS)}"
+
+    def __str__(self) -> str:
+        return self._show("simple", len(self.trials))
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._heading())}</p>{self._show('html', MOST_ROWS)}"
+
+    def _heading(self) -> str:
+        counts = self.trials["status"].value_counts()
+        states = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "none finished"
+        return f"Tuning of {len(self.trials):,} trial{'s' * (len(self.trials) != 1)}: {states}"
+
+    def _show(self, style: str, most: int) -> str:
+        """Return the trials, the metrics of the best one, and a line about each."""
+        trials = self.trials
+        ok, failed = (trials["status"] == "ok").all(), (trials["status"] == "failed").any()
+        shown = trials.assign(
+            best=["*" if best else "" for best in trials["best"]],
+            alpha=[f"{value:g}" for value in trials["alpha"]],
+            regularization=[f"{value:g}" for value in trials["regularization"]],
+            seconds=[f"{value:.1f}" for value in trials["seconds"]],
+        ).drop(columns=["status"] * bool(ok) + ["error"] * (not failed))
+        texts = [text_of_frame(shown.head(most), style)]
+        lines = []
+        if len(trials) > most:
+            lines.append(f"… and {len(trials) - most:,} more trials: .trials")
+        if self.best is not None:
+            number_of_best = trials.loc[trials["best"], "trial"].iloc[0]
+            parameters = ", ".join(f"{name} {value:g}" for name, value in self.best.items())
+            lines.append(f"best: trial {number_of_best} ({parameters})")
+        if self.test is not None:
+            texts.append(text_of_frame(self.scores(), style))
+            lines.append(
+                "test: trained again on train and validation; means over "
+                f"{self.test.n_users:,} users, {self.test.n_skipped:,} left out (nothing relevant)"
+            )
+        if style == "html":
+            return "".join([*texts, *(f"<p>{html.escape(line)}</p>" for line in lines)])
+        return "\n\n".join([*texts, "\n".join(lines)]).rstrip()
+
+
+@dataclass(kw_only=True)
 class Search:
     """The settings of a search, validated before there are data.
 
@@ -235,41 +317,36 @@ class Search:
         The study, once there is one.
     """
 
-    study: Any = None
+    metrics: MetricsLike = field(kw_only=False)
+    space: Mapping[str, Any] = field(kw_only=False)
+    n_trials: int | None = None
+    sampler: SamplerLike | None = None
+    pruner: BasePruner | None = None
+    patience: int | None = None
+    monitor: str | Metric | None = None
+    among: bool = False
+    seed: int = 0
+    study: Any = field(init=False, default=None)
 
-    def __init__(
-        self,
-        metrics: MetricsLike,
-        space: Mapping[str, Searched],
-        *,
-        n_trials: int | None = None,
-        sampler: SamplerLike | None = None,
-        pruner: BasePruner | None = None,
-        patience: int | None = None,
-        monitor: str | Metric | None = None,
-        among: bool = False,
-        seed: int = 0,
-    ) -> None:
+    def __post_init__(self) -> None:
         try:
-            from optuna.pruners import MedianPruner
             from optuna.samplers import BaseSampler
         except ImportError:
             raise MissingExtraError('tune needs Optuna: pip install "sparse_eval[tune]"') from None
-        self.protocol = Protocol.of(metrics)
-        self.request, self.monitor = parse_monitored(self.protocol, monitor, among=among)
-        self.patience = None if patience is None else check_whole("patience", patience, 1)
-        self.seed = check_whole("seed", seed, 0)
-        self.pruner = MedianPruner(n_warmup_steps=_WARM_UP) if pruner is None else pruner
-        self.sampler = sampler
-        if not isinstance(sampler, BaseSampler | None):
-            check_choice("sampler", sampler, ("tpe", "random"))
-        self.space = read_space(space)
-        self.grid: list[dict[str, float]] = []
+        self.metrics = Protocol.of(self.metrics)
+        self._request, self._monitor = parse_monitored(self.metrics, self.monitor, among=self.among)
+        if self.patience is not None:
+            check_whole("patience", self.patience, 1)
+        check_whole("seed", self.seed, 0)
+        if not isinstance(self.sampler, BaseSampler | None):
+            check_choice("sampler", self.sampler, ("tpe", "random"))
+        self.space = read_space(self.space)
+        self._grid: list[dict[str, float]] = []
         ranged = any(not hasattr(values, "choices") for values in self.space.values())
-        if sampler is None and (n_trials is None or not ranged):
-            self.grid = read_grid(self.space, n_trials, self.seed)
-            n_trials = len(self.grid)
-        self.n_trials = check_whole("n_trials", n_trials, 1)
+        if self.sampler is None and (self.n_trials is None or not ranged):
+            self._grid = read_grid(self.space, self.n_trials, self.seed)
+            self.n_trials = len(self._grid)
+        self._n_trials = check_whole("n_trials", self.n_trials, 1)
 
     def run(
         self,
@@ -281,77 +358,52 @@ class Search:
         progress: bool | None,
     ) -> Tuning:
         """Run the missing trials, then the test; `candidates` are those of both parts."""
-        new_users = train if isinstance(train, Holdout) else None
-        matrix = open_train(train)
-        held_out = open_held_out(validation)
-        parts = matrix if new_users is None else new_users
-        known = matrix if new_users is None else new_users.seen
-        among = share_candidates(candidates[0], known, held_out, self.request)
-        self._names = among.names
-        callback = EvaluationCallback(
-            parts,
-            held_out if new_users is None else None,  # a split by users has its own
-            self.protocol,
+        self._callback = callback = EvaluationCallback(
+            train,
+            None if isinstance(train, Holdout) else validation,  # it has its own
+            self.metrics,
             patience=self.patience,
             monitor=self.monitor,
-            candidates=among.inputs.get("candidates"),
+            candidates=candidates[0],
             log=self._report,
         )
-        truth, among_test = None, Shared({}, None, self.request, {})
+        scoring, tested = callback.scoring, None
         if test is not None:
-            truth, names = open_held_out(test, "test"), ("train", "test")
-            among_test = share_candidates(candidates[1], known, truth, self.request, names)
+            tested = Scoring.of(scoring.train, test, self._request, candidates[1], "test")
         if out is not None:
-            id_arrays(*labels_of(matrix))  # refuses what could not be saved hours later
-        sampler = "grid" if self.grid else self.sampler or "tpe"
-        settings = {  # all that determines the values of trials
-            "numbers": NUMBERS_VERSION,
-            "train": digest_of(parts),
-            "validation": digest_of(held_out),
-            "candidates": among.digest,
-            "metrics": list(self.request.names),
-            "monitor": str(self.monitor),
-            "convention": self.request.rules,
-            "seen": self.request.seen,
-            "judged_only": self.request.judged_only,
+            id_arrays(*labels_of(scoring.matrix))  # refuses what could not be saved hours later
+        sampler = "grid" if self._grid else self.sampler or "tpe"
+        settings = scoring.inputs | {  # all that determines the values of trials
+            "monitor": str(self._monitor),
             "patience": self.patience,
             **{name: str(values) for name, values in self.space.items()},
             "sampler": sampler if isinstance(sampler, str) else type(sampler).__name__,
             "seed": self.seed,
         }
         with Ledger.opened(out, JOB, settings, (STUDY, _MODEL, f"{_TEST}/{SUMMARY}")) as ledger:
-            with _written(ledger.path and ledger.path.with_name(STUDY)) as path:
+            path = None if ledger.path is None else ledger.path.with_name(STUDY)
+            try:
                 self._open(path)
-                self._run_trials(callback, matrix, progress)
+                self._run_trials(progress)
+            except OSError as error:
+                reason = error.strerror or error
+                raise OutputError(f"{shown(path)}: cannot be written: {reason}") from error
             tuning, best = self.so_far(), self._best()
             if best is None:
                 return tuning
-            chosen = {
-                **best.params,
-                "iterations": best.user_attrs["best_iteration"],
-                "seed": self.seed,
-            }
-            if truth is None:
-                return tuning._replace(best=chosen)
-            about = {
-                "trial": best.number,
-                "parameters": chosen,
-                "test": digest_of(truth),
-                "test_candidates": among_test.digest,
-            }
-            together = (
-                add_sides(match_sides(None, matrix, held_out))
-                if new_users is None
-                else new_users.for_test()
-            )
-            ev = self._test(about, together, truth, among_test, ledger, progress)
+            iterations = best.user_attrs["best_iteration"]
+            chosen = {**best.params, "iterations": iterations, "seed": self.seed}
+            ev = None
+            if tested is not None:
+                about = {"trial": best.number, "parameters": chosen}
+                ev = self._test(about, tested, ledger, progress)
             return tuning._replace(best=chosen, test=ev)
 
     def so_far(self) -> Tuning:
         """Return the finished trials, without a test."""
         import pandas as pd
 
-        best, names = self._best(), list(self._names.values())
+        best, names = self._best(), list(self._callback.scoring.names.values())
         rows = [
             {
                 "trial": trial.number,
@@ -373,6 +425,7 @@ class Search:
     def _open(self, path: Path | None) -> None:
         """Open the study, in memory or in a journal."""
         import optuna
+        from optuna.pruners import MedianPruner
         from optuna.storages import InMemoryStorage, JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
@@ -389,8 +442,8 @@ class Search:
             self.study = optuna.create_study(
                 study_name="tune",
                 storage=storage,
-                direction="maximize" if self.monitor.definition.higher_is_better else "minimize",
-                pruner=self.pruner,
+                direction="maximize" if self._monitor.definition.higher_is_better else "minimize",
+                pruner=self.pruner or MedianPruner(n_warmup_steps=_WARM_UP),
                 load_if_exists=True,
             )
             for trial in self._finished():
@@ -401,24 +454,23 @@ class Search:
         finally:
             logger.setLevel(level)
 
-    def _run_trials(
-        self, callback: EvaluationCallback, train: CSRMatrix, progress: bool | None
-    ) -> None:
+    def _run_trials(self, progress: bool | None) -> None:
         from optuna.trial import TrialState
 
         for lost in self.study.get_trials(states=(TrialState.RUNNING,)):
             self.study.tell(lost.number, state=TrialState.FAIL)
-        with tqdm(total=self.n_trials, desc="tune", unit=" trials", **display(progress)) as bar:
+        with progress_bar(progress, total=self._n_trials, desc="tune", unit=" trials") as bar:
             while True:
                 n_finished = len(self._finished())
-                bar.update(min(n_finished, self.n_trials) - bar.n)
+                bar.update(min(n_finished, self._n_trials) - bar.n)
                 if best := self._best():
                     value = f"{best.values[0]:.4f}"
-                    bar.set_postfix({"best trial": best.number, str(self.monitor): value})
-                if n_finished >= self.n_trials:
+                    shown = {"best trial": best.number, str(self._monitor): value}
+                    bar.set_postfix(shown, refresh=False)
+                if n_finished >= self._n_trials:
                     return
                 self._trial = self._ask(n_finished)
-                self.study.tell(self._trial, **self._outcome(callback, train))
+                self.study.tell(self._trial, **self._outcome())
 
     def _ask(self, n_finished: int) -> Trial:
         """Return the next trial: of the grid, or as the sampler suggests.
@@ -435,45 +487,44 @@ class Search:
             seed = np.random.SeedSequence((self.seed, n_finished)).generate_state(1)[0]
             self.study.sampler = kind(seed=int(seed))
         known = [trial.system_attrs.get("fixed_params") for trial in self._known()]
-        for parameters in self.grid:
+        for parameters in self._grid:
             if parameters not in known:  # in the order of the grid, also what was lost
                 self.study.enqueue_trial(parameters)
                 break
         trial: Trial = self.study.ask(self.space)
         return trial
 
-    def _outcome(self, callback: EvaluationCallback, train: CSRMatrix) -> dict[str, Any]:
+    def _outcome(self) -> dict[str, Any]:
         """Train a trial; return what to tell the study of it, and note its other values."""
         from optuna import TrialPruned
         from optuna.trial import TrialState
 
-        trial, pruned = self._trial, False
+        trial, callback, pruned = self._trial, self._callback, False
         options = {**trial.params, "seed": self.seed, "progress": False}
-        monitored = self._names[str(self.monitor)]
         try:
             try:
-                train_als(train, **options, callback=callback)
+                train_als(callback.scoring.matrix, **options, callback=callback)
             except TrialPruned:
                 pruned = True
             if callback.best_iteration is None:
                 raise InvalidMetricError(
-                    f"{monitored} is defined for no user, so nothing says which iteration is best; "
-                    "monitor another metric"
+                    f"{callback.monitored} is defined for no user, so nothing says which iteration "
+                    "is best; monitor another metric"
                 )
         except (SparseEvalError, MemoryError) as error:
             reason = " ".join(str(error).split()) or "there is not enough memory"
             trial.set_user_attr("error", reason)
             return {"state": TrialState.FAIL}
-        names = list(self._names.values())
+        names = list(callback.scoring.names.values())
         best = callback.history.loc[callback.best_iteration, names].astype(float).to_dict()
         trial.set_user_attr("best_iteration", callback.best_iteration)
         trial.set_user_attr("metrics", best)
-        return {"state": TrialState.PRUNED} if pruned else {"values": best[monitored]}
+        return {"state": TrialState.PRUNED} if pruned else {"values": best[callback.monitored]}
 
     def _report(self, values: dict[str, float], iteration: int) -> None:
         from optuna import TrialPruned
 
-        value = values[self._names[str(self.monitor)]]
+        value = values[self._callback.monitored]
         if not math.isnan(value):
             self._trial.report(value, iteration - 1)  # pruners count from 0
         if self._trial.should_prune():
@@ -494,31 +545,33 @@ class Search:
         """Return the best of the trials that came to their end, the first of equal ones."""
         return max(
             (trial for trial in self._known() if trial.state.name == "COMPLETE"),
-            key=lambda trial: signed_score(self.monitor, trial.values[0]),
+            key=lambda trial: signed_score(self._monitor, trial.values[0]),
             default=None,
         )
 
     def _test(
-        self,
-        about: Mapping[str, Any],
-        train: CSRMatrix | Holdout,
-        truth: Relevance,
-        among: Shared,
-        ledger: Ledger,
-        progress: bool | None,
+        self, about: Row, scoring: Scoring, ledger: Ledger, progress: bool | None
     ) -> Evaluation:
         """Train the model of the best trial on train and validation, and score the test part.
 
         A finished test of that model is not repeated.
         """
+        digests = scoring.inputs
+        digests = {"test": digests["validation"], "test_candidates": digests["candidates"]}
+        about = about | digests
         if _TEST in ledger.rows:
-            ledger.check(_TEST, {name: about[name] for name in ("test", "test_candidates")})
+            ledger.check(_TEST, digests)
             if about.items() <= ledger.rows[_TEST].items():
                 with suppress(InvalidFileError):  # or it is repeated
                     return ledger.evaluation(_TEST)
-        model = train_als(train, **about["parameters"], progress=progress)
-        execution = Execution(progress=progress)
-        ev = evaluate_request(among.request, model, train, truth, among.inputs, execution)
+        if isinstance(scoring.train, Holdout):
+            together: Any = scoring.train.for_test()
+        else:
+            validated = self._callback.scoring.relevance
+            together = add_sides(match_sides(None, scoring.train, validated))
+        scoring = scoring._replace(train=together)
+        model = train_als(scoring.matrix, **about["parameters"], progress=progress)
+        ev = scoring.evaluate(model, Execution(progress=progress))
         if ledger.path is not None:
             with saving_model(model, ledger.path.with_name(_MODEL)):
                 remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model
@@ -534,16 +587,6 @@ class _NoLock:
 
     def release(self) -> None:
         pass
-
-
-@contextmanager
-def _written(path: Path | None) -> Iterator[Path | None]:
-    """Raise `OutputError` if the study cannot be written."""
-    try:
-        yield path
-    except OSError as error:
-        reason = error.strerror or error
-        raise OutputError(f"{shown(path)}: cannot be written: {reason}") from error
 
 
 def _end_journal(path: Path) -> None:

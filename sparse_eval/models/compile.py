@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..core.bars import tqdm
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..datasets.split import random
 from ..datasets.synthetic import synthetic
 from ..errors import SparseEvalError
@@ -93,7 +92,7 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about data that nobody looks at
         calls = list(_calls())
-        for call in tqdm(calls, desc="compile", unit=" calls", **display(progress)):
+        for call in progress_bar(progress, calls, desc="compile", unit=" calls"):
             call()
             if len(not_kept) > n_lost:
                 raise SparseEvalError(

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from ..core.bars import tqdm
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.training import excluded_items
 from ..kernels.rows import keep_unseen
@@ -158,7 +157,7 @@ def recommend_lists(
     n_requested = min(k, n_items)
     with (
         threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
-        tqdm(total=len(users), desc="recommend", unit=" users", **display(progress)) as bar,
+        progress_bar(progress, total=len(users), desc="recommend", unit=" users") as bar,
     ):
         while len(pending):
             incomplete = []

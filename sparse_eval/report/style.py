@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from ..core.arguments import check_number
 from ..core.files import as_path, make_folder_of, replacing
-from ..core.locks import ThreadLock
+from ..core.locks import thread_lock
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..core.types import PathLike
-
-#: Held while rcParams, which all threads share, are those of a file.
-RC_LOCK = ThreadLock()
 
 #: What would be the time of writing, or the version that wrote, in each kind of file.
 _UNDATED: dict[str, dict[str, None]] = {
@@ -185,7 +182,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     file = make_folder_of(path)
     # Where the disk is full, matplotlib fails to end a PDF, with errors of its own.
     drawn = BytesIO()
-    with RC_LOCK.current(), mpl.rc_context(_FILES):
+    with thread_lock("matplotlib"), mpl.rc_context(_FILES):
         figure.draw_without_rendering()  # what has been laid out once fits better the second time
         figure.savefig(drawn, format=kind, metadata=_UNDATED[kind], dpi=300)
     with replacing(path) as temporary:
@@ -217,7 +214,7 @@ def draw_svg(plot: Callable[..., object], name: str, title: str, height: float =
 
     # Start from matplotlib's defaults, so that the user's matplotlibrc has no effect; one chart at
     # a time, since rcParams are shared by all threads.
-    with RC_LOCK.current(), mpl.rc_context(), warnings.catch_warnings():
+    with thread_lock("matplotlib"), mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
         # The browser's fonts show characters that matplotlib's lack.

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.arguments import check_choice, check_fraction
 from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
 from ..core.mistaken import describe
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..errors import InvalidDataError
 from .differences import compare_estimate, compare_replicates, compare_values
 from .paired_tests import ALIASES, CORRECTIONS, TESTS, correct, significance
@@ -362,8 +362,6 @@ def compare(
     0    free        0.25        2
     1    paid        0.50        1
     """
-    from ..core.bars import tqdm
-
     test = cast("Any", ALIASES.get(test, test) if isinstance(test, str) else test)
     check_choice("test", test, list(TESTS))
     check_choice("correction", correction, list(CORRECTIONS))
@@ -423,7 +421,7 @@ def compare(
     ] or [("", "", rows)]
     results = []
     pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
-    with tqdm(total=len(pairs), desc="compare", **display(progress)) as bar:
+    with progress_bar(progress, total=len(pairs), desc="compare") as bar:
         for (title, segment, members), metric, (i, j) in pairs:
             bar.update()
             pair = (scored[i], scored[j])

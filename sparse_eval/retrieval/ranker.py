@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arrays import read_only
-from ..core.bars import tqdm
 from ..core.csr import canonical_csr, row_numbers
-from ..core.progress import display
+from ..core.progress import progress_bar
 from ..core.threads import for_blocks, thread_count
 from ..errors import InvalidDataError
 from ..inputs.relevance import Relevance
@@ -204,8 +203,8 @@ class Ranker(ABC):
         self.score_held_out(rows, held_out)
         return held_out, rows, n_overlap
 
-    def _progress(self, n_users: int) -> tqdm[Any]:
-        return tqdm(total=n_users, desc="retrieve", unit=" users", **display(self.progress))
+    def _progress(self, n_users: int) -> Any:
+        return progress_bar(self.progress, total=n_users, desc="retrieve", unit=" users")
 
     def _share(
         self, kernel: Kernel, total: int, *arguments: object, block: int | None = None

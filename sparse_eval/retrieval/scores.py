@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..core.arrays import as_array, read_only
 from ..core.csr import canonical_csr, plain_matrix
-from ..core.locks import ThreadLock
+from ..core.locks import thread_lock
 from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
@@ -38,10 +38,6 @@ MAPPED_BYTES = 1 << 28
 
 #: The most users of a call of a function, a power of two; blocks of users begin at multiples of it.
 USERS_PER_CALL = 1 << 12
-
-#: Functions are never called from several threads at once: those of torch and others may keep
-#: what they computed last.
-_one_call = ThreadLock()
 
 
 class ItemScores:
@@ -139,7 +135,9 @@ class FunctionScores:
         for last in ends if len(rows) else []:
             users = self.users[rows[first:last]]
             shape = (len(users), self.shape[1])
-            with _one_call.current():
+            # Functions are never called from several threads at once: those of torch and others
+            # may keep what they computed last.
+            with thread_lock("scores"):
                 name = "what the function returns"
                 expected = f"scores of {shape[0]} users × {shape[1]} items, of numbers"
                 found = as_array(self.function(users.copy()), name, expected)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.bars import tqdm
     from ..core.types import AnyArray, Floats, Integers, Items
     from .centres import Directions
     from .ranker import Kernel
@@ -205,7 +204,7 @@ class Search(FactorRanker):
         enough = tuning.worth_compiling if writable_folder() is None else tuning.worth_keeping
         return Search.multiplied > enough
 
-    def _in_order(self, goal: _Goal, result_rows: Integers, bar: tqdm[Any]) -> int:
+    def _in_order(self, goal: _Goal, result_rows: Integers, bar: Any) -> int:
         """Search through the items by descending norm; return the number of products."""
         users = self._users(goal.rows, result_rows)
         limits = np.full(len(result_rows), -np.inf, np.float32)
@@ -218,7 +217,7 @@ class Search(FactorRanker):
         chosen: Integers,
         users: Users,
         limits: NDArray[np.float32],
-        bar: tqdm[Any],
+        bar: Any,
     ) -> int:
         before = int(self.n_products[0])
         batch = (
@@ -247,7 +246,7 @@ class Search(FactorRanker):
         )  # fmt: skip
         return int(self.n_products[0]) - before
 
-    def _in_groups(self, goal: _Goal, result_rows: Integers, bar: tqdm[Any]) -> None:
+    def _in_groups(self, goal: _Goal, result_rows: Integers, bar: Any) -> None:
         """Search near the centres of groups, then in order for whom that does not help."""
         task = Task(goal.k, goal.batch, self.tuning.tile, self.tuning.chunk)
         cells = max(goal.batch, 1 if goal.out is None else 8 * goal.k)
@@ -329,7 +328,7 @@ class Search(FactorRanker):
         self,
         starts: Integers,
         block: int,
-        bar: tqdm[Any],
+        bar: Any,
         kernel: Kernel,
         make_space: Callable[[], tuple[object, ...]],
         *arguments: object,
@@ -361,7 +360,7 @@ class Search(FactorRanker):
         k: int,
         held_out: HeldOut | None,
         out: Lists | None,
-        bar: tqdm[Any],
+        bar: Any,
     ) -> Iterator[Integers]:
         """Rank some users exactly, then yield the positions of the others in blocks.
 

@@ -185,13 +185,12 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("p.npz v.npz --user u --rank r", "--user is for tables"),
         ("p.npz v.npz --ties average", "--ties orders equal scores, and p.npz holds"),
         ("recs.csv truth.csv --ties average", "and recs.csv holds ranks; leave it out"),
         ("recs.csv truth.csv --rank a --score b", "one of --rank and --score"),
         ("recs.csv truth.csv --user u", "name the columns with --user, --item"),
         ("missing truth.csv -m r@10", "did you mean 'recall' or 'r_precision'?"),
-        ("missing truth.csv --threshold 0", "--threshold: expected a finite number"),
+        ("recs.csv truth.csv --threshold 0", "threshold: expected a finite number"),
         ("recs.csv truth.csv --threshold 9", "truth.csv: threshold is 9.0, above every"),
         ("p.npz v.npz --threshold 9", "v.npz: threshold is 9.0, above every gain"),
         ("p.npz v.npz --item-groups v.npz", "--item-groups covers 2 items, but"),

@@ -13,7 +13,7 @@ import pytest
 from commands import SMALL, Command
 
 import sparse_eval as se
-from sparse_eval.cli import interrupts, main
+from sparse_eval.cli import main, terminal
 from sparse_eval.jobs import sweep as sweeping
 from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
@@ -142,7 +142,7 @@ def test_more_signals_do_not_disturb_the_end(
         return "all of it"
 
     def load(_: object) -> None:
-        interrupts.leaves(again)
+        terminal.leaves(again)
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(se.Holdout, "load", load)

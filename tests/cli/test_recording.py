@@ -15,7 +15,7 @@ from judged_checkpoints import save_split_and_models
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.cli.recording import write_prometheus
+from sparse_eval.cli.nightly import write_prometheus
 from sparse_eval.jobs.history import night_of
 
 METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
@@ -74,6 +74,7 @@ def test_the_best_of_several_is_a_line(
     assert found["users"] == {("als8",): ev.n_users, ("none",): ev.n_users}
     assert found["best"] == {("als8",): 1, ("none",): 0}
     assert found["failed"] == {(): 0}
+    assert found["last_run_success"] == {(): 1}
     assert 0 < found["duration_seconds"][()] < 600
     assert abs(found["last_run_timestamp_seconds"][()] - time.time()) < 600
 
@@ -104,6 +105,7 @@ def test_what_fails_is_counted(command: Command, folder: Path, tmp_path: Path) -
     assert command("score", *files, "--split", folder / "split", *METRICS, *options)[0] == 1
     found = samples(tmp_path / "s.prom")
     assert found["failed"] == {(): 2}
+    assert found["last_run_success"] == {(): 0}
     assert "metric" not in found
     assert len(se.History(tmp_path / "h.jsonl")) == 1
 
@@ -123,6 +125,9 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
         assert (status, printed) == (2, "")
         assert message in said
         assert "recommend" not in said
+    gauges = ("--prometheus", tmp_path / "s.prom")
+    assert command(*words(folder, "models")[:2], "--split", tmp_path / "none", *gauges)[0] == 2
+    assert samples(tmp_path / "s.prom")["last_run_success"] == {(): 0}
 
 
 def test_labels_are_escaped(tmp_path: Path) -> None:
@@ -142,9 +147,10 @@ def test_json_lines(command: Command, folder: Path, tmp_path: Path) -> None:
 
     rows = lines(*words(folder, "models"), "--out", tmp_path / "o")
     assert [Path(row["file"]).stem for row in rows] == ["als8", "none"]
-    metrics = lines(*words(folder, "models/als8.npz"))
-    assert [row["metric"] for row in metrics] == ["ndcg@10", "recall@10", "coverage@10"]
-    assert metrics[0]["mean"] == rows[0]["ndcg@10"]
+    (one,) = lines(*words(folder, "models/als8.npz"))
+    assert [*one["metrics"]] == ["ndcg@10", "recall@10", "coverage@10"]
+    for name, metric in rows[0]["metrics"].items():
+        assert metric["mean"] == one["metrics"][name]["mean"]
     tuned = lines(
         "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
         "--iterations", "1",

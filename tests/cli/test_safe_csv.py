@@ -96,7 +96,7 @@ def test_ids_and_names_of_files_and_results(
 ) -> None:
     monkeypatch.chdir(files["=als.npz"].parent)
     data = ("--train", "clicks.csv", "--validation", "recs.csv", "-m", "ndcg@2")
-    both = ("score", "=als.npz", "./=als.npz", *data, "--allow-seen", "--format", "csv")
+    both = ("score", "=als.npz", "none.npz", *data, "--allow-seen", "--format", "csv")
     compared = ("compare", "results", "--format", "csv")
     lists = ("evaluate", "recs.csv", "clicks.csv", "-m", "ndcg@2", "--per-user", "--format", "csv")
     for words in (both, compared, lists):
@@ -114,14 +114,3 @@ def test_what_is_read_again_is_as_it_was(
     plain, safe = ((tmp_path / name / "per_user.csv").read_bytes() for name in ("plain", "safe"))
     assert plain == safe
     assert list(se.Evaluation.load(tmp_path / "safe").per_user.index) == sorted(USERS)
-
-
-def test_refuses_what_is_no_csv(command: Command, files: dict[str, Path]) -> None:
-    words = ("recommend", files["=als.npz"], files["clicks.csv"])
-    for more, says in (
-        (("--format", "json"), "--safe-csv is about CSV; give --format csv"),
-        (("--out", "recs.jsonl"), "give an --out that ends in .csv, not 'recs.jsonl'"),
-    ):
-        status, printed, said = command(*words, *more, "--safe-csv")
-        assert (status, printed) == (2, "")
-        assert says in said

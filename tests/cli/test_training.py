@@ -51,7 +51,7 @@ def test_a_run_keeps_what_is_there_if_there_is_no_room_for_the_split(
     with monkeypatch.context() as patch:
         patch.setattr("scipy.sparse.save_npz", full)
         status, _, said = command("run", log, *SMALL, "--seed", 1, "--out", out)
-    assert status == 2
+    assert status == 75  # try again later
     assert said.endswith("train.npz: cannot be written: No space left on device\n")
     assert contents() == before
     assert {"model.npz", "summary.json", "split/labels.npz"} <= before.keys()

@@ -84,7 +84,6 @@ def test_bpr_is_that_of_one_thread(command: Command, split: Path, tmp_path: Path
             "--alpha does not apply to --model bpr, which has",
         ),
         (("--model", "cosine", "--factors", 8), "--model cosine, which has --neighbors"),
-        (("--model", "bm25", "--b", 2), "--b: expected a number from 0 to 1, found 2"),
         (("--model", "lmf", "--learning-rate", 0), "--learning-rate: expected"),
     ],
 )

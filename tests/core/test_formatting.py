@@ -15,6 +15,7 @@ from sparse_eval.core.formatting import (
     number,
     numbers,
     records,
+    text_table,
 )
 
 
@@ -57,3 +58,18 @@ def test_numbers_that_belong_together_have_the_same_decimals() -> None:
     assert numbers(-0.5, 0.0001) == ("-0.50000", "0.00010")
     assert numbers(-1e-9, 20.0) == ("0.000", "20.000")
     assert numbers(math.nan, 1.0) == ("", "1.0000")
+
+
+def test_a_table_wider_than_the_terminal_is_stacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = (
+        [["als.npz", "0.25"], ["bpr.npz", ""]],
+        ["file", "ndcg@10"],
+        ["left", "decimal"],
+        "simple",
+    )
+    whole = text_table(*table)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert text_table(*table) == whole
+    monkeypatch.setenv("COLUMNS", "12")
+    assert text_table(*table) == "file     als.npz\nndcg@10  0.25\n\nfile  bpr.npz"

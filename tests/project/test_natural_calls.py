@@ -278,6 +278,12 @@ def test_arguments_of_other_libraries_show_ours(name: str) -> None:
             function(**{name: 10})
 
 
+@pytest.mark.parametrize("name", ["random", "last_n", "temporal", "leave_k_out", "users"])
+def test_a_threshold_of_a_split_shows_the_filter(name: str) -> None:
+    with pytest.raises(TypeError, match=r"filter\(min_value=4\)"):
+        getattr(se.split, name)(threshold=4)
+
+
 def test_groups_in_tables(model: Any, holdout: se.Holdout) -> None:
     genres = {i: ["a", "b"] if n % 3 == 0 else ["a"] for n, i in enumerate(holdout.items)}
     rows = pd.DataFrame(

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sparse_eval as se
-from sparse_eval.cli.judging import losses
+from sparse_eval.cli.nightly import losses
 from sparse_eval.results.differences import POWER, detectable_standard_errors
 
 sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.arguments import check_choice, check_fraction, check_whole
+from ...core.arguments import check_choice, check_fraction, check_whole, show_spelling
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
 from .events import MAX_COUNT, REPEATS, Events
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .holdout import Holdout
 
 
+@show_spelling
 def last_n(
     interactions: Interactions,
     *,
@@ -134,6 +135,7 @@ def last_n(
     return events.divide(parts, LeftOut(repeated=n_repeated))
 
 
+@show_spelling
 def temporal(
     interactions: Interactions,
     *,
@@ -241,6 +243,7 @@ def temporal(
     return events.divide(parts, left_out, clock.date(cuts[0]))
 
 
+@show_spelling
 def rolling(
     interactions: Interactions,
     *,

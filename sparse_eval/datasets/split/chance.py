@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from ...core.arguments import check_choice, check_fraction, check_whole
+from ...core.arguments import check_choice, check_fraction, check_whole, show_spelling
 from ...errors import InvalidDataError
 from ...inputs.cells import UNDATED
 from .events import MAX_COUNT, Events, hashes
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Order = Literal["random", "time"]
 
 
+@show_spelling
 def random(
     interactions: Divisible,
     *,
@@ -78,6 +79,7 @@ def random(
     return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 
+@show_spelling
 def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdout:
     """Hold out k random pairs of each user who has more than k.
 
@@ -122,6 +124,7 @@ def leave_k_out(interactions: Divisible, *, k: int = 1, seed: int = 0) -> Holdou
     return events.hold_out(events.random_order(seed) < events.of_users(counts))
 
 
+@show_spelling
 def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Holdout]:
     """Divide the pairs of each user into k folds, and hold out one fold after the other.
 
@@ -168,6 +171,7 @@ def k_fold(interactions: Divisible, *, k: int = 5, seed: int = 0) -> Iterator[Ho
     return (events.hold_out(folds == fold) for fold in range(k))
 
 
+@show_spelling
 def users(
     interactions: Divisible,
     *,

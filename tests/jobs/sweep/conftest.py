@@ -14,7 +14,7 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
-import sparse_eval.jobs.sweep as sweeping
+import sparse_eval.jobs.scoring as scoring
 from sparse_eval.cli import main
 from sparse_eval.models.evaluate import evaluate_request
 
@@ -44,7 +44,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append(model.item_factors.shape[1])
         return evaluate_request(request, model, *data, **options)
 
-    monkeypatch.setattr(sweeping, "evaluate_request", counted)
+    monkeypatch.setattr(scoring, "evaluate_request", counted)
     return calls
 
 

@@ -14,6 +14,7 @@ from sweep_cases import (
 
 import sparse_eval as se
 from sparse_eval.core.formatting import number
+from sparse_eval.core.locks import locked_folder
 
 
 def test_the_command_scores_several(
@@ -39,7 +40,7 @@ def test_the_command_scores_several(
     assert status == 0
     rows = json.loads(printed)
     assert sorted(row["factors"] for row in rows) == [2, 4, 10]
-    assert {row["file"]: row["ndcg@10"] for row in rows} == dict(
+    assert {row["file"]: row["metrics"]["ndcg@10"]["mean"] for row in rows} == dict(
         zip(expected["file"], expected["ndcg@10"], strict=True)
     )
     assert [row["best"] for row in rows].count(True) == 1
@@ -60,21 +61,22 @@ def test_the_command_fails_at_the_end_if_a_checkpoint_did(
     status, printed, _ = command(folder, *split, "--format", "json")
     assert status == 1
     row = json.loads(printed)[1]
-    assert (row["status"], row["ndcg@10"], row["factors"]) == ("failed", None, None)
+    assert (row["status"], row["factors"]) == ("failed", None)
+    assert row["metrics"]["ndcg@10"] == {"mean": None}
 
 
 def test_the_command_refuses_before_it_reads(
     command: Command, folder: Path, split: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "none").mkdir()
-    for words, message in (
-        ((tmp_path / "none",), "none: has no .npz file in it"),
-        ((folder / "als-2.npz", "--monitor", "ndcg@10"), "which of several checkpoints is best"),
-    ):
-        status, printed, said = command(*words, *split)
-        assert (status, printed) == (2, "")
-        assert message in said.splitlines()[-1]
+    status, printed, said = command(tmp_path / "none", *split)
+    assert (status, printed) == (2, "")
+    assert "none: has no .npz file in it" in said.splitlines()[-1]
+    quoted = command(f"{folder}/als-[24].npz", *split, "--format", "json")[1]
+    assert [row["factors"] for row in json.loads(quoted)] == [2, 4]
     assert command(folder, *split, "--out", tmp_path / "o")[0] == 0
+    with locked_folder(tmp_path / "o"):
+        assert command(folder, *split, "--out", tmp_path / "o")[0] == 75
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
     assert "sweep.jsonl: was made with other inputs: metrics" in said

@@ -17,7 +17,7 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
-import sparse_eval.jobs.sweep as sweeping
+import sparse_eval.jobs.scoring as scoring
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: in
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (sweeping, "evaluate_request"),
+        (scoring, "evaluate_request"),
         (os, "close"),
         (Path, "replace"),
     ],

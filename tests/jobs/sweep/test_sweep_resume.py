@@ -16,7 +16,7 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
-import sparse_eval.jobs.sweep as sweeping
+import sparse_eval.jobs.scoring as scoring
 from sparse_eval.errors import InvalidFileError
 
 
@@ -86,7 +86,7 @@ def test_refuses_a_folder_of_other_inputs(
         {},
     ):
         if not change:
-            monkeypatch.setattr(sweeping, "NUMBERS_VERSION", 99)
+            monkeypatch.setattr(scoring, "NUMBERS_VERSION", 99)
         with raises(InvalidFileError) as error:
             se.sweep(folder, **call | change, out=out)
         assert str(error.value).count("(here") == 1

@@ -105,7 +105,7 @@ def test_equal_names_get_those_of_their_folders(
     files = [other / "als-4.npz", folder / "als-4.npz", folder / "als-2.npz"]
     se.sweep(files[:1], *data, out="evs", save=True)
     se.sweep(files[::-1], *data, out="evs", save=True)
-    assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "checkpoints-als-2"}
+    assert set(load_all(Path("evs"))) == {"als-4", "checkpoints-als-4", "als-2"}
     assert saved_by_file(Path("evs"))[str(other / "als-4.npz")] == "als-4"
     before = contents(tmp_path / "evs")
     (folder / "als-10.npz").unlink()

@@ -1,22 +1,55 @@
-"""Ctrl-C and SIGTERM end a command alike: it keeps finished work and shows how to go on.
+"""What a command shows on a terminal, and how Ctrl-C and SIGTERM end it: with finished work kept.
 
-Handlers of signals belong to the process, so only the command line sets them, while a command runs.
+Ids that are printed cannot control the terminal. Handlers of signals belong to the process, so only
+the command line sets them, while a command runs.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
-from .echo import echo_at_the_end
+from ..core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+
+#: The command line.
+LINE: ContextVar[str] = ContextVar("LINE")
+
+#: Whether notes about the steps of a command are left out.
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = False) -> None:
+    """Print text for people, or `data` for programs.
+
+    Control characters are escaped, because ids may hold them. Data keep every character, unless
+    they go to a terminal. If the reader has enough, as ``head -1``, the rest is not printed.
+    """
+    import typer
+
+    stream = sys.stderr if err else sys.stdout
+    if not data or (stream is not None and stream.isatty()):
+        text = printable(text)
+    try:
+        typer.echo(text, err=err, nl=nl, color=True)  # or click would drop colour sequences
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def note(text: str) -> None:
+    """Print a note about a step of the command on standard error, unless it is to be quiet."""
+    if not QUIET.get():
+        echo(text, err=True)
+
 
 #: The signals that end a command, unless its parent process ignores them.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -85,5 +118,8 @@ def tell_interruption(end: BaseException, received: list[int]) -> int:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__
-    echo_at_the_end(f"interrupted: {_left.get()() or 'nothing is kept'}")
+    said = printable(f"interrupted: {_left.get()() or 'nothing is kept'}")
+    with suppress(AttributeError, OSError, ValueError):  # it is closed
+        sys.stderr.write(f"{said}\n")  # without typer, whose import may be what was interrupted
+        sys.stderr.flush()
     return 128 + received[-1]

@@ -1,0 +1,155 @@
+"""The data, candidates and metrics with which jobs score models, checked and converted once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..core.versions import NUMBERS_VERSION
+from ..datasets.split.holdout import Holdout
+from ..errors import InvalidMetricError
+from ..metrics import Metric, parse_metrics
+from ..metrics.request import Protocol
+from ..models.evaluate import evaluate_request, parse_cut_request
+from ..models.identifiers import without_warning
+from ..models.inputs import Shared, digest_of, name_of, open_held_out, open_train, share_candidates
+
+if TYPE_CHECKING:
+    from ..evaluation.runners import Execution
+    from ..inputs.labelled import LabelledMatrix
+    from ..inputs.relevance import Relevance
+    from ..metrics.request import MetricsLike, Request
+    from ..models.inputs import CandidatesLike, TrainLike
+    from ..results import Evaluation
+
+
+def parse_monitored(
+    metrics: MetricsLike,
+    monitor: str | Metric | None,
+    convention: str | None = None,
+    *,
+    among: bool = False,
+) -> tuple[Request, Metric]:
+    """Return the request of a job that compares models, and the metric by which it does so.
+
+    Parameters
+    ----------
+    metrics : str, Metric, iterable of them, or Protocol
+        As for `evaluate_model`; none may need another input than the training data.
+    monitor : str or Metric, optional
+        One of `metrics`; by default the first.
+    convention : str, optional
+        As in `evaluate_model`.
+    among : bool
+        Whether there are candidates.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is unknown or needs an input that is not given, or `monitor` is not one of
+        `metrics`.
+    """
+    inputs = {"train", "candidates"} if among else {"train"}
+    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
+    if monitor is None:
+        return request, request.metrics[0]
+    monitored = parse_metrics(monitor, request.convention.options)
+    if len(monitored) != 1 or monitored[0] not in request.metrics:
+        raise InvalidMetricError(
+            f"monitor is {str(monitor)!r}, which is not among the metrics; expected one of "
+            f"{', '.join(request.names)} in monitor="
+        )
+    return request, monitored[0]
+
+
+def signed_score(metric: Metric, value: float) -> float:
+    """Return `value`, negated if lower values of the metric are better."""
+    return value if metric.definition.higher_is_better else -value
+
+
+class Scoring(NamedTuple):
+    """How the models of a job are scored.
+
+    Attributes
+    ----------
+    train : LabelledMatrix or Holdout
+        The training data; a split by users as a whole.
+    relevance : Relevance
+        The held-out items.
+    among : Shared
+        The candidates, and what they make of the request.
+    """
+
+    train: LabelledMatrix | Holdout
+    relevance: Relevance
+    among: Shared
+
+    @classmethod
+    def of(
+        cls,
+        train: TrainLike,
+        validation: TrainLike,
+        request: Request,
+        candidates: CandidatesLike | None = None,
+        role: str = "validation",
+    ) -> Scoring:
+        """Open the data; `role` is the name of the held-out part in messages.
+
+        Raises
+        ------
+        InvalidDataError
+            If a part cannot be used, the parts do not match, or nothing is held out.
+        """
+        opened = train if isinstance(train, Holdout) else open_train(train)
+        seen = opened.seen if isinstance(opened, Holdout) else opened
+        relevance = open_held_out(validation, role)
+        names = name_of("train", train), name_of(role, validation)
+        return cls(opened, relevance, share_candidates(candidates, seen, relevance, request, names))
+
+    @property
+    def request(self) -> Request:
+        """The request, corrected for the candidates if they ask for it."""
+        return self.among.request
+
+    @property
+    def matrix(self) -> LabelledMatrix:
+        """The matrix that models are trained on."""
+        return self.train.train if isinstance(self.train, Holdout) else self.train
+
+    @property
+    def seen(self) -> LabelledMatrix:
+        """The matrix of items that users have seen."""
+        return self.train.seen if isinstance(self.train, Holdout) else self.train
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The column of each metric in a table."""
+        return self.among.names
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Everything that determines the numbers, ready for a ledger."""
+        return {
+            "numbers": NUMBERS_VERSION,
+            "train": digest_of(self.train),
+            "validation": digest_of(self.relevance),
+            "candidates": self.among.digest,
+            "metrics": ", ".join(sorted(self.names.values())),
+            "convention": self.request.rules,
+            "seen": self.request.seen,
+        }
+
+    def evaluate(self, model: Any, execution: Execution, *, baselines: bool = False) -> Evaluation:
+        """Evaluate a model as `evaluate_request` does.
+
+        There is no warning of a model without ids: it was trained here, or the job warns once.
+        """
+        with without_warning():
+            return evaluate_request(
+                self.request,
+                model,
+                self.train,
+                self.relevance,
+                self.among.inputs,
+                execution,
+                baselines=baselines,
+            )
