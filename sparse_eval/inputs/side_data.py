@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.csr import find_entries, training_csr
+from ..core.csr import find_entries, indptr_from_counts, training_csr
 from ..errors import InvalidDataError
 from .candidates import Candidates, align_candidates
 from .item_data import as_groups, as_propensity, as_vectors, written
@@ -255,7 +255,7 @@ def _put_relevant_last(rankings: Rankings, relevance: Relevance) -> Rankings:
     kept = ranks < rankings.lengths[rows]
     return replace(
         rankings,
-        indptr=np.concatenate((np.zeros(1, np.int64), np.cumsum(rankings.lengths))),
+        indptr=indptr_from_counts(rankings.lengths),
         items=rankings.items[order][kept],
         gapped_positions=None,
         last_positions=None,
