@@ -16,7 +16,7 @@ from ..errors import InvalidDataError
 from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, select
 from .arrays import as_array
 from .mistaken import SPARSE, describe, mistaken
-from .sorting import gather, move_by_value, sort_pairs
+from .sorting import sort_pairs
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -137,17 +137,22 @@ def summed_csr(
 
 def sorted_entries(
     rows: AnyArray, columns: AnyArray, values: AnyArray, shape: tuple[int, int]
-) -> tuple[Integers, AnyArray, AnyArray, Integers, Integers]:
+) -> tuple[Integers, AnyArray, AnyArray, Integers, Items]:
     """Sort entries by pair of row and column, and within a pair by value.
 
     Returns the bounds of the rows, the columns, the values, where each pair starts, and the order
     of the entries.
     """
-    order, columns, starts = sort_pairs(rows, columns, shape[1])
-    values = gather(values, order)
-    if len(starts) < len(values):
-        entries, places = move_by_value(starts, values)
-        values[places], order[places] = values[entries], order[entries]
+    order, columns, starts = sort_pairs(rows, columns)
+    values = values[order]
+    descends = values[1:] < values[:-1]
+    descends[starts[1:] - 1] = False  # from one pair to the next
+    if descends.any():
+        sizes = np.diff(starts, append=len(values))
+        repeated = np.flatnonzero(np.repeat(sizes > 1, sizes))
+        pairs = np.repeat(np.arange(len(starts)), sizes)[repeated]
+        moved = repeated[np.lexsort((values[repeated], pairs))]
+        values[repeated], order[repeated] = values[moved], order[moved]
     bounds = indptr_from_counts(np.bincount(rows, minlength=shape[0]))
     return bounds, columns, values, starts, order
 
@@ -418,7 +423,7 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
 
 def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
     """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
-    order, _, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
+    order, _, starts = sort_pairs(coo.row, coo.col)
     if len(starts) < len(order):
         entry = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
         row, column = int(coo.row[entry]), int(coo.col[entry])

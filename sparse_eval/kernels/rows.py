@@ -197,6 +197,16 @@ def rank_scores(
     return size
 
 
+@allocating_kernel
+def rank_keys(first: int, last: int, bounds: Array, keys: Array, positions: Array) -> None:
+    """Write the position of each entry among those of its row, sorted by their keys."""
+    for row in range(first, last):
+        start = bounds[row]
+        order = np.argsort(keys[start : bounds[row + 1]], kind="mergesort")  # which is stable
+        for position in range(len(order)):
+            positions[start + order[position]] = position
+
+
 @kernel
 def keep_unseen(
     ids: Array,

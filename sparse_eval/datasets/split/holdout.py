@@ -19,7 +19,7 @@ from ...inputs.columns import USUAL
 from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
 from ...inputs.npy import read_sparse, reading_npz
 from ...inputs.tables import naming
-from ..labels import label_array
+from ..interactions import label_array
 from ..times import time_text
 
 if TYPE_CHECKING:
