@@ -18,14 +18,7 @@ from ..inputs.cells import UNDATED
 from ..inputs.columns import GuessWarning
 from ..inputs.rows import encode_texts, vocabulary
 from ..inputs.tables import TextTable
-from ..inputs.text import (
-    BadLines,
-    MalformedLineError,
-    TextFile,
-    numbered_lines,
-    read_text,
-    shorten,
-)
+from ..inputs.text import BadLines, MalformedLineError, TextFile, numbered_lines, read_text, shorten
 from .interactions import Interactions, read_interactions
 
 if TYPE_CHECKING:

@@ -427,10 +427,7 @@ class Holdout:
         """
         folder = as_path(folder)
         path = folder / "labels.npz"
-        with (
-            reading_npz(path, "labels saved by Holdout.save"),
-            path.open("rb") as file,
-        ):
+        with reading_npz(path, "labels saved by Holdout.save"), path.open("rb") as file:
             arrays = read_arrays(file)
             checksums = arrays["checksums"].tolist(), arrays["values"].tolist()
             left_out = LeftOut(*map(int, arrays["left_out"]))
