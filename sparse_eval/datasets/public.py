@@ -417,8 +417,10 @@ def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactio
             )
         path = files[0]
     number, first = TextFile(path).first_line()
-    table = TextTable(path, header=first == _MOVIELENS_HEADER, on_bad_lines=on_bad_lines)
-    if len(table.names) != len(_MOVIELENS_ROLES) or (table.sep == ",") != table.header:
+    sep = next((sep for sep in ("\t", "::") if sep in first), ",")
+    has_header = first == _MOVIELENS_HEADER
+    table = TextTable(path, sep=sep, header=has_header, on_bad_lines=on_bad_lines)
+    if len(table.names) != len(_MOVIELENS_ROLES) or (sep == ",") != has_header:
         raise InvalidFileError(
             "expected MovieLens ratings: user, item, rating and timestamp separated by tabs or "
             f"'::', or the header {_MOVIELENS_HEADER}; found {shorten(first)}",

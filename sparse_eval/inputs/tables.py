@@ -115,6 +115,9 @@ class Table:
                     f"{', '.join(map(repr, self.names))}",
                     column=field.column,
                 )
+        if len(stored) == len(fields):
+            yield from self._batches(stored)
+            return
         for batch in self._batches(stored):
             columns = {field.role: batch[field.role] for field in stored}
             n_rows = len(next(iter(columns.values())))

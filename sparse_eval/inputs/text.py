@@ -214,16 +214,17 @@ class TextFile:
         InvalidFileError
             If the file cannot be read, or is no text.
         """
-        n_lines, is_ascii, rest, data = 0, True, "", b"\n"
+        n_lines, is_ascii, is_last, rest = 0, True, False, ""
         decoder = _decoder(self._encoding)
         try:
             with opened(self.path) as file:
-                while data:
+                while not is_last:
                     data = file.read(size)
+                    is_last = not data
                     held, flags = decoder.getstate()
                     held = b"\r" * (flags & 1) + held  # a line end of which half may follow
                     try:
-                        text = decoder.decode(data, final=not data)
+                        text = decoder.decode(data, final=is_last)
                     except UnicodeError as error:
                         if not isinstance(error, UnicodeDecodeError) or self._encoding != _UTF8:
                             raise InvalidFileError(
@@ -237,10 +238,10 @@ class TextFile:
                             raise self._no_text(error.object[error.start], line) from None
                         self._latin, decoder = line, _decoder("latin-1")
                         again = (held + data).removeprefix(codecs.BOM_UTF8)
-                        text = decoder.decode(again, final=not data)
+                        text = decoder.decode(again, final=is_last)
                     is_ascii = is_ascii and text.isascii()
                     text = rest + text
-                    if not data and text:
+                    if is_last and text:
                         text = text.removesuffix("\n") + "\n"
                     if "\0" in text:
                         line = n_lines + 1 + text.count("\n", 0, text.index("\0"))
@@ -249,7 +250,7 @@ class TextFile:
                     rest = text[end:]
                     if end:
                         block = text[:end].encode()
-                        del text  # before the next one is read
+                        del data, text  # before the next ones are read
                         yield n_lines, block
                         n_lines += count_lines(block)
         except FileNotFoundError:
