@@ -13,10 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, select
+from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
 from .arrays import as_array
 from .mistaken import SPARSE, describe, mistaken
-from .sorting import gather, move_by_value, sort_pairs
+from .sorting import sort_pairs
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -137,17 +137,22 @@ def summed_csr(
 
 def sorted_entries(
     rows: AnyArray, columns: AnyArray, values: AnyArray, shape: tuple[int, int]
-) -> tuple[Integers, AnyArray, AnyArray, Integers, Integers]:
+) -> tuple[Integers, AnyArray, AnyArray, Integers, Items]:
     """Sort entries by pair of row and column, and within a pair by value.
 
     Returns the bounds of the rows, the columns, the values, where each pair starts, and the order
     of the entries.
     """
-    order, columns, starts = sort_pairs(rows, columns, shape[1])
-    values = gather(values, order)
-    if len(starts) < len(values):
-        entries, places = move_by_value(starts, values)
-        values[places], order[places] = values[entries], order[entries]
+    order, columns, starts = sort_pairs(rows, columns)
+    values = values[order]
+    descends = values[1:] < values[:-1]
+    descends[starts[1:] - 1] = False  # from one pair to the next
+    if descends.any():
+        sizes = np.diff(starts, append=len(values))
+        repeated = np.flatnonzero(np.repeat(sizes > 1, sizes))
+        pairs = np.repeat(np.arange(len(starts)), sizes)[repeated]
+        moved = repeated[np.lexsort((values[repeated], pairs))]
+        values[repeated], order[repeated] = values[moved], order[moved]
     bounds = indptr_from_counts(np.bincount(rows, minlength=shape[0]))
     return bounds, columns, values, starts, order
 
@@ -157,7 +162,7 @@ def sorted_csr(
     columns: AnyArray,
     values: AnyArray,
     shape: tuple[int, int],
-    starts: Integers | None = None,
+    starts: Integers,
     chosen: Booleans | None = None,
 ) -> CSRMatrix:
     """Build a float64 CSR from entries that are sorted by pair, and within a pair by value.
@@ -169,8 +174,8 @@ def sorted_csr(
     columns, values : ndarray, shape (n,)
         The entries.
     shape : tuple of int
-    starts : ndarray of int64, shape (n_pairs,), optional
-        Where the entries of each distinct pair start, which are summed; by default each is one.
+    starts : ndarray of int64, shape (n_pairs,)
+        Where the entries of each distinct pair start, which are summed.
     chosen : ndarray of bool, shape (n,), optional
         Which entries to take; by default all.
 
@@ -179,18 +184,19 @@ def sorted_csr(
     InvalidDataError
         If a sum overflows float64.
     """
-    if starts is None or len(starts) == len(values):
-        starts = np.empty(0, np.int64)
-    if chosen is not None:
-        n_chosen = np.count_nonzero(chosen)
-        entries = (bounds.astype(np.int64, copy=False), starts, columns, values, chosen)
-        bounds, starts = np.zeros(len(bounds), np.int64), np.empty_like(starts)
-        columns, values = np.empty(n_chosen, columns.dtype), np.empty(n_chosen, values.dtype)
-        n_pairs = select(*entries, bounds, starts, columns, values)
-        starts, columns = starts[:n_pairs], columns[:n_pairs]
-    elif len(starts):
-        bounds, columns = np.searchsorted(starts, bounds), columns[starts]
-    if 0 < len(starts) < len(values):
+    if chosen is not None and len(starts) == len(values):
+        bounds = indptr_from_counts(chosen.astype(np.int64))[bounds]
+        columns, values, starts = columns[chosen], values[chosen], starts[: bounds[-1]]
+    elif len(starts) < len(values):
+        # Of each pair the number of chosen entries, and where those of the kept pairs start.
+        counts = np.diff(starts, append=len(values))
+        if chosen is not None:
+            counts, values = np.add.reduceat(chosen, starts, dtype=np.int64), values[chosen]
+        kept = counts > 0
+        bounds = indptr_from_counts(kept.astype(np.int64))[np.searchsorted(starts, bounds)]
+        columns, counts = columns[starts[kept]], counts[kept]
+        starts = np.cumsum(counts) - counts
+    if len(starts) < len(values):
         with np.errstate(over="ignore"):
             values = np.add.reduceat(values, starts)
         finite = np.isfinite(values)
@@ -418,7 +424,7 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
 
 def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
     """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
-    order, _, starts = sort_pairs(coo.row, coo.col, coo.shape[1])
+    order, _, starts = sort_pairs(coo.row, coo.col)
     if len(starts) < len(order):
         entry = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
         row, column = int(coo.row[entry]), int(coo.col[entry])

@@ -125,7 +125,6 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
     """
     token = secrets.token_hex(8)
     temporaries: dict[Path, Path] = {}
-    permissions: dict[Path, int | None] = {}
     latest, is_written = Path(), False
 
     def temporary_for(path: Path) -> Path:
@@ -135,9 +134,8 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
             # Created in here, under a name that is known before: an interruption at any time, even
             # between two bytecodes, finds it and removes it.
             temporaries[latest] = temporary_beside(latest, token)
-            mode = permissions[latest] = _permissions(latest)
             # Nobody else may read a private file while it is written; the owner has to write it.
-            mode = 0o666 if mode is None else mode & 0o666 | stat.S_IRUSR | stat.S_IWUSR
+            mode = _permissions(latest, 0o666) & 0o666 | 0o600
             os.close(os.open(temporaries[latest], os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         return temporaries[latest]
 
@@ -145,10 +143,7 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
         nonlocal latest
         for latest, temporary in reversed(temporaries.items()):
             if temporary.exists():
-                mode = permissions[latest]
-                _removed.pop(latest.absolute(), None)
-                if mode is not None and mode != stat.S_IMODE(temporary.stat().st_mode):
-                    temporary.chmod(mode)
+                temporary.chmod(_permissions(latest, stat.S_IMODE(temporary.stat().st_mode)))
                 temporary.replace(latest)
 
     try:
@@ -175,19 +170,15 @@ def remove(path: Path) -> None:
     OSError
         If it cannot be removed.
     """
-    mode = _permissions(path)
     with suppress(FileNotFoundError):
+        _removed[path.absolute()] = path.stat().st_mode
         path.unlink()
-    if mode is not None:
-        _removed[path.absolute()] = mode
 
 
-def _permissions(path: Path) -> int | None:
-    """Return the permissions of a file, even if `remove` removed it; None for a new file."""
-    try:
-        return stat.S_IMODE(path.stat().st_mode) & 0o777
-    except OSError:
-        return _removed.get(path.absolute())
+def _permissions(path: Path, of_new: int) -> int:
+    """Return the permissions of a file, even if `remove` removed it."""
+    mode = path.stat().st_mode if path.exists() else _removed.get(path.absolute(), of_new)
+    return stat.S_IMODE(mode) & 0o777
 
 
 def temporary_beside(target: Path, token: str) -> Path:
@@ -196,8 +187,7 @@ def temporary_beside(target: Path, token: str) -> Path:
     It is absolute, as pandas and pyarrow take ``~`` and ``http:`` at the beginning for other
     places; and of at most 255 bytes, even if it begins with the name of the file.
     """
-    suffix = target.suffix if len(target.suffix) <= 16 else ""
-    return target.parent.absolute() / f".{target.stem[:40]}.{token}{suffix}"
+    return target.parent.absolute() / f".{target.stem[:40]}.{token}{target.suffix[:16]}"
 
 
 def _target_of(path: PathLike) -> Path:

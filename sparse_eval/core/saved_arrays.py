@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .types import AnyArray
-
-#: The arrays of a sparse matrix that say where its values are.
-_INDICES = ("indices", "indptr", "row", "col", "offsets")
 
 #: How a ``.npy`` file begins.
 NPY = b"\x93NUMPY"
@@ -54,16 +50,11 @@ def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
     UnreadableError
         If the stream is something else or damaged, or would take much more memory than its size.
     """
-    arrays = {}
-    with _reading(), zipfile.ZipFile(stream) as archive:
-        _check_size(archive, stream)
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                array = np.lib.format.read_array(file, allow_pickle=False)
-                if file.read(1):
-                    raise UnreadableError(f"{member.filename} is longer than it says")
+    with _reading():
+        _check_size(stream)
+        arrays = dict(np.load(stream, allow_pickle=False))
+        for array in arrays.values():
             _check_text(array)
-            arrays[member.filename.removesuffix(".npy")] = array
     return arrays
 
 
@@ -76,25 +67,8 @@ def read_sparse(stream: BinaryIO) -> Any:
         As from `read_arrays`, or if the arrays are no sparse matrix.
     """
     with _reading():
-        with zipfile.ZipFile(stream) as archive:
-            _check_size(archive, stream)
-            members = archive.namelist()
-            if "format.npy" not in members:
-                raise UnreadableError("holds no sparse matrix")
-            for name in {f"{index}.npy" for index in _INDICES}.intersection(members):
-                with archive.open(name) as file:  # SciPy would cut fractions off
-                    if _dtype(file).kind not in "iu":
-                        raise UnreadableError(f"{name} holds no whole numbers")
-        stream.seek(0)
+        _check_size(stream)
         return sparse.load_npz(stream)
-
-
-def most_unpacked(size: int) -> int:
-    """Return the most bytes that a file of `size` bytes may take in memory.
-
-    Compressed data is seldom 200 times as large, and a gigabyte does no harm.
-    """
-    return max(1 << 30, 200 * size)
 
 
 @contextmanager
@@ -111,26 +85,19 @@ def _reading() -> Iterator[None]:
         raise UnreadableError(f"{type(error).__name__}: {reason}") from None
 
 
-def _check_size(archive: zipfile.ZipFile, stream: BinaryIO) -> None:
-    size, unpacked = stream.seek(0, 2), sum(one.file_size for one in archive.infolist())
-    if unpacked > most_unpacked(size):
+def _check_size(stream: BinaryIO) -> None:
+    size = stream.seek(0, 2)
+    with zipfile.ZipFile(stream) as archive:
+        unpacked = sum(one.file_size for one in archive.infolist())
+    # Compressed data is seldom 200 times as large, and a gigabyte does no harm.
+    if unpacked > max(1 << 30, 200 * size):
         raise UnreadableError(
             f"would take {unpacked / 1e9:,.1f} GB of memory, {unpacked // size:,} times as much "
             "as the file; if that is right, save it without compression"
         )
-
-
-def _dtype(file: Any) -> np.dtype[Any]:
-    """Return the dtype in the header of a ``.npy`` file."""
-    major, _ = np.lib.format.read_magic(file)
-    read = getattr(np.lib.format, f"read_array_header_{major}_0")
-    dtype: np.dtype[Any] = read(file)[2]
-    return dtype
+    stream.seek(0)
 
 
 def _check_text(array: AnyArray) -> None:
-    """Raise for codes of no character, on which `tolist` would raise an error later."""
-    if array.dtype.kind == "U" and array.nbytes:
-        kind = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
-        if array.ravel(order="K").view(kind).max() > sys.maxunicode:
-            raise UnreadableError("holds text of characters that do not exist")
+    if array.dtype.kind == "U":
+        array.tolist()  # raises an error for codes of no character

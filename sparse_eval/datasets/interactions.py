@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_choice, check_number, check_whole
-from ..core.csr import summed_csr
+from ..core.csr import coordinates, summed_csr
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
 from ..inputs.columns import USUAL, describe_columns
-from ..inputs.labelled import LabelledMatrix
+from ..inputs.labelled import LabelledMatrix, labels_of
 from ..inputs.rows import read_rows
 from ..inputs.tables import open_table
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..core.types import Booleans, CSRMatrix, Floats, Integers
+    from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers
     from ..inputs.tables import Frame, Table
     from .times import TimeUnit
 
@@ -182,6 +182,14 @@ class Interactions:
         end = int(self.timestamps.max()) + 1
         return end if self.time_unit is None else np.datetime64(end, self.time_unit)
 
+    @classmethod
+    def _of_matrix(cls, matrix: Any) -> Interactions:
+        """Return an event for each stored value of a matrix."""
+        rows, columns, values, shape = coordinates(matrix)
+        users, items = labels_of(matrix)
+        users, items = users or Axis.numbers(shape[0]), items or Axis.numbers(shape[1])
+        return cls(rows, columns, values, None, users, items)
+
     def without(self, held: CSRMatrix) -> Interactions:
         """Return the interactions whose pair is not stored in a matrix.
 
@@ -256,18 +264,46 @@ class Interactions:
         Interactions(2 users × 2 items, 4 events, 1 events dropped by min_user_interactions,
         1 events dropped by min_item_interactions)
         """
-        selection = _Selection(self.user_codes, self.item_codes, self.values)
-        for name, labels, index, codes in (
-            ("user", users, self.users, self.user_codes),
-            ("item", items, self.items, self.item_codes),
-        ):
-            if labels is not None:
-                selection.keep(f"{name}s", index.isin(Axis.of(labels, f"{name}s"))[codes])
+        kept = np.ones(len(self), bool)
+        dropped: dict[str, int] = {}
+
+        def keep(option: str, condition: Booleans) -> None:
+            n_before = np.count_nonzero(kept)
+            np.logical_and(kept, condition, out=kept)
+            n_kept = np.count_nonzero(kept)
+            dropped[option] = dropped.get(option, 0) + int(n_before - n_kept)
+            if not n_kept:
+                counts = ", ".join(f"{n:,} by {name}" for name, n in dropped.items())
+                raise InvalidDataError(
+                    f"no interactions are left: {counts} were dropped; relax the conditions"
+                )
+
+        if users is not None:
+            keep("users", self.users.isin(Axis.of(users, "users"))[self.user_codes])
+        if items is not None:
+            keep("items", self.items.isin(Axis.of(items, "items"))[self.item_codes])
         if min_value is not None:
-            least = check_number("min_value", min_value, 0)
-            selection.keep("min_value", self.values >= least)
-        selection.keep_core(min_user_interactions, min_item_interactions)
-        return self._take(selection.kept, selection.dropped)._without_unused_labels()
+            keep("min_value", self.values >= check_number("min_value", min_value, 0))
+        least_of = [
+            (option, codes, check_whole(option, least, 1))
+            for option, codes, least in (
+                ("min_user_interactions", self.user_codes, min_user_interactions),
+                ("min_item_interactions", self.item_codes, min_item_interactions),
+            )
+            if least is not None
+        ]
+        # One kept event of each distinct (user, item) that has a value above 0.
+        rows = np.flatnonzero(kept & (self.values > 0) & bool(least_of))
+        order, _, starts = sort_pairs(self.user_codes[rows], self.item_codes[rows])
+        chosen = np.zeros(len(self), bool)
+        chosen[rows[order[starts]]] = True
+        n_before = -1
+        while least_of and n_before != np.count_nonzero(kept):
+            n_before = int(np.count_nonzero(kept))
+            for option, codes, least in least_of:
+                sizes = np.bincount(codes[chosen & kept], minlength=max(self.shape))
+                keep(option, (sizes >= least)[codes])
+        return self._take(kept, dropped)._without_unused_labels()
 
     def _take(self, kept: Booleans, dropped: Mapping[str, int] | None = None) -> Interactions:
         """Return the marked events, with the same users and items."""
@@ -411,13 +447,9 @@ def read_interactions(
     """Read a table with one row per event; `given` has the column of each role."""
     wanted = _check_events(event, keep)
     columns = table.choose(given, event)
-    axes = {
-        role: None if labels is None else Axis.of(labels, f"{role}s")
-        for role, labels in (("user", users), ("item", items))
-    }
-    rows = read_rows(
-        table, columns, users=axes["user"], items=axes["item"], undated=undated, keep=wanted
-    )
+    users = None if users is None else Axis.of(users, "users")
+    items = None if items is None else Axis.of(items, "items")
+    rows = read_rows(table, columns, users=users, items=items, undated=undated, keep=wanted)
     n_rows = len(rows.user_codes)
     if rows.numbers is not None:
         where = "" if table.where is None else f"{table.where}: "
@@ -467,62 +499,22 @@ def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Ax
     return (np.cumsum(used) - 1)[codes].astype(np.int32), labels[used]
 
 
-class _Selection:
-    """The events that have met all conditions so far.
+def label_array(name: str, labels: Axis) -> AnyArray:
+    """Return labels as an array that NumPy stores without pickle.
 
-    Attributes
-    ----------
-    kept : ndarray of bool
-        Whether each event is kept.
-    dropped : dict of str to int
-        How many events each option dropped.
+    Raises
+    ------
+    InvalidDataError
+        If they are neither all text nor all int64.
     """
-
-    def __init__(self, users: NDArray[np.int32], items: NDArray[np.int32], values: Floats) -> None:
-        self.users, self.items, self.values = users, items, values
-        self.kept = np.ones(len(values), dtype=bool)
-        self.dropped: dict[str, int] = {}
-
-    def keep(self, option: str, condition: Booleans) -> None:
-        """Drop the events that do not meet a condition; raise `InvalidDataError` if none is left.
-
-        `condition` is about all events, whether they are still kept or not.
-        """
-        n_before = np.count_nonzero(self.kept)
-        self.kept &= condition
-        n_kept = np.count_nonzero(self.kept)
-        self.dropped[option] = self.dropped.get(option, 0) + int(n_before - n_kept)
-        if not n_kept:
-            counts = ", ".join(f"{n:,} by {name}" for name, n in self.dropped.items())
-            raise InvalidDataError(
-                f"no interactions are left: {counts} were dropped; relax the conditions"
-            )
-
-    def keep_core(
-        self, min_user_interactions: int | None, min_item_interactions: int | None
-    ) -> None:
-        """Drop users and items with too few partners, until all that are left have enough."""
-        conditions = [
-            (option, codes, check_whole(option, least, 1))
-            for option, codes, least in (
-                ("min_user_interactions", self.users, min_user_interactions),
-                ("min_item_interactions", self.items, min_item_interactions),
-            )
-            if least is not None
-        ]
-        if not conditions:
-            return
-        # One kept event of each distinct (user, item) that has a value above 0.
-        rows = np.flatnonzero(self.kept & (self.values > 0))
-        n_items = int(self.items.max(initial=-1)) + 1
-        order, _, starts = sort_pairs(self.users[rows], self.items[rows], n_items)
-        chosen = np.zeros(len(self.kept), dtype=bool)
-        chosen[rows[order[starts]]] = True
-        while True:
-            n_before = np.count_nonzero(self.kept)
-            for option, codes, least in conditions:
-                n_codes = int(codes.max(initial=-1)) + 1
-                sizes = np.bincount(codes[chosen & self.kept], minlength=n_codes)
-                self.keep(option, sizes[codes] >= least)
-            if np.count_nonzero(self.kept) == n_before:
-                return
+    if labels.dtype == np.int64:
+        return labels.to_numpy()
+    texts = labels.tolist()
+    if all(isinstance(text, str) for text in texts):
+        array = np.array(texts, dtype=np.str_)
+        if array.tolist() == texts:  # NumPy drops trailing NUL characters
+            return array
+    raise InvalidDataError(
+        f"{name}: only labels that are all text or all int64 can be saved, and text without a null "
+        f"character at its end; rename them first, for example with {name}.map(str)"
+    )

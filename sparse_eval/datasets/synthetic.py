@@ -11,6 +11,8 @@ from ..inputs.axes import Axis
 from .interactions import Interactions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..core.types import Floats, Integers
 
 _PER_USER = 30
@@ -83,8 +85,8 @@ def synthetic(
     rng.shuffle(popularity)
     topics = rng.integers(min(n_topics, n_items), size=n_items)
     favourites = topics[_draw(rng, np.cumsum(popularity), n_users * _FAVOURITES)]
-    taste = _Taste(popularity, topics, favourites.reshape(n_users, _FAVOURITES))
-    pairs = _distinct_pairs(rng, taste, _activity(rng, n_users, n_items, n_interactions))
+    draw = _taste(rng, popularity, topics, favourites.reshape(n_users, _FAVOURITES))
+    pairs = _distinct_pairs(rng, draw, _activity(rng, n_users, n_items, n_interactions), n_items)
     rng.shuffle(pairs)
     timestamps = np.sort(rng.integers(_START, _START + _SECONDS, size=n_interactions))
     return Interactions(
@@ -98,36 +100,28 @@ def synthetic(
     )
 
 
-class _Taste:
-    """The distribution of each user's clicks over the items."""
+def _taste(
+    rng: np.random.Generator, popularity: Floats, topics: Integers, favourites: Integers
+) -> Callable[[Integers], Integers]:
+    """Return a function that draws one item for each of some users, who may be repeated."""
+    everything = np.cumsum(popularity)
+    # Items sorted by topic, so that one search draws within any topic.
+    order = np.argsort(topics, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(popularity[order])])
+    bounds = np.searchsorted(topics[order], np.arange(topics.max() + 2))
 
-    def __init__(
-        self,
-        popularity: Floats,
-        topics: Integers,
-        favourites: Integers,
-    ) -> None:
-        self.n_users, self.n_items = len(favourites), len(popularity)
-        self._everything = np.cumsum(popularity)
-        # Items sorted by topic, so that one search draws within any topic.
-        self._order = np.argsort(topics, kind="stable")
-        self._sums = np.concatenate([[0.0], np.cumsum(popularity[self._order])])
-        self._bounds = np.searchsorted(topics[self._order], np.arange(topics.max() + 2))
-        self._favourites = favourites
-
-    def draw(self, rng: np.random.Generator, users: Integers) -> Integers:
-        """Draw one item for each of the users, who may be repeated."""
-        items = _draw(rng, self._everything, len(users))
+    def draw(users: Integers) -> Integers:
+        items = _draw(rng, everything, len(users))
         loyal = np.flatnonzero(rng.random(len(users)) < _LOYALTY)
-        favourite = rng.integers(_FAVOURITES, size=len(loyal))
-        topic = self._favourites[users[loyal], favourite]
-        first, last = self._bounds[topic], self._bounds[topic + 1]
-        low, high = self._sums[first], self._sums[last]
-        targets = low + rng.random(len(loyal)) * (high - low)
-        drawn = np.searchsorted(self._sums, targets, "right") - 1
+        topic = favourites[users[loyal], rng.integers(_FAVOURITES, size=len(loyal))]
+        first, last = bounds[topic], bounds[topic + 1]
+        targets = sums[first] + rng.random(len(loyal)) * (sums[last] - sums[first])
+        drawn = np.searchsorted(sums, targets, "right") - 1
         # Rounding may reach the first item of the next topic.
-        items[loyal] = self._order[np.clip(drawn, first, last - 1)]
+        items[loyal] = order[np.clip(drawn, first, last - 1)]
         return items
+
+    return draw
 
 
 def _draw(rng: np.random.Generator, sums: Floats, size: int) -> Integers:
@@ -153,20 +147,21 @@ def _activity(rng: np.random.Generator, n_users: int, n_items: int, total: int) 
     return counts
 
 
-def _distinct_pairs(rng: np.random.Generator, taste: _Taste, counts: Integers) -> Integers:
+def _distinct_pairs(
+    rng: np.random.Generator, draw: Callable[[Integers], Integers], counts: Integers, n_items: int
+) -> Integers:
     """Draw `counts` distinct items for each user; a pair is user * n_items + item."""
-    n_items = taste.n_items
     pairs = np.empty(0, dtype=np.int64)
     missing = counts
     for _ in range(_ROUNDS):
-        users = np.repeat(np.arange(taste.n_users), missing)
-        pairs = np.sort(np.concatenate([pairs, users * n_items + taste.draw(rng, users)]))
+        users = np.repeat(np.arange(len(counts)), missing)
+        pairs = np.sort(np.concatenate([pairs, users * n_items + draw(users)]))
         pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # many times faster than numpy.unique
-        missing = counts - np.bincount(pairs // n_items, minlength=taste.n_users)
+        missing = counts - np.bincount(pairs // n_items, minlength=len(counts))
         if not missing.any():
             return pairs
     # A few users need nearly all items that they like: draw the rest from the other items.
-    bounds = np.searchsorted(pairs, np.arange(taste.n_users + 1) * n_items)
+    bounds = np.searchsorted(pairs, np.arange(len(counts) + 1) * n_items)
     rest = [pairs]
     for user in np.flatnonzero(missing):
         unclicked = np.ones(n_items, dtype=bool)

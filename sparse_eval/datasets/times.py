@@ -13,7 +13,7 @@ import pandas as pd
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError
 from ..inputs.cells import UNDATED
-from ..inputs.lines import MalformedLineError, nanoseconds
+from ..inputs.text import MalformedLineError, nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,10 +29,7 @@ Time: TypeAlias = str | date | np.datetime64 | int
 #: A length of time: text such as "1D", a duration, or a whole number in the unit of the timestamps.
 Duration: TypeAlias = str | timedelta | np.timedelta64 | int
 
-_NANOSECONDS = {
-    "W": 7 * 86_400 * 10**9, "D": 86_400 * 10**9, "h": 3_600 * 10**9, "m": 60 * 10**9,
-    "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
-}  # fmt: skip
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 # From 1995 to 2032 the numbers of the four units are far apart, and none of them is a date written
 # in digits (2019111409), or counted from another year than 1970 in steps of 100 ns.
 _FIRST_YEAR, _LAST_YEAR = 1995, 2032
@@ -113,7 +110,7 @@ class Clock:
         if pd.isna(length) or length < pd.Timedelta(0):
             raise _not_valid(name, expected, value)
         unit = self._known_unit()
-        units, rest = divmod(_nanoseconds(length.to_timedelta64()), _NANOSECONDS[unit])
+        units, rest = divmod(length, pd.Timedelta(1, unit))
         if rest:
             raise _not_valid(name, f"a whole number of {unit}, the unit of the timestamps", value)
         return check_whole(name, units, least)
@@ -144,11 +141,6 @@ def time_text(time: np.datetime64 | int) -> str:
 def _is_whole(value: object) -> bool:
     # NumPy's durations are integers to isinstance.
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
-
-
-def _nanoseconds(value: np.datetime64 | np.timedelta64) -> int:
-    unit, n = np.datetime_data(value.dtype)
-    return int(value.astype(np.int64)) * n * _NANOSECONDS[unit]
 
 
 def _told_by_values(times: Integers, option: str) -> TimeUnit:

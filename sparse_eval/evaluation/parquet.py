@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.hashing import hash_labels
-from ..core.parquet import open_parquet, uncoded
+from ..core.parquet import check_columns, open_parquet
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
@@ -176,8 +176,10 @@ def _bounds(statistics: Any) -> tuple[Any, Any]:
 
 
 def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
+    """Return rows with the types of a schema, so with text where codes were read."""
     with naming(path):
-        return uncoded(rows.select(schema.names), schema, path)  # in the order of the file
+        check_columns(rows, path)
+        return rows.select(schema.names).cast(schema)  # in the order of the file
 
 
 def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..core.csr import MAX_ITEMS
 from ..errors import InvalidDataError
-from .lines import MalformedLineError, nanoseconds, parse_number, parser_of
 from .scores import check_exact
+from .text import MalformedLineError, nanoseconds, parse_number, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -101,15 +101,16 @@ def is_text(dtype: Any) -> bool:
     )
 
 
+def bad_row(row: int, name: Hashable, message: str) -> InvalidDataError:
+    """Return an error about a cell."""
+    return InvalidDataError(f"row {row}, column {name!r}: {message}", row=row, column=name)
+
+
 def _check(valid: Booleans, column: Any, name: Hashable, expected: str, first: int) -> None:
     """Raise an error about the first cell that is not valid; `first` is the number of its row."""
     if not valid.all():
         row = int(np.argmin(valid))
-        raise InvalidDataError(
-            f"row {first + row}, column {name!r}: expected {expected}, found {at(column, row)!r}",
-            row=first + row,
-            column=name,
-        )
+        raise bad_row(first + row, name, f"expected {expected}, found {at(column, row)!r}")
 
 
 def gains_of(column: Any, name: Hashable, first: int) -> Floats:
@@ -161,13 +162,9 @@ class Times:
             return
         times, unit = self._times(column, missing, first)
         if self.blocks and unit != self.unit and (self.blocks[-1] != UNDATED).any():
-            raise InvalidDataError(
-                f"row {first}, column {self.name!r}: expected "
-                f"{'whole numbers' if self.unit is None else 'dates'} as before, found "
-                f"{at(column, int(np.argmin(missing)))!r}",
-                row=first,
-                column=self.name,
-            )
+            expected = "whole numbers" if self.unit is None else "dates"
+            found = at(column, int(np.argmin(missing)))
+            raise bad_row(first, self.name, f"expected {expected} as before, found {found!r}")
         self.unit = unit
         times[missing] = UNDATED
         self.blocks.append(times)
@@ -181,17 +178,14 @@ class Times:
         dtype = column.type
         if is_text(dtype):
             return self._of_text(column, first)
-        if types.is_timestamp(dtype) or types.is_date(dtype):
-            try:
+        try:
+            if types.is_timestamp(dtype) or types.is_date(dtype):
                 dates = column.cast(pa.timestamp("ns", getattr(dtype, "tz", None)))
-            except pa.ArrowInvalid as error:  # dates outside 1677..2262
-                raise InvalidDataError(f"column {self.name!r}: {error}", column=self.name) from None
-            return _whole(dates.cast(pa.int64())), "ns"
-        if types.is_integer(dtype):
-            fits = missing | (column.fill_null(0).to_numpy(zero_copy_only=False) < 2**63)
-            _check(fits, column, self.name, _TIME, first)
-            return _whole(column.cast(pa.int64())), None
-        _check(missing | (not types.is_boolean(dtype)), column, self.name, _TIME, first)
+                return _whole(dates.cast(pa.int64())), "ns"
+            if types.is_integer(dtype):
+                return _whole(column.cast(pa.int64())), None
+        except pa.ArrowInvalid as error:  # dates outside 1677..2262, numbers beyond 64 bits
+            raise InvalidDataError(f"column {self.name!r}: {error}", column=self.name) from None
         numbers = numbers_of(column, self.name, _TIME)
         # 2**63 is the smallest positive float64 that int64 cannot hold.
         valid = missing | ((np.abs(numbers) < 2.0**63) & (np.floor(numbers) == numbers))
@@ -207,12 +201,8 @@ class Times:
                 times[code] = parse(text)
             except MalformedLineError as error:
                 row = first + int(np.argmax(codes == code))
-                raise InvalidDataError(
-                    f"row {row}, column {self.name!r}: {error}; pandas.to_datetime reads other "
-                    "dates",
-                    row=row,
-                    column=self.name,
-                ) from None
+                message = f"{error}; pandas.to_datetime reads other dates"
+                raise bad_row(row, self.name, message) from None
         return times[codes], "ns" if parse is nanoseconds else None
 
 
@@ -226,10 +216,9 @@ def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: 
     worth = np.array([*(gains.get(event, np.nan) for event in events), np.nan])[codes]
     if np.isnan(worth).any():
         row = int(np.argmax(np.isnan(worth)))
-        raise InvalidDataError(
-            f"row {first + row}, column {name!r}: the event {at(column, row)!r} has no gain; add "
-            "it to gains, with 0 if it is worth nothing, or leave such rows out",
-            row=first + row,
-            column=name,
+        message = (
+            f"the event {at(column, row)!r} has no gain; add it to gains, with 0 if it is worth "
+            "nothing, or leave such rows out"
         )
+        raise bad_row(first + row, name, message)
     return worth

@@ -41,19 +41,16 @@ _PLAIN_ZEROS = (
     "isclicked purchased ispurchased"
 )
 
-#: Usual names of each role, in lower case, without anything but letters and digits. The names of
-#: no two roles overlap.
+#: Usual names of each role, in lower case, without anything but letters and digits, and with a star
+#: if "id" may follow. The names of no two roles overlap.
 _USUAL_NAMES = {
     "user": """
-        user userid users uid visitor visitorid customer customerid client clientid member memberid
-        reader readerid reviewer reviewerid account accountid person personid
+        user* users uid visitor* customer* client* member* reader* reviewer* account* person*
     """,
     "item": """
-        item itemid items iid movie movieid product productid article articleid news newsid
-        track trackid song songid artist artistid album albumid book bookid isbn asin parentasin
-        video videoid show showid game gameid app appid anime animeid recipe recipeid
-        document documentid doc docid page pageid contentid postid business businessid
-        venue venueid poi poiid locationid sku skuid stockcode offerid jobid adid
+        item* items iid movie* product* article* news* track* song* artist* album* book* isbn asin
+        parentasin video* show* game* app* anime* recipe* document* doc* page* contentid postid
+        business* venue* poi* locationid sku* stockcode offerid jobid adid
     """,
     "value": f"""
         {_PLAIN_ZEROS} values gains labels click
@@ -70,7 +67,12 @@ _USUAL_NAMES = {
         createdat createdtime creationdate invoicedate orderdate purchasedate tdat
     """,
 }
-_ROLE_OF = {name: role for role, names in _USUAL_NAMES.items() for name in names.split()}
+_ROLE_OF = {
+    name.removesuffix("*") + suffix: role
+    for role, names in _USUAL_NAMES.items()
+    for name in names.split()
+    for suffix in ([""] if name[-1] != "*" else ["", "id"])
+}
 
 #: Columns of numbers that are no values: row numbers, ids, and parts or ends of times.
 _NO_VALUE = re.compile(
@@ -303,7 +305,7 @@ def _check_left_over(
         column
         for column in ignored
         if role_of(column) in (None, "score")
-        and not (isinstance(column, str) and _NO_VALUE.fullmatch(_separated(column)))
+        and not (isinstance(column, str) and _NO_VALUE.fullmatch(_words(column)))
         and is_number(column)
     ]
     if doubtful:
@@ -316,7 +318,7 @@ def _check_left_over(
         )
 
 
-def _separated(column: str) -> str:
+def _words(column: str) -> str:
     """Return a name in lower case, `_` between its words."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.partition(":")[0]).lower()
 

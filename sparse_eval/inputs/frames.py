@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.parquet import read_parquet
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError
 from .cells import numbers_of
 from .rows import as_numbers
 from .tables import PandasTable, ParquetTable, naming, open_table
@@ -39,16 +38,8 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
     import pyarrow as pa
 
     with naming(table.where):
-        if isinstance(table, ParquetTable) and table.where is not None:
-            try:
-                return read_parquet(table.where)  # with the index that pandas has stored
-            except ValueError as error:
-                raise InvalidFileError(f"cannot be read ({error})", table.where) from None
-        names = list(table.names)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise InvalidDataError(f"there are several columns {twice!r}; rename one", column=twice)
-        fields = [Field(f"{number}", name, "text") for number, name in enumerate(names)]
+        names = [str(name) for name in table.names]
+        fields = [Field(str(number), name, "text") for number, name in enumerate(table.names)]
         tables = [
             pa.table({field.role: batch[field.role] for field in fields})
             for part in table.parts()
@@ -56,10 +47,18 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         ]
         if not tables:
             return pd.DataFrame(columns=names)
-        whole = pa.concat_tables(tables)
-        columns = [_decoded(column, typed=table.is_text and not text) for column in whole.columns]
-        frame: pd.DataFrame = pa.table(columns, whole.column_names).to_pandas(ignore_metadata=True)
-        return frame.set_axis(names, axis=1)
+        columns = [
+            _decoded(column, typed=table.is_text and not text)
+            for column in pa.concat_tables(tables).columns
+        ]
+        metadata = table.schema.metadata if isinstance(table, ParquetTable) else None
+        try:
+            frame: pd.DataFrame = (  # with the index that pandas has stored
+                pa.table(columns, names).replace_schema_metadata(metadata).to_pandas()
+            )
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InvalidDataError(f"cannot be read ({error})") from None
+        return frame
 
 
 def _decoded(column: Any, *, typed: bool) -> Any:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import zipfile
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.files import as_input
 from ..errors import InvalidFileError
-from .lines import parse_number
-from .tables import files_of, format_of, is_pattern, matching, read_head
+from .tables import files_at, format_of, read_head
+from .text import parse_number
 
 if TYPE_CHECKING:
     from ..core.types import PathLike
@@ -65,21 +64,12 @@ def kind_of(path: PathLike) -> Kind:
     InvalidFileError
         If the path does not exist, cannot be read or holds something else.
     """
-    if is_pattern(path):
-        return kind_of(matching(Path(path))[0])
-    path = as_input(path)
-    if path.is_dir():
-        if (path / "indptr.npy").exists():
-            return Kind.CSR_FOLDER
-        if any((path / f"{side}_factors.npy").exists() for side in ("user", "item")):
-            return Kind.FACTORS_FOLDER
-        with suppress(InvalidFileError):
-            return kind_of(files_of(path)[0])
-        raise InvalidFileError(
-            "has no table in it (.parquet, .csv, …), and neither the .npy files of a CSR matrix "
-            "(indptr.npy, …) nor of factors (user_factors.npy, item_factors.npy)",
-            path,
-        )
+    folder = as_input(path)
+    if (folder / "indptr.npy").exists():
+        return Kind.CSR_FOLDER
+    if any((folder / f"{side}_factors.npy").exists() for side in ("user", "item")):
+        return Kind.FACTORS_FOLDER
+    path = files_at(path)[0]
     head = read_head(path)
     if head.startswith(b"PK"):
         try:

@@ -122,7 +122,7 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
     user = _plain(table.column(users[0]))
     if wide:
         return _of_wide(user, [_plain(table.column(name)) for name in wide])
-    lists = [name for name in others if _is_list(table.schema.field(name).type)]
+    lists = [name for name in others if hasattr(table.schema.field(name).type, "value_field")]
     return _of_lists(user, table.column(lists[0])) if len(lists) == 1 else None
 
 
@@ -147,14 +147,6 @@ def _may_be_lists(frame: Any, names: list[str]) -> bool:
         for name in names
         if len(pandas) and pandas[name].dtype == object
     ) or any("list" in str(pandas[name].dtype) for name in names)
-
-
-def _is_list(dtype: Any) -> bool:
-    from pyarrow import types
-
-    return bool(
-        types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype)
-    )
 
 
 def _plain(column: Any) -> Any:

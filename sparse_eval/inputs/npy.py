@@ -113,10 +113,7 @@ def release(*sides: object) -> None:
 
 def read_sparse(path: Path) -> Any:
     """Return the CSR, CSC or COO matrix in a file, or raise `InvalidFileError`."""
-    with (
-        reading_npz(path, "a matrix saved by scipy.sparse.save_npz"),
-        path.open("rb") as file,
-    ):
+    with reading_npz(path, "a matrix saved by scipy.sparse.save_npz"), path.open("rb") as file:
         return saved_arrays.read_sparse(file)
 
 

@@ -228,7 +228,7 @@ class Relevance(UserRows):
             n_zeros = len(users) - int(np.count_nonzero(values))
             columns.warn_of_zeros("gain", n_zeros, len(users))
         if combine == "max" or (combine is None and gains is not None):
-            order, _, starts = sort_pairs(users, items, len(rows.items))
+            order, _, starts = sort_pairs(users, items)
             users, items = users[order[starts]], items[order[starts]]
             values = np.maximum.reduceat(values[order], starts)
         with naming(table.where):

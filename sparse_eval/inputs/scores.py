@@ -11,7 +11,7 @@ from ..core.arguments import check_choice
 from ..core.arrays import as_array
 from ..core.csr import as_int32, canonical_csr, check_entries, indptr_from_counts, plain_matrix
 from ..core.mistaken import describe
-from ..core.sorting import gather, order_within, sort_pairs
+from ..core.sorting import order_within, sort_pairs
 from ..errors import InvalidDataError
 from ..kernels.rows import rank_scores
 
@@ -121,14 +121,14 @@ def order_by_score(
     """
     n_users, n_items = shape
     keys = columns if ties == "item" else n_items - 1 - columns
-    order, keys, starts = sort_pairs(rows, keys, n_items)
+    order, keys, starts = sort_pairs(rows, keys)
     items = keys if ties == "item" else n_items - 1 - keys
     indptr = indptr_from_counts(np.bincount(rows, minlength=n_users))
     if len(starts) < len(order):
         first = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
         return indptr, items, (int(rows[first]), int(columns[first]))
     # Floats are ordered as their bits are, except that those of negative ones descend.
-    bits = (gather(scores, order) + 0.0).view(np.int64)
+    bits = (scores[order] + 0.0).view(np.int64)
     bits = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
     positions = order_within(indptr, ~bits)
     ranked = np.empty_like(items)

@@ -20,8 +20,17 @@ from ..core.parquet import check_columns, open_parquet
 from ..errors import InvalidDataError, InvalidFileError
 from .cells import is_number
 from .columns import choose_columns
-from .lines import BadLines, MalformedLineError, TextFile, opened, parse_number
-from .text import Field, Reader, separator_of, split_fields
+from .text import (
+    BadLines,
+    Field,
+    MalformedLineError,
+    Reader,
+    TextFile,
+    opened,
+    parse_number,
+    separator_of,
+    split_fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -45,9 +54,6 @@ Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
 #: Rows of a column by its role: an Arrow array, or objects for which Arrow has no type.
 Batch: TypeAlias = "Mapping[str, Any]"
-
-#: Rows of a batch of Parquet.
-_ROWS = 2**20
 
 #: The suffixes of files of tables in folders, by format.
 _FORMATS = {
@@ -235,21 +241,17 @@ def naming(where: Path | None) -> Iterator[None]:
         ) from error
     except FileNotFoundError as error:
         raise InvalidFileError("there is no such file", where) from error
-    except _unreadable() as error:
+    except Exception as error:
+        from pyarrow import ArrowException  # only now, as many files are read without Arrow
+
+        # IndexError: damaged codes may be of texts behind the last one.
+        damaged = (ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError)
+        if not isinstance(error, damaged):
+            raise
         message = f"cannot be read ({error})"
-        raise (
-            InvalidDataError(f"the table {message}")
-            if where is None
-            else InvalidFileError(message, where)
-        ) from error
-
-
-def _unreadable() -> tuple[type[Exception], ...]:
-    """Return the errors of damaged files."""
-    from pyarrow import ArrowException  # only now, as many files are read without Arrow
-
-    # IndexError: damaged codes may be of texts behind the last one.
-    return ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError
+        if where is None:
+            raise InvalidDataError(f"the table {message}") from error
+        raise InvalidFileError(message, where) from error
 
 
 class PandasTable(Table):
@@ -330,12 +332,12 @@ class ParquetTable(ArrowTable):
 
         def read(fields: Sequence[Field]) -> Iterator[Any]:
             names = list(dict.fromkeys(str(field.column) for field in fields))
-            return read_parquet_rows(path, names, _ROWS)
+            return read_parquet_rows(path, names)
 
         super().__init__(file.schema_arrow, read, path)
 
 
-def read_parquet_rows(path: Path, names: list[str], n_rows: int) -> Iterator[Any]:
+def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iterator[Any]:
     """Yield batches of at most `n_rows` rows of a file of Parquet, text as codes."""
     import pyarrow as pa
 
@@ -372,8 +374,6 @@ class TextTable(Table):
         Whether the first line that is not blank has the names of the columns.
     on_bad_lines : {"error", "skip"}
         Whether a malformed line raises an error or is skipped.
-    guess : bool
-        Whether Latin-1 may be guessed.
 
     Attributes
     ----------
@@ -404,7 +404,6 @@ class TextTable(Table):
         encoding: str | None = None,
         header: bool = True,
         on_bad_lines: str = "error",
-        guess: bool = True,
     ) -> None:
         self.where = path = as_input(path)
         self.header, self._on_bad_lines, self.n_skipped = header, on_bad_lines, 0
@@ -413,29 +412,16 @@ class TextTable(Table):
             raise InvalidDataError(
                 f"sep: expected text without quotes and line ends, found {sep!r}", argument="sep"
             )
-        self._file = TextFile(path, encoding, guess=guess)
+        self._file = TextFile(path, encoding, guess=True)
         self._first, line = self._file.first_line()
         try:
             self.sep = separator_of(path, line) if sep is None else sep
             fields = split_fields(line, self.sep)
         except MalformedLineError as error:
-            self.check()
             raise InvalidFileError(str(error), path, self._first) from None
         self.names: Sequence[Hashable] = fields if header else range(len(fields))
 
-    @property
-    def empty(self) -> str:  # type: ignore[override]
-        """The error if there are no rows."""
-        return f"there are no interactions ({self.n_skipped} lines are malformed)"
-
-    def check(self) -> None:
-        """Raise `InvalidFileError` if the file is no text, before an error about its columns."""
-        for _ in self._file.blocks(_BLOCK):
-            pass
-        self._file.warn_of_guess()
-
     def _doubt(self) -> str:
-        self.check()
         if self.header and any(np.isfinite(parse_number(str(name))) for name in self.names):
             return ", or give header=False if the first line is not a header"
         return ""
@@ -454,11 +440,8 @@ class TextTable(Table):
         numbers = [self.names.index(field.column) for field in fields]
         bad = BadLines(self._file.path, self._on_bad_lines)
         reader = Reader(fields, numbers, self.sep, len(self.names), bad)
-        has_rows = False
-        for batch in reader.batches(self._file, self._first if self.header else 0):
-            has_rows = True
-            yield batch
-        self.n_skipped = bad.report() if has_rows else bad.count
+        yield from reader.batches(self._file, self._first if self.header else 0)
+        self.n_skipped = bad.report()
 
 
 class FolderTable(Table):
@@ -495,27 +478,23 @@ def _partition(file: Path, base: Path) -> dict[str, str]:
 
 
 def _open_path(source: str | Path, options: Mapping[str, Any]) -> Table:
-    if is_pattern(source):
-        path = Path(source)
-        base = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
-        return FolderTable(matching(path), base, options)
-    path = as_input(source)
-    if not path.is_dir():
+    path, files = Path(source), files_at(source)
+    if files == [path]:
         return _open_file(path, options)
-    return FolderTable(files_of(path), path, options)
+    if not path.is_dir():
+        path = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
+    return FolderTable(files, path, options)
 
 
-def is_pattern(path: PathLike) -> bool:
-    """Return whether a path stands for all files that match it."""
-    return bool(_WILD.search(str(path))) and not Path(path).exists()
-
-
-def matching(pattern: Path) -> list[Path]:
-    """Return the files that match a pattern, in order."""
-    paths = map(Path, sorted(glob(str(pattern), recursive=True)))  # noqa: PTH207 - of any folder
-    files = [path for path in paths if not path.is_dir()]  # a broken link is an error
+def files_at(path: PathLike) -> list[Path]:
+    """Return a file, or the files of the table in a folder or that match a pattern, in order."""
+    if not _WILD.search(str(path)) or Path(path).exists():
+        found = as_input(path)
+        return files_of(found) if found.is_dir() else [found]
+    paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
+    files = [one for one in paths if not one.is_dir()]  # a broken link is an error
     if not files:
-        raise InvalidFileError("no file matches this pattern", pattern)
+        raise InvalidFileError("no file matches this pattern", path)
     return files
 
 
@@ -600,16 +579,21 @@ def json_table(path: Path) -> ArrowTable:
     from pyarrow import json
 
     def batches(fields: Sequence[Field]) -> Iterator[Any]:
-        types = {
-            field.column: _json_types(schema.field(field.column).type, field.kind)
-            for field in fields
-        }
         for _, block in TextFile(path).blocks(_BLOCK):
-            try:
-                table = _read_json(block, {name: kinds[0] for name, kinds in types.items()})
-            except pa.ArrowInvalid:
-                columns = {name: _json_column(block, name, types[name]) for name in types}
-                table = pa.table(columns)
+            for whole in (pa.int64(), pa.uint64(), pa.float64()):
+                types = {
+                    field.column: _json_type(schema.field(field.column).type, field.kind, whole)
+                    for field in fields
+                }
+                options = json.ParseOptions(
+                    explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore"
+                )
+                with suppress(*[pa.ArrowInvalid] * (whole != pa.float64())):
+                    table = json.read_json(pa.BufferReader(block), parse_options=options)
+                    break
+            for field in fields:
+                if whole == pa.float64() and field.kind not in ("gain", "number"):
+                    _check_whole(table[field.column], field.column)
             yield table
 
     with naming(path):
@@ -620,42 +604,27 @@ def json_table(path: Path) -> ArrowTable:
     return ArrowTable(schema, batches, path)
 
 
-def _json_types(found: Any, kind: str) -> list[Any]:
-    """Return the types to try for a column, given its type in the first lines."""
+def _json_type(found: Any, kind: str, whole: Any) -> Any:
+    """Return the type to read a column with, given its type in the first lines."""
     import pyarrow as pa
     from pyarrow import types
 
     if types.is_timestamp(found) or types.is_null(found):
-        return [pa.string()]  # ids that look like dates stay what they are
-    if not (types.is_integer(found) or types.is_floating(found)):
-        return [found]
-    is_exact = kind not in ("gain", "number")
-    return [pa.int64(), pa.uint64(), pa.float64()] if is_exact else [pa.float64()]
+        return pa.string()  # ids that look like dates stay what they are
+    if types.is_integer(found) or types.is_floating(found):
+        return pa.float64() if kind in ("gain", "number") else whole
+    return found
 
 
-def _read_json(block: bytes, types: Mapping[Any, Any]) -> Any:
-    import pyarrow as pa
-    from pyarrow import json
+def _check_whole(column: Any, name: Hashable) -> None:
+    """Raise if numbers that were read as fractions are too large to be exact."""
+    from pyarrow import types
 
-    options = json.ParseOptions(
-        explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore"
-    )
-    return json.read_json(pa.BufferReader(block), parse_options=options)
-
-
-def _json_column(block: bytes, name: Any, kinds: Sequence[Any]) -> Any:
-    """Read a column with the first type that fits."""
-    import pyarrow as pa
-
-    for kind in kinds:
-        with suppress(*[pa.ArrowInvalid] * (kind != kinds[-1])):
-            column = _read_json(block, {name: kind})[name]
-            break
-    if len(kinds) > 1 and kind == kinds[-1]:
+    largest = 0.0
+    if types.is_floating(column.type):
         largest = np.abs(column.drop_null().to_numpy()).max(initial=0.0)
-        if largest > 2**53:
-            raise InvalidDataError(
-                f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
-                column=name,
-            )
-    return column
+    if largest > 2**53:
+        raise InvalidDataError(
+            f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
+            column=name,
+        )

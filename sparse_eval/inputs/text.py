@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV, any separator) as Arrow batches.
+"""Text files: lines in any encoding, and delimited text (CSV, TSV, any separator) in Arrow batches.
 
 The columns of a batch have the roles of the fields as names, and these types:
 
@@ -20,34 +20,44 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.threads import for_each, thread_count
-from ..kernels.quotes import has_closed_quotes
-from .lines import (
-    BadLines,
-    MalformedLineError,
-    OpenQuoteError,
-    TextFile,
-    count_lines,
-    in_arrow,
-    nanoseconds,
-    numbered_lines,
-    parse_number,
-    parser_of,
-    whole,
-)
+from ..core.arguments import check_choice
+from ..core.parquet import open_file
+from ..core.threads import thread_count
+from ..core.warning import warn
+from ..errors import InvalidDataError, InvalidFileError
+from .columns import GuessWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
+
+_UTF8 = "utf-8-sig"
+_LINE_END = re.compile(rb"\r\n?|\n")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Digits of a second that `datetime` cannot hold, and would leave out.
+_NANOSECONDS = re.compile(r"[.,]\d{6}(\d{1,3})(\d*)", re.ASCII)
+
+#: How compressed files begin, by Arrow's names of compressions.
+_COMPRESSED = re.compile(
+    rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh[1-9](1AY&|\x17rE8))|(?P<zstd>\x28\xb5\x2f\xfd)"
+)
+
+#: Bytes in which the first line is looked for, and of the parts of a file that is read whole.
+_HEAD, _PART = 2**16, 2**24
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
 #: for each thread. The system gives new pages to larger blocks again and again, which took longer
@@ -67,6 +77,272 @@ _YEARS = ("1678", "2261")
 
 #: How the text of a column is read.
 Kind: TypeAlias = Literal["id", "text", "gain", "number", "time"]
+
+
+class SkippedLinesWarning(UserWarning):
+    """Malformed lines were skipped, because ``on_bad_lines="skip"`` was given."""
+
+
+class MalformedLineError(ValueError):
+    """A line that does not follow the format; `BadLines` adds its place in the file."""
+
+
+def shorten(text: str, width: int = 80) -> str:
+    """Return the repr of a text, truncated to about `width` characters."""
+    return repr(text) if len(text) <= width else f"{text[:width]!r}..."
+
+
+def parse_number(text: str) -> float:
+    """Return a text as a float, or NaN if it is not a number; Python alone would read 1_000."""
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan
+
+
+def parser_of(text: str) -> Callable[[str], int]:
+    """Return the function that reads times written like this one."""
+    return nanoseconds if math.isnan(parse_number(text)) else whole
+
+
+def whole(text: str) -> int:
+    """Return a whole number, also one that is written as 1e9 or 1.0."""
+    try:
+        result = 2**63 if "_" in text else int(text)
+    except ValueError:  # 1e9 and 1.0 are whole numbers too
+        number = parse_number(text)
+        result = int(number) if number.is_integer() else 2**63
+    if -(2**63) <= result < 2**63:
+        return result
+    raise MalformedLineError(f"expected a whole number as timestamp, found {text!r}")
+
+
+def nanoseconds(text: str) -> int:
+    """Return an ISO 8601 date as nanoseconds since 1970."""
+    try:
+        date = datetime.fromisoformat(text.strip())
+        date = date.replace(tzinfo=date.tzinfo or UTC)
+        result = (date - _EPOCH) // timedelta(microseconds=1) * 1000
+        if digits := _NANOSECONDS.search(text):
+            result = 2**63 if digits[2].strip("0") else result + int(digits[1].ljust(3, "0"))
+    except (ValueError, OverflowError):
+        result = 2**63
+    if not -(2**63) <= result < 2**63:
+        raise MalformedLineError(f"expected a whole number or an ISO 8601 date, found {text!r}")
+    return result
+
+
+class OpenQuoteError(MalformedLineError):
+    """A quoted field that the line does not end: what follows may be of it, or be rows."""
+
+
+class BadLines:
+    """Malformed lines of one file: the first raises an error, or all are skipped and counted."""
+
+    def __init__(self, path: Path, on_bad_lines: str) -> None:
+        check_choice("on_bad_lines", on_bad_lines, ("error", "skip"))
+        self.path = path
+        self.skip = on_bad_lines == "skip"
+        self.count = 0
+        self.first = 0
+
+    def add(self, number: int, line: str, fault: MalformedLineError | str) -> None:
+        """Raise `InvalidFileError` for the line, or count it.
+
+        No `OpenQuoteError` is counted: lines after it would be taken for rows that are none.
+        """
+        if isinstance(fault, OpenQuoteError):
+            remedy = (
+                "correct it, or read a table whose fields hold line breaks with pandas.read_csv, "
+                "and load the frame"
+            )
+        elif not self.skip:
+            remedy = (
+                "correct the line, or skip such lines with se.datasets.load(…, on_bad_lines='skip')"
+            )
+        else:
+            self.first = self.first or number
+            self.count += 1
+            return
+        raise InvalidFileError(f"{fault}, in {shorten(line)}; {remedy}", self.path, number)
+
+    def report(self) -> int:
+        """Return the number of skipped lines, and warn once if there are any."""
+        if self.count:
+            lines = "line" if self.count == 1 else "lines"
+            warn(
+                f"skipped {self.count} malformed {lines} of {self.path} (first: line {self.first})",
+                SkippedLinesWarning,
+            )
+        return self.count
+
+
+class TextFile:
+    r"""A text file as blocks of whole lines.
+
+    Blocks are UTF-8 without a byte order mark at the start of the file, and without NUL characters.
+    Lines end in ``\n``, so that they are numbered as an editor numbers them.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``.gz``, ``.bz2`` and ``.zst`` are decompressed.
+    encoding : str, optional
+        Its encoding; UTF-8 by default.
+    guess : bool
+        Whether a file is read as Latin-1 if `encoding` is not given, and its first character that
+        is not ASCII is not UTF-8 either. Latin-1 has a character for every byte, so that different
+        ids stay different.
+
+    Raises
+    ------
+    InvalidDataError
+        If there is no such encoding.
+    """
+
+    def __init__(self, path: Path, encoding: str | None = None, *, guess: bool = False) -> None:
+        self.path, self._can_name = path, guess
+        self._encoding, self._guess = _checked(encoding), guess and encoding is None
+        self._latin = 0  # the first line that is not UTF-8, if the file is read as Latin-1
+        self._is_told = False
+
+    def blocks(self, size: int) -> Generator[tuple[int, bytes], None, None]:
+        """Yield blocks of about `size` bytes, each after the number of lines before it.
+
+        Raises
+        ------
+        InvalidFileError
+            If the file cannot be read, or is no text.
+        """
+        n_lines, is_ascii, is_last, rest = 0, True, False, ""
+        decoder = _decoder(self._encoding)
+        try:
+            with opened(self.path) as file:
+                while not is_last:
+                    data = file.read(size)
+                    is_last = not data
+                    held, flags = decoder.getstate()
+                    held = b"\r" * (flags & 1) + held  # a line end of which half may follow
+                    try:
+                        text = decoder.decode(data, final=is_last)
+                    except UnicodeError as error:
+                        if not isinstance(error, UnicodeDecodeError) or self._encoding != _UTF8:
+                            raise InvalidFileError(
+                                f"expected text in {self._encoding} ({error}); give another "
+                                "encoding=",
+                                self.path,
+                            ) from None
+                        before = held[: flags & 1] + error.object[: error.start]
+                        line = n_lines + 1 + len(_LINE_END.findall(before))
+                        if not (self._guess and is_ascii and before.isascii()):
+                            raise self._no_text(error.object[error.start], line) from None
+                        self._latin, decoder = line, _decoder("latin-1")
+                        again = (held + data).removeprefix(codecs.BOM_UTF8)
+                        text = decoder.decode(again, final=is_last)
+                    is_ascii = is_ascii and text.isascii()
+                    text = rest + text
+                    if is_last and text:
+                        text = text.removesuffix("\n") + "\n"
+                    if "\0" in text:
+                        line = n_lines + 1 + text.count("\n", 0, text.index("\0"))
+                        raise self._no_text(0, line)
+                    end = text.rfind("\n") + 1
+                    rest = text[end:]
+                    if end:
+                        block = text[:end].encode()
+                        del data, text  # before the next ones are read
+                        yield n_lines, block
+                        n_lines += count_lines(block)
+        except FileNotFoundError:
+            raise InvalidFileError("there is no such file", self.path) from None
+        except OSError as error:
+            raise InvalidFileError(f"cannot be read ({error})", self.path) from error
+
+    def _no_text(self, byte: int, line: int) -> InvalidFileError:
+        hint = " or, with encoding=, name its encoding" if self._can_name else ""
+        return InvalidFileError(
+            f"expected UTF-8 text, found the byte {byte:#04x}; convert or unpack the file{hint}",
+            self.path,
+            line,
+        )
+
+    def warn_of_guess(self) -> None:
+        """Warn once if the file is read as Latin-1."""
+        if self._latin and not self._is_told:
+            self._is_told = True
+            warn(
+                f"{self.path}: line {self._latin} is not UTF-8, so the file was read as Latin-1; "
+                "name the encoding to be sure (encoding='latin-1', 'cp1252', …)",
+                GuessWarning,
+            )
+
+    def first_line(self) -> tuple[int, str]:
+        """Return the number and the text of the first line that is not blank."""
+        with closing(self.blocks(_HEAD)) as blocks:
+            for n_before, block in blocks:
+                for line in numbered_lines(block, n_before):
+                    return line
+        raise InvalidFileError("the file is empty", self.path)
+
+
+def _checked(encoding: str | None) -> str:
+    """Return a valid encoding; UTF-8 drops a byte order mark."""
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding or "utf-8")
+    except (LookupError, TypeError, ValueError):
+        raise InvalidDataError(
+            "encoding: expected a name that Python knows, such as 'utf-8', 'latin-1', 'cp1252' "
+            f"or 'utf-16', found {encoding!r}"
+        ) from None
+    return _UTF8 if codecs.lookup(encoding or "utf-8").name == "utf-8" else str(encoding)
+
+
+def _decoder(encoding: str) -> io.IncrementalNewlineDecoder:
+    return io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+
+
+def in_arrow(data: bytes) -> Any:
+    """Return a stream of a copy of `data` in the memory of Arrow.
+
+    A thread of Arrow that lets go of an object of Python at the end of the process aborts it.
+    """
+    import pyarrow as pa
+
+    copy = pa.BufferOutputStream()
+    copy.write(data)
+    return pa.BufferReader(copy.getvalue())
+
+
+def opened(path: Path) -> Any:
+    """Open a file that may be compressed, as its first bytes show."""
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        match = _COMPRESSED.match(file.read(8))
+    return pa.input_stream(open_file(path), compression=match and match.lastgroup)
+
+
+def read_text(path: Path, encoding: str | None = None, *, guess: bool = False) -> bytes:
+    """Return a whole file as `TextFile` reads it, or raise `InvalidFileError` if it is blank."""
+    file = TextFile(path, encoding, guess=guess)
+    data = b"".join(block for _, block in file.blocks(_PART))
+    file.warn_of_guess()
+    if not data or data.isspace():
+        raise InvalidFileError("the file is empty", path)
+    return data
+
+
+def count_lines(data: bytes) -> int:
+    """Return the number of line ends, sooner than ``data.count`` does."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+
+
+def numbered_lines(data: bytes, n_before: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the number, counted from 1, and the text of every line that is not blank."""
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
+    for number, line in enumerate(text, start=n_before + 1):
+        if not line.isspace():
+            yield number, line.rstrip("\n")
 
 
 class Field(NamedTuple):
@@ -115,10 +391,8 @@ class Reader:
     ) -> None:
         self.fields, self.numbers, self.sep = fields, numbers, sep
         self.n_fields, self.bad = n_fields, bad
-        self.parsers: dict[str, Callable[[str], float] | Callable[[str], int]] = {}
-        for field in fields:
-            if field.kind in ("gain", "number"):
-                self.parsers[field.role] = _gain if field.kind == "gain" else _number
+        known: dict[str, Any] = {"id": str, "text": str, "gain": _gain, "number": _number}
+        self.parsers = {field.role: known[field.kind] for field in fields if field.kind in known}
 
     def batches(self, file: TextFile, n_header: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file in the order of its lines, without the first lines."""
@@ -165,7 +439,11 @@ class Reader:
         may_hide_blank = "id" not in kinds and (self.n_fields == 1 or self.sep.isspace())
         if may_hide_blank or kinds != [field.kind for field in self.fields]:
             raise _UnlikeError
-        parsers = self._time_parsers(lines)
+        _, line = next(numbered_lines(lines), (0, ""))
+        first = split_fields(line, self.sep)
+        if len(first) != self.n_fields:
+            raise _UnlikeError
+        parsers = self._parsers_of(first)
         lines, sep = _with_short_separator(lines, self.sep)
         is_quoted = len(self.sep) == 1 and b'"' in lines
         if is_quoted and not _has_closed_quotes(lines, sep):
@@ -209,22 +487,15 @@ class Reader:
                 if is_negative or not np.isfinite(numbers).all():
                     raise _UnlikeError
             columns[field.role] = column
-        self.parsers |= parsers
+        self.parsers = parsers
         return list(pa.table(columns).to_batches())
 
-    def _time_parsers(self, lines: bytes) -> dict[str, Callable[[str], int]]:
-        """Return what reads the times of each role, as the first line has them."""
-        parsers = {}
-        for field, number in zip(self.fields, self.numbers, strict=True):
-            if field.kind == "time" and field.role not in self.parsers:
-                _, line = next(numbered_lines(lines), (0, ""))
-                first = split_fields(line, self.sep)
-                if len(first) != self.n_fields:
-                    raise _UnlikeError
-                parsers[field.role] = parser_of(first[number])
-            elif field.kind == "time":
-                parsers[field.role] = cast("Callable[[str], int]", self.parsers[field.role])
-        return parsers
+    def _parsers_of(self, texts: list[str]) -> dict[str, Any]:
+        """Return what reads the text of each role; the first line decides how times are written."""
+        return {
+            field.role: self.parsers.get(field.role) or parser_of(texts[number])
+            for field, number in zip(self.fields, self.numbers, strict=True)
+        }
 
     def _parse_lines(self, lines: bytes, n_before: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of any lines, except for those that are malformed."""
@@ -257,22 +528,17 @@ class Reader:
             raise MalformedLineError(
                 f"expected {self.n_fields} fields separated by {self.sep!r}, found {len(texts)}"
             )
-        row: list[str | float] = [texts[number] for number in self.numbers]
-        for field, text in zip(self.fields, row, strict=True):
-            if field.kind == "id" and not str(text).strip():
+        for field, number in zip(self.fields, self.numbers, strict=True):
+            if field.kind == "id" and not texts[number].strip():
                 raise MalformedLineError(f"the {field.role} id is missing")
-        decided = {}
-        for place, field in enumerate(self.fields):
-            if field.kind in ("id", "text"):
-                continue
-            text = str(row[place])
-            parse = self.parsers.get(field.role) or parser_of(text)
+        row: list[str | float] = []
+        parsers = self._parsers_of(texts)
+        for field, number in zip(self.fields, self.numbers, strict=True):
             try:
-                row[place] = parse(text)
+                row.append(parsers[field.role](texts[number]))
             except MalformedLineError as error:
                 raise MalformedLineError(f"{error}{field.way_out}") from None
-            decided[field.role] = parse
-        self.parsers |= decided  # the first line decides how times are written
+        self.parsers = parsers
         return row
 
 
@@ -319,10 +585,20 @@ def _with_short_separator(lines: bytes, sep: str) -> tuple[bytes, int]:
 
 
 def _has_closed_quotes(lines: bytes, sep: int) -> bool:
-    """Return what the kernel does, of halves that threads share."""
-    middle = lines.find(b"\n", len(lines) // 2) + 1
+    """Return whether all quotes enclose fields within a line, or are doubled in such a field.
+
+    Other readers agree about such text.
+    """
     text = np.frombuffer(lines, np.uint8)
-    return all(for_each(lambda half: has_closed_quotes(half, sep), [text[:middle], text[middle:]]))
+    quotes = np.flatnonzero(text == ord('"'))
+    line_ends = np.flatnonzero(text == ord("\n"))
+    opening, closing = quotes[::2], quotes[1::2]
+    # A doubled quote is taken for one that closes a field, and one that opens it again.
+    return len(opening) == len(closing) and bool(
+        np.isin(text[opening - 1], [sep, ord("\n"), ord('"')]).all()
+        and np.isin(text[closing + 1], [sep, ord("\n"), ord('"')]).all()
+        and np.array_equal(np.searchsorted(line_ends, opening), np.searchsorted(line_ends, closing))
+    )
 
 
 def _check_ids(ids: Any) -> None:

@@ -14,30 +14,30 @@ import io
 import math
 import re
 from array import array
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from sys import intern
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
-from ..core.csr import indptr_from_counts
 from ..core.files import as_path, replacing
 from ..core.mistaken import describe
-from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError, InvalidFileError
-from .lines import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 from .rankings import Rankings
 from .relevance import Relevance
 from .rows import encode_texts
 from .scores import Ties, check_ties
+from .text import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, Integers, Items, PathLike
+    from ..core.types import AnyArray, CSRMatrix, PathLike
     from .axes import Axis
 
 __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
@@ -216,14 +216,14 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
             "because its readers move up the items after them; give complete lists",
             user=label,
         )
-    users, items = _texts(rankings.users, rankings.items_index, rankings.indptr, rankings.items)
-    with _writing(path) as file:
-        for user, entries in _rows(rankings.indptr):
-            ranked = rankings.items[entries].tolist()
-            file.writelines(
-                f"{users[user]} Q0 {items[item]} {rank} {len(ranked) + 1 - rank} {tag}\n"
-                for rank, item in enumerate(ranked, start=1)
-            )
+    _write(
+        path,
+        rankings,
+        lambda user, items, _: (
+            f"{user} Q0 {item} {rank} {len(items) + 1 - rank} {tag}\n"
+            for rank, item in enumerate(items, start=1)
+        ),
+    )
 
 
 def write_qrels(relevance: Relevance, path: PathLike) -> None:
@@ -265,19 +265,14 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     """
     if not isinstance(relevance, Relevance):
         raise InvalidDataError(f"relevance is {describe(relevance)}; expected a Relevance")
-    users, items = _texts(relevance.users, relevance.items_index, relevance.indptr, relevance.items)
-    gains = {
-        gain: str(int(gain)) if gain.is_integer() else repr(gain)
-        for gain in np.unique(relevance.gains).tolist()
-    }
-    with _writing(path) as file:
-        for user, entries in _rows(relevance.indptr):
-            judged = zip(
-                relevance.items[entries].tolist(), relevance.gains[entries].tolist(), strict=True
-            )
-            file.writelines(
-                f"{users[user]} 0 {items[item]} {gains[gain]}\n" for item, gain in judged
-            )
+    _write(
+        path,
+        relevance,
+        lambda user, items, gains: (
+            f"{user} 0 {item} {repr(gain).removesuffix('.0')}\n"
+            for item, gain in zip(items, gains.tolist(), strict=True)
+        ),
+    )
 
 
 def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMatrix, Axis, Axis]:
@@ -302,23 +297,20 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMa
         raise InvalidFileError("holds nothing but comments", path)
     rows, user_index = encode_texts(users)
     columns, item_index = encode_texts(items)
-    shape = len(user_index), len(item_index)
-    # The sort is stable: the lines of a repeated pair stay in ascending order.
-    order, sorted_columns, starts = sort_pairs(rows, columns, shape[1])
-    repeated = np.delete(order, starts)
-    if len(repeated):
-        entry = int(repeated.min())
-        first = np.flatnonzero((rows == rows[entry]) & (columns == columns[entry]))[0]
-        user, item = user_index[rows[entry]], item_index[columns[entry]]
+    pairs = rows * np.int64(len(item_index)) + columns
+    repeated = pd.Series(pairs).duplicated()
+    if repeated.any():
+        entry = int(repeated.argmax())
+        user, item = users[entry], items[entry]
         raise InvalidFileError(
-            f"user {user!r} has item {item!r} already, on line {lines[first]}; remove one of the "
-            "two lines",
+            f"user {user!r} has item {item!r} already, on line "
+            f"{lines[int(np.argmax(pairs == pairs[entry]))]}; remove one of the two lines",
             path,
             lines[entry],
             user=user,
         )
-    indptr = indptr_from_counts(np.bincount(rows))
-    matrix = sparse.csr_matrix((np.array(values)[order], sorted_columns, indptr), shape=shape)
+    shape = len(user_index), len(item_index)
+    matrix = sparse.csr_matrix((np.array(values), (rows, columns)), shape=shape)
     return matrix, user_index, item_index
 
 
@@ -347,53 +339,45 @@ def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str
     return texts, value
 
 
-def _rows(indptr: Integers) -> Iterator[tuple[int, slice]]:
-    """Yield each row that has entries, and the slice of its entries."""
-    for row in np.flatnonzero(np.diff(indptr)).tolist():
-        yield row, slice(indptr[row], indptr[row + 1])
-
-
-def _texts(
-    users: Axis | None, items: Axis | None, indptr: Integers, columns: Items
-) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the text to write for each row that has entries, and for each of their columns."""
-    if not len(columns):
+def _write(
+    path: PathLike, given: Rankings | Relevance, lines_of: Callable[..., Iterable[str]]
+) -> None:
+    """Write the lines of each user, made of the user, the items, and the gains if there are any."""
+    if not len(given.items):
         raise InvalidDataError("there is nothing to write: no user has an item")
-    return (
-        _label_texts(users, np.flatnonzero(np.diff(indptr)), "user"),
-        _label_texts(items, np.unique(columns), "item"),
-    )
+    users = _label_texts(given.users, np.flatnonzero(np.diff(given.indptr)), "user")
+    items = _label_texts(given.items_index, np.unique(given.items), "item")
+    with _writing(path) as file:
+        for row, user in users.items():
+            entries = slice(given.indptr[row], given.indptr[row + 1])
+            listed = [items[item] for item in given.items[entries].tolist()]
+            gains = None if isinstance(given, Rankings) else given.gains[entries]
+            file.writelines(lines_of(user, listed, gains))
 
 
 def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, str]:
     """Return the text of each code's label, or of the code itself if there are no labels."""
     if labels is None:
         return {code: str(code) for code in codes.tolist()}
-    texts = {}
-    label_of_text: dict[str, object] = {}
-    for code, label in zip(codes.tolist(), labels[codes].tolist(), strict=True):
-        text = texts[code] = str(label)
+    texts = list(map(str, labels[codes].tolist()))
+    for text, label in zip(texts, labels[codes].tolist(), strict=True):
         _check_field(f"a label of the {role}s", text, label)
-        if role == "user" and text.startswith("#"):
+    for text, n in Counter(texts).items():
+        if n > 1:
             raise InvalidDataError(
-                f"a label of the users is {label!r}, and a line that starts with # is a "
-                "comment to trec_eval 10; expected labels without a # in front"
+                f"{n} {role}s are {text!r} as text; give them labels whose texts differ"
             )
-        if text in label_of_text:
-            raise InvalidDataError(
-                f"the {role}s {label_of_text[text]!r} and {label!r} are both {text} as text; give "
-                "them labels whose texts differ"
-            )
-        label_of_text[text] = label
-    return texts
+    return dict(zip(codes.tolist(), texts, strict=True))
 
 
 def _check_field(what: str, text: str, given: object) -> None:
     """Raise if a text cannot be a field."""
-    if not text or _UNFIT.search(text):
+    is_comment = what.endswith("users") and text.startswith("#")  # to trec_eval 10
+    if not text or is_comment or _UNFIT.search(text):
         raise InvalidDataError(
             f"{what} is {given!r}, which a field of a TREC file cannot hold; expected at least one "
-            "character and no white space, NUL, byte order mark or unpaired surrogate"
+            "character and no white space, NUL, byte order mark or unpaired surrogate, and no # "
+            "in front of a user"
         )
 
 

@@ -19,7 +19,6 @@ from ..inputs.candidates import as_candidates
 from ..inputs.item_data import ItemData
 from ..inputs.rankings import Rankings, repeated_item
 from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
-from ..kernels.quotes import has_closed_quotes
 from ..metrics.registry import REGISTRY
 from ..metrics.request import Protocol
 from ..retrieval.search import Search
@@ -120,7 +119,6 @@ def _calls() -> Iterator[Callable[[], object]]:
     }
     groups = np.arange(40) % 3
 
-    yield partial(has_closed_quotes, np.frombuffer(b'"a","b"\n', np.uint8), ord(","))
     lists = Rankings.from_scores(scores, k=30)
     positions = lists.to_positions()
     gapped = positions.copy()

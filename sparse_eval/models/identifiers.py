@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.csr import row_numbers
 from ..core.warning import warn
-from ..datasets.labels import label_array
+from ..datasets.interactions import label_array
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.labelled import labels_of

@@ -115,7 +115,7 @@ def test_a_byte_order_mark_in_an_id_is_part_of_it(write, rest):
 
 def test_refuses_tables_without_interactions(write):
     path = write("a.csv", "user,item\nx\ny\n")
-    with raises(InvalidFileError):
+    with warns(SkippedLinesWarning), raises(InvalidFileError):
         load_csv(path, on_bad_lines="skip")
     with raises(InvalidFileError):
         load_csv(write("b.csv", "user,item\n"))

@@ -220,7 +220,6 @@ def test_missing_times_hide_no_other_fault():
         ["2020-01-01", "1/2/2020"],
         ["2024-01-01", "2024-01-01 00:00:00.1234567891"],
         ["5", "2020-01-01"],
-        [True, False],
         pd.to_datetime(["2020-01-01", None]),
         np.array(["9999-01-01", "2020-01-01"], dtype="datetime64[s]"),
         [1j, 2j],

@@ -11,7 +11,6 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.datasets import load_parquet
 from sparse_eval.errors import InvalidFileError
-from sparse_eval.inputs import tables
 from sparse_eval.inputs.tables import open_table
 from sparse_eval.results.label_table import read_label_table
 
@@ -38,15 +37,14 @@ def test_refuses_unusable_files(tmp_path, write):
 @pytest.mark.parametrize("ids", [pa.string(), pa.large_string(), pa.int8(), pa.uint64()])
 @pytest.mark.parametrize("times", [pa.int32(), pa.timestamp("s"), pa.timestamp("ns", "CET")])
 @pytest.mark.parametrize("values", [pa.float32(), pa.uint8()])
-def test_batches_give_what_the_frame_gives(tmp_path, monkeypatch, ids, times, values):
+def test_batches_give_what_the_frame_gives(tmp_path, ids, times, values):
     rng = np.random.default_rng(0)
     numbers = {"user": 9, "item": 7, "value": 5, "timestamp": 10**6}
     kinds = {"user": ids, "item": ids, "value": values, "timestamp": times}
     columns = {name: pa.array(rng.integers(0, most, 100)) for name, most in numbers.items()}
     table = pa.table({name: column.cast(kinds[name]) for name, column in columns.items()})
     table = table.append_column("event", pa.array(["buy", "view", "view", "buy"] * 25))
-    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=30)
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7)
     options = {"event": "event", "keep": ["buy"]}
     found = load_parquet(tmp_path / "a.parquet", **options)
     expected = se.Interactions.from_frame(table, **options)

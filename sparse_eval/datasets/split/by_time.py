@@ -377,11 +377,7 @@ def _without_repeats(
 
 
 def _check_not_empty(
-    events: Events,
-    clock: Clock,
-    cuts: Sequence[int],
-    parts: Sequence[Booleans],
-    left_out: LeftOut,
+    events: Events, clock: Clock, cuts: Sequence[int], parts: Sequence[Booleans], left_out: LeftOut
 ) -> None:
     for name, part in zip(PARTS, parts, strict=False):  # there may be no test part
         if not part.any():

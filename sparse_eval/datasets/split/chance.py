@@ -26,11 +26,7 @@ Order = Literal["random", "time"]
 
 @show_spelling
 def random(
-    interactions: Divisible,
-    *,
-    fraction: float = 0.2,
-    seed: int = 0,
-    min_interactions: int = 2,
+    interactions: Divisible, *, fraction: float = 0.2, seed: int = 0, min_interactions: int = 2
 ) -> Holdout:
     """Hold out a random fraction of each user's pairs.
 

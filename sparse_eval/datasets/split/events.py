@@ -8,21 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
-from scipy import sparse
 
 from ...core.arguments import check_whole
-from ...core.csr import (
-    coordinates,
-    indptr_from_counts,
-    plain_matrix,
-    sorted_csr,
-    sorted_entries,
-    summed_csr,
-)
+from ...core.csr import indptr_from_counts, sorted_csr, sorted_entries, summed_csr
 from ...core.hashing import splitmix64
-from ...core.mistaken import describe
-from ...core.sorting import gather, order_within
-from ...core.threads import for_blocks, for_each
+from ...core.sorting import order_within
+from ...core.threads import for_each
 from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
 from ...inputs.labelled import labels_of
@@ -37,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...core.types import Booleans, CSRMatrix, Floats, Hashes, Integers, PathLike, SparseInput
+    from ...core.types import Booleans, Floats, Hashes, Integers, PathLike, SparseInput
     from ...inputs.axes import Axis
     from ...inputs.scan import FrameLike
     from ..times import TimeUnit
@@ -101,39 +92,30 @@ class Events:
         InvalidDataError
             If there are no events, or no times; errors about times name the function.
         """
-        given, unit = _opened(given), None
-        times: Any = np.empty(0, np.int64)
-        if function is not None:
-            times, unit = getattr(given, "timestamps", None), getattr(given, "time_unit", None)
-            if times is None:
-                raise InvalidDataError(
-                    f"{function} needs interactions with timestamps, found "
-                    f"{type(given).__name__} without; load them with timestamp=, or use "
-                    "split.random"
-                )
-            if not (times != UNDATED).any():
-                raise InvalidDataError(
-                    f"{function} needs events with dates, found none; use split.random"
-                )
-        axes: tuple[Axis | None, Axis | None]
+        given = _opened(given)
+        times: Any = getattr(given, "timestamps", None)
+        if function is not None and times is None:
+            raise InvalidDataError(
+                f"{function} needs interactions with timestamps, found {type(given).__name__} "
+                "without; load them with timestamp=, or use split.random"
+            )
+        if function is not None and not (times != UNDATED).any():
+            raise InvalidDataError(
+                f"{function} needs events with dates, found none; use split.random"
+            )
         if isinstance(given, Interactions):
-            axes, shape = (given.users, given.items), given.shape
-            users, items, values = given.user_codes, given.item_codes, given.values
+            axes: tuple[Axis | None, Axis | None] = (given.users, given.items)
         else:
             matrix = given.matrix() if hasattr(given, "matrix") else given
-            if not sparse.issparse(plain_matrix(matrix)):
-                raise InvalidDataError(
-                    "expected Interactions, a frame, a path or a scipy sparse matrix, found "
-                    f"{describe(matrix)}"
-                )
-            axes = labels_of(matrix)
-            users, items, values, shape = coordinates(matrix)
+            axes, given = labels_of(matrix), Interactions._of_matrix(matrix)
+        shape = given.shape
+        users, items, values = given.user_codes, given.item_codes, given.values
         if function is None:  # pairs are divided whole, so that their events can be summed first
             matrix = summed_csr(users, items, values, shape)
             rows = (matrix.indptr, matrix.indices, matrix.data)
-            return cls(axes, shape, *rows, np.arange(len(matrix.data)), times, unit)
+            return cls(axes, shape, *rows, np.arange(matrix.nnz), np.empty(0, np.int64), None)
         bounds, items, values, starts, order = sorted_entries(users, items, values, shape)
-        return cls(axes, shape, bounds, items, values, starts, gather(times, order), unit)
+        return cls(axes, shape, bounds, items, values, starts, times[order], given.time_unit)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -160,8 +142,6 @@ class Events:
 
     def in_pairs(self, chosen: Booleans) -> Booleans:
         """Return which pairs have a chosen event."""
-        if len(self.starts) == len(self):
-            return chosen
         return np.asarray(np.logical_or.reduceat(chosen, self.starts), bool)
 
     def count(self, pairs: Booleans) -> Integers:
@@ -173,23 +153,14 @@ class Events:
 
         The events are those of no named function, of which each pair has one.
         """
-        bounds, items = self.bounds, self.items
-        keys = np.empty(len(items), np.uint64)
-        states = hashes(seed, np.arange(len(bounds) - 1))
-
-        def hash_items(first: int, last: int) -> None:
-            chosen = slice(bounds[first], bounds[last])
-            of_pairs = np.repeat(states[first:last], np.diff(bounds[first : last + 1]))
-            keys[chosen] = splitmix64(of_pairs ^ items[chosen].astype(np.uint64))
-
-        for_blocks(hash_items, len(states))
-        return order_within(bounds, keys)
+        states = hashes(seed, np.arange(len(self.bounds) - 1))
+        of_pairs = np.repeat(states, np.diff(self.bounds))
+        keys = splitmix64(of_pairs ^ self.items.astype(np.uint64))
+        return order_within(self.bounds, keys)
 
     @cached_property
     def first(self) -> Integers:
         """The time of the first event of each pair."""
-        if len(self.starts) == len(self):
-            return self.times
         return np.asarray(np.minimum.reduceat(self.times, self.starts), np.int64)
 
     def last_of_pairs(self, chosen: Booleans) -> Integers:
@@ -199,10 +170,6 @@ class Events:
 
     def positions(self, times: Integers) -> Integers:
         """Return the position of each pair among those of its user by time, undated ones first."""
-        dates = times != UNDATED
-        if dates.any() and not dates.all():
-            # So far from all dates, `UNDATED` would leave few bits to sort those by.
-            times = np.where(dates, times, times[dates].min() - 1)
         return order_within(self.pair_bounds, times)
 
     def first_of_users(self, chosen: Booleans, times: Integers) -> Integers:
@@ -250,7 +217,8 @@ class Events:
     ) -> Holdout:
         """Return the split whose parts are the given events: train, validation, maybe test."""
         given = parts if fold_in is None else [*parts, fold_in]
-        matrices = for_each(self._matrix, given)
+        entries = self.bounds, self.items, self.values, self.shape, self.starts
+        matrices = for_each(lambda chosen: sorted_csr(*entries, chosen), given)
         train, validation, *test = matrices[: len(parts)]
         return Holdout(
             train,
@@ -261,9 +229,6 @@ class Events:
             cut=cut,
             left_out=left_out,
         )
-
-    def _matrix(self, chosen: Booleans) -> CSRMatrix:
-        return sorted_csr(self.bounds, self.items, self.values, self.shape, self.starts, chosen)
 
 
 def _opened(given: Any) -> Any:

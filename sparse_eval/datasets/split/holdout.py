@@ -19,7 +19,7 @@ from ...inputs.columns import USUAL
 from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
 from ...inputs.npy import read_sparse, reading_npz
 from ...inputs.tables import naming
-from ..labels import label_array
+from ..interactions import label_array
 from ..times import time_text
 
 if TYPE_CHECKING:
@@ -427,10 +427,7 @@ class Holdout:
         """
         folder = as_path(folder)
         path = folder / "labels.npz"
-        with (
-            reading_npz(path, "labels saved by Holdout.save"),
-            path.open("rb") as file,
-        ):
+        with reading_npz(path, "labels saved by Holdout.save"), path.open("rb") as file:
             arrays = read_arrays(file)
             checksums = arrays["checksums"].tolist(), arrays["values"].tolist()
             left_out = LeftOut(*map(int, arrays["left_out"]))
