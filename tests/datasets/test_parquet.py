@@ -13,7 +13,7 @@ from sparse_eval.datasets import load_parquet
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.inputs import tables
 from sparse_eval.inputs.tables import open_table
-from sparse_eval.results.label_table import read_label_table
+from sparse_eval.results.label_table import item_table
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -69,7 +69,7 @@ def test_refuses_pages_that_were_damaged(tmp_path):
     for read in (
         lambda path: load_parquet(path, value=None),
         lambda path: se.evaluate(path, frame[["user", "item"]], "mrr@5"),
-        lambda path: read_label_table(path, "user"),
+        item_table,
     ):
         with raises(InvalidFileError):
             read(path)
@@ -89,7 +89,7 @@ def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
     for read in (
         load_parquet,
         lambda path: se.Relevance.from_frame(open_table(path)),
-        lambda path: read_label_table(path, "user"),
+        item_table,
     ):
         with raises(InvalidFileError):
             read(path)
