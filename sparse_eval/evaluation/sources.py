@@ -22,7 +22,7 @@ from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, align, match
 from ..metrics.aligned import Aligned
-from ..results.explain import row_of_user
+from ..results.curves import row_of_user
 from ..results.measured import Measured
 from .runners import USERS_PER_BLOCK, users_per_block
 

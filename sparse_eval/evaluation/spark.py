@@ -23,8 +23,7 @@ from .. import errors
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError, SparseEvalError
 from ..inputs.cells import is_number
 from ..inputs.tables import ArrowTable
-from ..results.parts import merge_parts
-from ..results.serialize import pack, unpack
+from ..results.parts import merge_parts, pack, unpack
 from .arrow import RowsLoader, TableSource, check_ids, whole_column
 
 if TYPE_CHECKING:

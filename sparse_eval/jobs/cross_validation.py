@@ -16,9 +16,8 @@ from ..core.formatting import number, text_table
 from ..errors import InvalidDataError, InvalidFileError
 from ..results.comparison import compare
 from ..results.record import make_record
-from ..results.runs import Fold, Run, Runs, RunValues
+from ..results.runs import Cells, Fold, Run, Runs, RunValues
 from ..results.scores import LEVEL, Scores
-from ..results.variance import Cells
 from .ledger import INPUTS, Ledger
 
 if TYPE_CHECKING:

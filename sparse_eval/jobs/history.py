@@ -33,10 +33,10 @@ from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.candidates import name_among
-from ..results.paired_tests import CORRECTIONS, correct, significance
+from ..results.differences import CORRECTIONS, correct, significance
 from ..results.record import check_about
+from ..results.runs import UNKNOWN, Error, add_variances
 from ..results.shared import are_row_numbers
-from ..results.variance import UNKNOWN, Error, add_variances
 from .ledger import Ledger
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from ..errors import InvalidFileError, OutputError, shown
 from ..results import Evaluation
 from ..results.saving import (
     SUMMARY,
-    check_beside,
     copy_saved,
+    read_files,
     read_summary,
     remove_saved,
     save,
@@ -192,7 +192,7 @@ class Ledger:
             copy_saved(self._folder_of(source), folder, about)
         else:
             save(folder, source, "csv", about)
-        return {"folder": name, "digest": read_summary(folder)["digest"]}
+        return {"folder": name, "digest": read_summary(folder / SUMMARY)["digest"]}
 
     def has_evaluation(self, row: Row) -> bool:
         """Return whether the evaluation of a row is there, with all of its files."""
@@ -200,7 +200,7 @@ class Ledger:
             return False
         try:
             folder = self._folder_of(row)
-            check_beside(folder, read_summary(folder))
+            read_files(folder, read_summary(folder / SUMMARY))
         except InvalidFileError:
             return False
         return True
@@ -220,7 +220,7 @@ class Ledger:
     def _folder_of(self, row: Row) -> Path:
         """Return the folder of the evaluation of a row, if it is still that evaluation."""
         folder = self._beside(row["saved"]["folder"])
-        if read_summary(folder)["digest"] != row["saved"]["digest"]:
+        if read_summary(folder / SUMMARY)["digest"] != row["saved"]["digest"]:
             raise InvalidFileError(f"is not the evaluation of {row['slot']}", folder / SUMMARY)
         return folder
 

@@ -663,12 +663,7 @@ def judged(s: Statistics) -> tuple[Floats, Integers]:
     "iprec_at_recall",
     options=(
         Number(
-            "level",
-            "average",
-            0,
-            1,
-            "recall; by default the mean over eleven levels",
-            closed=True,
+            "level", "average", 0, 1, "recall; by default the mean over eleven levels", closed=True
         ),
         Choice(
             "rounding",

@@ -171,11 +171,8 @@ class _OneHit(Statistics):
     def hits_within(self, ranks: Integers) -> Floats:
         return np.asarray(self.rank <= np.minimum(ranks, self.k), np.float64)
 
-    @property
-    def rank_sum(self) -> Floats:
+    def _sum_ranks(self, *, graded: bool) -> Floats:
         return np.asarray(self.hits * self.rank)
-
-    gain_rank_sum = rank_sum
 
     def geometric_sum(self, p: float, graded: bool) -> Floats:
         return np.asarray(self.hits * p ** (self.rank - 1))

@@ -117,10 +117,7 @@ class Lists:
     def relevant(self) -> tuple[Integers, Items, Floats]:
         """(indptr, items, gains) of the same users; items ascend within a user."""
         indptr, items, gains = self.relevance
-        return (
-            *take_rows(indptr, self.users, items),
-            take_rows(indptr, self.users, gains)[1],
-        )
+        return (*take_rows(indptr, self.users, items), take_rows(indptr, self.users, gains)[1])
 
     @cached_property
     def rows(self) -> Integers:

@@ -21,12 +21,11 @@ from .registry import Definition
 from .statistics import Statistics, TiedStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ..core.types import Floats, Integers
     from ..inputs.relevance import Relevance
     from .aligned import Aligned
-    from .lists import Lists
 
 #: Discounts of so many ranks are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
@@ -309,18 +308,6 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
     plan = Plan(Metric("hits", k), definition, {})
     measure(aligned, [plan], num_threads=1, block=max(aligned.n_users, 1))
     return collected[0]
-
-
-def values_of_lists(aligned: Aligned, plans: Iterable[Plan], users: Integers) -> list[float]:
-    """Return metrics that are one number for all `users`; NaN where one is not defined."""
-    lists: dict[int, Lists] = {}
-    values = []
-    for plan in plans:
-        k = plan.metric.k
-        if k not in lists:
-            lists[k] = aligned.lists(k, users)
-        values.append(value_of_lists(plan, lists[k]))
-    return values
 
 
 def value_of_lists(plan: Plan, lists: Any) -> float:

@@ -151,11 +151,7 @@ def _given_groups(lists: Lists) -> Integers:
     return codes
 
 
-@of_groups(
-    "reo",
-    needs=("item_groups",),
-    upper=np.inf,
-)
+@of_groups("reo", needs=("item_groups",), upper=np.inf)
 def reo(lists: Lists) -> Integers:
     """how unequal the groups' chances are to be recommended where they are relevant
 
@@ -178,11 +174,7 @@ def _shown_of_groups(lists: Lists, codes: Integers) -> Integers:
     return np.stack((shown, counts))
 
 
-@of_groups(
-    "rsp",
-    needs=("item_groups",),
-    upper=np.inf,
-)
+@of_groups("rsp", needs=("item_groups",), upper=np.inf)
 def rsp(lists: Lists) -> Integers:
     """how unequal the groups' chances are to be recommended
 
@@ -193,11 +185,7 @@ def rsp(lists: Lists) -> Integers:
     return _shown_of_groups(lists, _given_groups(lists))
 
 
-@of_groups(
-    "pop_reo",
-    options=(TAIL,),
-    needs=("train",),
-)
+@of_groups("pop_reo", options=(TAIL,), needs=("train",))
 def pop_reo(lists: Lists, tail: float | str) -> Integers:
     """how unequal their chances are to be recommended where they are relevant
 
@@ -209,11 +197,7 @@ def pop_reo(lists: Lists, tail: float | str) -> Integers:
     return _hits_of_groups(lists, long_tail(lists.train, tail).astype(np.int64))
 
 
-@of_groups(
-    "pop_rsp",
-    options=(TAIL,),
-    needs=("train",),
-)
+@of_groups("pop_rsp", options=(TAIL,), needs=("train",))
 def pop_rsp(lists: Lists, tail: float | str) -> Integers:
     """how unequal their chances are to be recommended
 

@@ -26,7 +26,7 @@ from .conventions import MOST_SLOTS
 from .eligible import eligible_items
 from .expectation import Chances, ExpectedStatistics
 from .lists import RandomLists
-from .measure import discount_tables, fill_ideal, measure, sum_largest, values_of_lists
+from .measure import discount_tables, fill_ideal, measure, sum_largest, value_of_lists
 from .plan import MetricColumns, View, ratio_of
 from .statistics import FULL_LIST
 
@@ -67,13 +67,6 @@ class RandomSums(NamedTuple):
 
     values: tuple[Moments, ...]
     denominators: tuple[Moments, ...] = ()
-
-    def merge(self, other: RandomSums) -> RandomSums:
-        """Return the sums over the users of both."""
-        return RandomSums(
-            tuple(a + b for a, b in zip(self.values, other.values, strict=True)),
-            tuple(a + b for a, b in zip(self.denominators, other.denominators, strict=True)),
-        )
 
     def expectation(self, plan: Plan) -> Expectation:
         """Return the mean over the users, or the number that a plan makes of their sums."""
@@ -273,7 +266,8 @@ def _of_drawn(
         measured.append(columns)
         for row, plan in enumerate(plans):
             if not plan.definition.per_user:
-                overall[row] += values_of_lists(drawn, [plan], users[row])
+                lists = drawn.lists(plan.metric.k, users[row])
+                overall[row].append(value_of_lists(plan, lists))
     totals: list[RandomSums | Expectation] = []
     for row, plan in enumerate(plans):
         if plan.definition.per_user:

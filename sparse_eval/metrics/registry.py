@@ -406,7 +406,7 @@ def load_extensions() -> None:
             REGISTRY.update(before)  # without what it had registered before it failed
             warn(
                 f"the metrics of entry point {point.name!r} ({point.value}) are left out, because "
-                f"it failed to load: {type(error).__name__}: {error}",
+                f"it failed to load: {type(error).__name__}: {error}"
             )
 
 

@@ -165,13 +165,16 @@ class Statistics(Sums):
 
     @cached_property
     def rank_sum(self) -> Floats:
-        """Σ h·r."""
-        return self._of_hits(kernels.sum_ranks, self.k, False)
+        """Σ h·r, or its expectation."""
+        return self._sum_ranks(graded=False)
 
     @cached_property
     def gain_rank_sum(self) -> Floats:
-        """Σ g·r."""
-        return self._of_hits(kernels.sum_ranks, self.k, True)
+        """Σ g·r, or its expectation."""
+        return self._sum_ranks(graded=True)
+
+    def _sum_ranks(self, *, graded: bool) -> Floats:
+        return self._of_hits(kernels.sum_ranks, self.k, graded)
 
     @cached_property
     def gain_step_sum(self) -> Floats:
@@ -237,17 +240,7 @@ class TiedStatistics(Statistics):
 
     tied_hits: TiedHits
 
-    @cached_property
-    def rank_sum(self) -> Floats:
-        """E[Σ h·r]."""
-        return self._expected_rank_sum(graded=False)
-
-    @cached_property
-    def gain_rank_sum(self) -> Floats:
-        """E[Σ g·r]."""
-        return self._expected_rank_sum(graded=True)
-
-    def _expected_rank_sum(self, *, graded: bool) -> Floats:
+    def _sum_ranks(self, *, graded: bool) -> Floats:
         out = np.empty(len(self.hits))
         kernels.sum_tied_ranks(self.tied_hits, self.list_length, graded, out)
         return out

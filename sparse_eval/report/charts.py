@@ -7,19 +7,30 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ..core.formatting import records
+from ..errors import InvalidDataError, InvalidFileError
+from ..jobs.history import History
 from ..metrics import REGISTRY
 from ..report import plots
-from .axes import format_number, format_numbers, format_share, legend_columns, shorten
-from .style import HEIGHT, draw_svg
-from .subgroups import groups_of
+from .plots import groups_of
+from .style import (
+    HEIGHT,
+    draw_svg,
+    format_number,
+    format_numbers,
+    format_share,
+    legend_columns,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
+    from ..core.types import PathLike
     from ..results.comparison import Comparison
-    from .subgroups import GroupMean
+    from .plots import GroupMean
 
     Evaluations = Mapping[str, Any]  # Scores, of which some charts need an Evaluation
 
@@ -219,3 +230,84 @@ def _concentration_numbers(shown: Evaluations) -> list[list[str]]:
         top = format_share(curve["top_percent"], 1)
         rows.append([name, f"{curve['n_recommended']:,}", of_all, top])
     return rows
+
+
+#: Charts of so many metrics, the main one first.
+_MAX_CHARTS = 4
+
+
+class Trend(NamedTuple):
+    """What a page shows of a history.
+
+    Attributes
+    ----------
+    n_nights : int
+    main : str
+        The main metric.
+    charts : list of tuple of str
+        Titles of the charts, and the charts drawn as SVG.
+    last : dict or None
+        How the last night differs from the one before by the main metric: one test, so that it
+        does not become duller with every night. None with one night.
+    changes : list of dict
+        How nights differ from the one before, the last one first: every night by the main metric,
+        and those that have changed by another one.
+    notes : list of str
+        What is to be known about the comparisons.
+    """
+
+    n_nights: int
+    main: str
+    charts: list[tuple[str, str]]
+    last: dict[str, Any] | None
+    changes: list[dict[str, Any]]
+    notes: list[str]
+
+
+def describe_trend(
+    history: History | PathLike, metrics: Sequence[str], correction: Any = "holm"
+) -> Trend:
+    """Draw the trend of the metrics that a history has, and compare its nights.
+
+    As on the page, the p-values of the first metric are corrected apart from those of the others.
+
+    Raises
+    ------
+    InvalidDataError
+        If the history has none of the metrics.
+    InvalidFileError
+        If it has no nights, or cannot be read.
+    """
+    opened = history if isinstance(history, History) else History(history)
+    if not opened.nights:
+        raise InvalidFileError(
+            "has no nights; sparse-eval score --history, or History.append, adds one", opened.path
+        )
+    known = {metric for night in opened.nights for metric in night.metrics}
+    chosen = [metric for metric in metrics if metric in known]
+    if not chosen:
+        raise InvalidDataError(
+            f"{opened.path} has none of {', '.join(metrics)}, but {', '.join(sorted(known))}; "
+            "choose metrics that the history has"
+        )
+    main, *others = chosen
+    nights = opened.nights
+    charts = []
+    for number, metric in enumerate(chosen[:_MAX_CHARTS]):
+        title = f"{nights[-1].shown(metric)} over the nights"
+        drawn = draw_svg(partial(plots.trend, opened, metric), f"trend{number}", title)
+        charts.append((title, drawn))
+    of_others = opened.changes(others, correction=correction)
+    rows = records(opened.changes(main, correction=correction))
+    rows += records(of_others[of_others["change"] != ""])
+    rows.sort(key=lambda row: str(row["time"]), reverse=True)
+    by_main = opened.changes(main, correction="none")
+    last = records(by_main[by_main["time"] == nights[-1].time])
+    return Trend(
+        len(nights),
+        nights[-1].shown(main),
+        charts,
+        last[-1] if last else None,
+        rows,
+        opened.notes(),
+    )

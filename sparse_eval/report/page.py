@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
 
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
@@ -13,15 +16,15 @@ from ..inputs.candidates import WARNING
 from ..jobs.cross_validation import CrossValidation, PooledModel
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import compare
+from ..results.differences import correct
 from ..results.evaluation import Evaluation
 from ..results.label_table import check_known, item_table
 from ..results.record import plain_rows
 from ..results.scores import COLUMNS, few_users
-from ..results.segments import segmentations, segments_table
-from ..results.shared import shared_metrics
-from .axes import format_number, format_numbers, format_p, format_share, named_evaluations, pieces
-from .subgroups import segment_differences, subgroup_differences
-from .trend import describe_trend
+from ..results.segments import bands_of, segmentations, segments_table
+from ..results.shared import named_evaluations, shared_metrics
+from .plots import MIN_USERS
+from .style import format_number, format_numbers, format_p, format_share, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,12 +47,6 @@ _Row: TypeAlias = dict[str, Any]
 
 #: The rows of the summary of each evaluation, by name and metric.
 _Numbers: TypeAlias = "dict[str, dict[str, dict[str, Any]]]"
-
-#: Headings of the subgroups of users, by the column that divides them.
-_SUBGROUPS: dict[Literal["seen", "relevant"], str] = {
-    "seen": "training items of the user",
-    "relevant": "relevant items of the user",
-}
 
 #: A table has a column for each of so many models or metrics at most.
 _MOST_COLUMNS = 6
@@ -141,7 +138,7 @@ def write_report(
     True
     """
     try:
-        from .charts import MAX_CURVES, counts_hits, draw_charts
+        from .charts import MAX_CURVES, counts_hits, describe_trend, draw_charts
 
         template = _template()
     except ImportError:
@@ -149,15 +146,13 @@ def write_report(
             'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
         ) from None
     file = make_folder_of(path)
-    cv: CrossValidation | None = None
+    cv = evaluations if isinstance(evaluations, CrossValidation) else None
     if isinstance(evaluations, CrossValidation):
-        cv = evaluations
-        named: Any = [(model, PooledModel(cv, model)) for model in cv.models]
+        shown: dict[str, Any] = {
+            name: PooledModel(evaluations, name) for name in evaluations.models
+        }
     else:
-        named = named_evaluations(evaluations)
-        if len(dict(named)) < len(named):
-            raise InvalidDataError(f"two evaluations have the same name: {list(evaluations)}")
-    shown = dict(named)
+        shown = named_evaluations(evaluations)
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
@@ -166,21 +161,21 @@ def write_report(
     # The best first: on a phone, the first columns of a table are all that is seen at once.
     shown = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
     first = next(iter(shown.values()))
+    options: Any = {"test": test, "correction": correction, "how": how}
     comparison: Comparison | None = None
     pairs: list[_Row] = []
     secondary: list[_Row] = []
     if len(shown) > 1:
         # The better model of each pair comes first.
         ordered = cv.select(list(shown)) if cv else shown
-        comparison = compare(ordered, main, test=test, correction=correction, how=how)
+        comparison = compare(ordered, main, **options)
         pairs = records(comparison.table)
         if len(chosen) > 1:
-            other = compare(ordered, chosen[1:], test=test, correction=correction, how=how)
-            secondary = records(other.table)
+            secondary = records(compare(ordered, chosen[1:], **options).table)
         notes += comparison.notes
     segments: list[_Row] = []
     if divided is not None:
-        segments, more = _segments(shown, main, divided, test=test, correction=correction, how=how)
+        segments, more = _segments(shown, main, divided, **options)
         notes += more
     examples = _examples(shown, main)
     numbers = {name: plain_rows(ev._summarize()) for name, ev in shown.items()}
@@ -212,7 +207,7 @@ def write_report(
         segments=segments,
         charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
-        subgroups=[] if cv else _subgroups(shown, main, ranked),
+        subgroups=[] if cv else _subgroups(shown, main, ranked, how),
         pooled=cv is not None,
         examples=examples,
         name_columns=[] if titles is None else list(titles),
@@ -342,31 +337,43 @@ def _baselines(numbers: _Numbers) -> tuple[dict[str, dict[str, Any]], dict[str, 
     return {name: values for name, values in means.items() if name not in same_as}, same_as
 
 
-def _subgroups(shown: Evaluations, main: str, ranked: list[str]) -> list[Any]:
+def _subgroups(
+    shown: Evaluations, main: str, ranked: list[str], how: Literal["intersection", "same"]
+) -> list[Any]:
     """Compare the best model with each other one, the next best first."""
-    if len(ranked) < 2 or not shown[ranked[0]].is_per_user(main):
+    chosen = {name: shown[name] for name in ranked}
+    if len(ranked) < 2 or not all(ev.is_per_user(main) and ev.has_values for ev in chosen.values()):
         return []
     best, *others = ranked
+    bands = bands_of_users(chosen[best])
+    table, _ = segment_differences(chosen, main, bands, correction="none", how=how)
+    few = table["n_users"] < MIN_USERS
+    table.loc[few, ["ci_low", "ci_high"]] = math.nan
+    table.loc[few, "interval"] = "none"
     results = []
     for other in others:
-        tables = [
-            (title, rows)
-            for by, title in _SUBGROUPS.items()
-            if (rows := subgroup_differences(shown[best], shown[other], main, by))
-        ]
-        results.append((best, other, tables))
+        parts = table[table["b"] == other].groupby("by", sort=False)
+        results.append((best, other, [(title, rows.to_dict("records")) for title, rows in parts]))
     return results
+
+
+def bands_of_users(ev: Evaluation) -> pd.DataFrame:
+    """Return segments of an evaluation: bands of about equally many users, by their items."""
+    import pandas as pd
+
+    columns = {}
+    for title, counts in (("training", ev.n_seen), ("relevant", ev.n_relevant)):
+        if counts is not None:
+            bands = bands_of(counts[ev.counted], np.ones(ev.n_users), 4, "items")
+            names = [bands.names[code] for code in bands.codes]
+            columns[f"{title} items of the user"] = pd.Categorical(names, bands.names)
+    return pd.DataFrame(columns, ev.evaluated_users.index)
 
 
 def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -> pd.DataFrame:
     """Return segments as a table, or raise if these evaluations cannot be divided by them."""
     if cv is not None:
         raise InvalidDataError("by divides the users of evaluations, not of a cross-validation")
-    for name, ev in shown.items():
-        if not ev.has_values:
-            raise InvalidDataError(
-                f"by needs the values of users; evaluate {name} with keep='values'"
-            )
     table = segments_table(by)
     for ev in shown.values():
         segmentations(table, ev.evaluated_users)
@@ -385,6 +392,44 @@ def _segments(
         return [], [note for column in columns if (note := column.note())]
     table, notes = segment_differences(shown, main, divided, **options)
     return records(table), notes
+
+
+def segment_differences(
+    evaluations: Mapping[str, Evaluation], metric: str, by: UserSegments, **options: Any
+) -> tuple[pd.DataFrame, list[str]]:
+    """Compare the first evaluation with each other one by segment of the users.
+
+    Parameters
+    ----------
+    evaluations : mapping of str to Evaluation
+        Two or more.
+    metric : str
+        A metric with a value for each user.
+    by : mapping, Series, DataFrame, other table or path
+        As in `sparse_eval.compare`.
+    options
+        Of `sparse_eval.compare`. The correction is over all rows of the table.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        As that of a `Comparison`.
+    notes : list of str
+        How many users are in no segment.
+    """
+    import pandas as pd
+
+    (first, ev), *others = evaluations.items()
+    correction = options.pop("correction")
+    comparisons = [
+        compare({first: ev, name: other}, metric, by=by, correction="none", **options)
+        for name, other in others
+    ]
+    table = pd.concat([one.table for one in comparisons], ignore_index=True)
+    table["p_corrected"] = correct(table["p"].to_numpy(), correction)
+    # A correction makes no p-value smaller: what was not significant before is not so now.
+    table["better"] = table["better"].where(table["p_corrected"] < 0.05, "")
+    return table, list(dict.fromkeys(note for one in comparisons for note in one.notes))
 
 
 def _examples(shown: Evaluations, main: str) -> list[_Row]:

@@ -9,14 +9,18 @@ evaluations are not given so, and `MissingExtraError` if matplotlib is not insta
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core.exact_sums import Moments
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from .axes import (
+from ..results.intervals import NO_INTERVAL, interval_of_moments, student
+from ..results.segments import segmentations
+from .style import (
     COLOURS,
     axes_of,
     error_bar,
@@ -25,22 +29,23 @@ from .axes import (
     label_axes,
     label_groups,
     label_rows_inside,
+    save,
     short_names,
     shorten,
+    style,
     styled,
     styles,
     with_direction,
 )
-from .style import save, style
-from .subgroups import groups_of
-from .trend import trend
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from ..jobs.history import History
     from ..results import Evaluation
     from ..results.comparison import Comparison
     from ..results.segments import UserSegments
@@ -70,6 +75,13 @@ _MAX_ROW_NAME, _MAX_SIDE_NAME, _MAX_PART_NAME = 48, 24, 16
 _MAX_NAMED_CHECKPOINTS = 12
 
 _DISTRIBUTION_POINTS = 300
+
+
+#: What the axis of known groups counts.
+UNITS = {"activity": "training items of the user", "popularity": "training users of the item"}
+
+#: An interval over fewer users would be too wide to be of use.
+MIN_USERS = 10
 
 
 def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
@@ -456,6 +468,122 @@ def learning_curve(
     else:
         ax.set_ylabel(names[0])
     return ax
+
+
+def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
+    """Draw a metric over the nights of a history, with its 95 % intervals.
+
+    Nights that differ significantly from the one before, by `History.changes`, have another marker.
+
+    Parameters
+    ----------
+    history : History
+    metric : str
+        Name of the metric in the evaluations, such as "ndcg@10".
+    ax : matplotlib Axes, optional
+
+    Raises
+    ------
+    InvalidDataError
+        If no night has the metric.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sparse_eval as se
+    >>> from matplotlib.figure import Figure
+    >>> from scipy.sparse import csr_matrix
+    >>> ev = se.evaluate(se.Rankings.from_topk([[0], [1]]), csr_matrix([[1, 0], [1, 0]]), "mrr@1")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     history = se.History(Path(folder) / "nights.jsonl")
+    ...     history.append(ev, "als", time="2026-11-22T03:00Z")
+    ...     history.append(ev, "als", time="2026-11-23T03:00Z")
+    ...     ax = se.plots.trend(history, "mrr@1", ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('night (UTC)', 'mrr@1')
+    """
+    table = history.changes(metric)
+    ax = axes_of(ax)
+    from matplotlib import dates
+
+    nights = [night for night in history.nights if metric in night.metrics]
+    times = _naive(night.time for night in nights)
+    means = np.array([night.metrics[metric].mean for night in nights])
+    low, high = (
+        np.array([getattr(night.metrics[metric], end) for night in nights])
+        for end in ("ci_low", "ci_high")
+    )
+    bars = np.clip(np.nan_to_num([means - low, high - means]), 0, None)
+    ax.errorbar(times, means, bars, color=COLOURS[0], marker="o", markersize=4, linewidth=1)
+    changed = np.isin(times, _naive(table[table["change"] != ""]["time"]))
+    if changed.any():
+        look: Any = {"color": COLOURS[1], "markersize": 7, "zorder": 3}
+        ax.plot(times[changed], means[changed], "D", label="changed", **look)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(
+        dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+    )
+    ax.set_xlabel("night (UTC)")
+    higher = nights[-1].metrics[metric].higher_is_better
+    ax.set_ylabel(nights[-1].shown(metric) + ("" if higher else " (lower is better)"))
+    return ax
+
+
+def _naive(times: Iterable[datetime]) -> Any:
+    return np.array([time.replace(tzinfo=None) for time in times], "datetime64[s]")
+
+
+class GroupMean(NamedTuple):
+    """The mean of a metric in a group of users or items, and its 95 % interval, NaN if unknown."""
+
+    group: str
+    mean: float
+    low: float
+    high: float
+
+
+class Groups(NamedTuple):
+    """The means of a metric by group, what divides them, and how many users are in no group."""
+
+    label: str
+    means: list[GroupMean]
+    n_without: int = 0
+
+
+def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
+    """Return the means of a metric by group, with 95 % intervals for 10 users or more.
+
+    `groups` is as in `sparse_eval.plots.by_group`. Groups without a value are left out.
+    """
+    if isinstance(groups, str) and groups in UNITS:
+        rows = ev.record["by"].get(groups, [])
+        own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
+        return Groups(UNITS[groups], list(map(_group_mean, own)))
+    column, *more = segmentations(groups, ev.evaluated_users)
+    if more:
+        titles = ", ".join(each.title for each in (column, *more))
+        raise InvalidDataError(f"groups have the columns {titles}; give one of them")
+    values = ev.values(metric)[ev.counted]
+    means = []
+    for code, name in enumerate(column.names):
+        inside = values[column.codes == code]
+        moments = Moments.of(inside[~np.isnan(inside)])
+        if moments.n:
+            enough = moments.n >= MIN_USERS
+            interval = interval_of_moments(moments, 0.95) if enough else NO_INTERVAL
+            means.append(GroupMean(name, moments.mean, interval.low, interval.high))
+    return Groups(column.title, means, int((column.codes < 0).sum()))
+
+
+def _group_mean(row: dict[str, Any]) -> GroupMean:
+    half = math.nan
+    if row["std"] is not None and row["n_users"] >= MIN_USERS:
+        error = row["std"] / math.sqrt(row["n_users"])
+        half = float(student(0.95, row["n_users"] - 1)[1]) * error
+    return GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half)
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:

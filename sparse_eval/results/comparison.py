@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -11,21 +10,30 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ..core.arguments import check_choice, check_fraction
-from ..core.formatting import MOST_ROWS, as_html, escaped, number, numbers, records, text_table
-from ..core.mistaken import describe
+from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
-from .differences import compare_estimate, compare_replicates, compare_values
-from .paired_tests import ALIASES, CORRECTIONS, TESTS, correct, significance
+from .differences import (
+    ALIASES,
+    CORRECTIONS,
+    TESTS,
+    compare_estimate,
+    compare_replicates,
+    compare_values,
+    correct,
+    significance,
+)
 from .paper_table import PaperTable
 from .runs import Runs
 from .segments import segmentations
-from .shared import check_conventions, check_propensities, shared_metrics, shared_users
+from .shared import check_alike, named_evaluations, shared_metrics, shared_users
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     import pandas as pd
 
-    from .evaluated import Evaluated
+    from .scores import Requested, Scores
     from .segments import UserSegments
 
 
@@ -127,18 +135,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dict for JSON. The keys are stable."""
-        return {
-            "names": list(self.names),
-            "n_users": self.n_users,
-            "test": self.test,
-            "correction": self.correction,
-            "level": self.level,
-            "left_out": dict(self.left_out),
-            "notes": list(self.notes),
-            "candidates": self.candidates,
-            "by": list(self.by),
-            "differences": records(self.table),
+        facts = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+            if name not in ("table", "higher_is_better")
         }
+        return facts | {"differences": records(self.table)}
 
     def to_latex(
         self, *, digits: int = 4, caption: str | None = None, label: str | None = None
@@ -247,7 +249,7 @@ class Comparison:
 
 
 def compare(
-    evaluations: Mapping[str, Evaluated] | Runs,
+    evaluations: Mapping[str, Scores] | Runs,
     metrics: str | Iterable[str] | None = None,
     *,
     test: Literal["t", "wilcoxon", "permutation"] = "t",
@@ -374,24 +376,10 @@ def compare(
                 "folds, and is compared without by"
             )
         return _compare_runs(evaluations, metrics, test, correction, how, level)
-    if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
-        raise InvalidDataError('give two or more evaluations by name: {"als": ev, "bpr": other}')
-    names = tuple(map(escaped, evaluations))
-    if len(set(names)) < len(names):
-        raise InvalidDataError(f"two evaluations have the same name: {', '.join(names)}")
-    scored: list[Any] = list(evaluations.values())
-    for name, ev in zip(names, scored, strict=True):
-        if isinstance(ev, Runs):
-            raise InvalidDataError(
-                f"{name} is a CrossValidation of {', '.join(ev.models)}; its models are compared "
-                "with compare(cv), and with others if all are in one call of cross_validate"
-            )
-        if not hasattr(ev, "is_per_user"):
-            raise InvalidDataError(f"{name} is {describe(ev)}; expected what evaluate returns")
-    named = dict(zip(names, scored, strict=True))
+    named = named_evaluations(evaluations, least=2)
+    names, scored = tuple(named), list(named.values())
     chosen, notes = shared_metrics(named, metrics)
-    check_conventions(named)
-    check_propensities(named, chosen)
+    check_alike(named, chosen)
     shared = shared_users(named, how)
     rows = shared.rows
     notes += shared.notes()
@@ -438,28 +426,24 @@ def compare(
             }
             found = {"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out}
             results.append(where | found)
-    higher = {metric: scored[0].higher_is_better(metric) for metric in chosen}
-    table = _tabulate(results, higher, correction, level)
-    among = scored[0].candidates
-    return Comparison(
-        names,
-        table,
-        shared.n_users,
-        test,
-        correction,
-        level,
-        shared.left_out,
-        tuple(notes),
-        None if among is None else among.kind,
-        higher,
-        tuple(column.title for column in columns),
-    )
+    rest = (shared.n_users, test, correction, level, shared.left_out, tuple(notes))
+    titles = tuple(column.title for column in columns)
+    return _comparison(scored[0], names, results, *rest, by=titles)
 
 
-def _tabulate(
-    results: list[dict[str, Any]], higher_is_better: dict[str, bool], correction: str, level: float
-) -> pd.DataFrame:
-    """Return the table of a comparison, with corrected p-values and the better ones."""
+def _comparison(
+    first: Requested,
+    names: tuple[str, ...],
+    results: list[dict[str, Any]],
+    n_users: int,
+    test: str,
+    correction: str,
+    level: float,
+    left_out: dict[str, int],
+    notes: tuple[str, ...],
+    by: tuple[str, ...] = (),
+) -> Comparison:
+    """Return a comparison with corrected p-values and the better ones."""
     import pandas as pd
 
     table = pd.DataFrame(results)
@@ -467,16 +451,18 @@ def _tabulate(
     corrected = correct(table["p"].to_numpy(), correction)
     table.insert(list(table).index("p") + 1, "p_corrected", corrected)
     significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
-    higher = np.array([higher_is_better[name] for name in table["metric"]])
+    higher_is_better = {name: first.higher_is_better(name) for name in table["metric"]}
+    higher = table["metric"].map(higher_is_better).to_numpy()
     a_better = (table["difference"] > 0).to_numpy() == higher
     better = np.where(significant, np.where(a_better, table["a"], table["b"]), "")
     table.insert(list(table).index("p_corrected") + 1, "better", better)
-    lower = ~higher
-    swapped = table.loc[lower, ["losses", "wins"]].to_numpy().copy()
-    table.loc[lower, ["wins", "losses"]] = swapped
+    swapped = table.loc[~higher, ["losses", "wins"]].to_numpy().copy()
+    table.loc[~higher, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
-    return table
+    among = None if first.candidates is None else first.candidates.kind
+    how_found = n_users, test, correction, level, left_out, notes, among
+    return Comparison(names, table, *how_found, higher_is_better, by)
 
 
 def _compare_runs(
@@ -510,21 +496,8 @@ def _compare_runs(
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         results.append({"metric": metric, "a": a, "b": b, **numbers})
-    higher = {metric: runs.higher_is_better(metric) for metric in chosen}
-    table = _tabulate(results, higher, correction, level)
-    notes = [*runs.notes(), *notes]
-    return Comparison(
-        runs.models,
-        table,
-        n_users,
-        test,
-        correction,
-        level,
-        left_out,
-        tuple(notes),
-        None if runs.candidates is None else runs.candidates.kind,
-        higher,
-    )
+    rest = (n_users, test, correction, level, left_out, (*runs.notes(), *notes))
+    return _comparison(runs, runs.models, results, *rest)
 
 
 def _signed(text: str) -> str:

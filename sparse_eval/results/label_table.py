@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..core.files import as_input
-from ..errors import InvalidDataError, InvalidFileError
+from ..errors import InvalidDataError
 from ..inputs.columns import role_of
 from ..inputs.frames import to_pandas
-from ..inputs.tables import exports_rows, format_of_name
+from ..inputs.tables import exports_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,16 +53,21 @@ def label_table(
     InvalidDataError
         If it is something else, has no column, two of the same name, or a label twice.
     InvalidFileError
-        As from `read_label_table`.
+        If a file cannot be read.
     """
     import pandas as pd
 
-    if isinstance(known, str | Path):
-        known = read_label_table(known, key)
-    elif exports_rows(known) and not isinstance(known, pd.DataFrame):
-        known = to_pandas(known)
+    is_file = isinstance(known, str | Path)
+    if is_file or (exports_rows(known) and not isinstance(known, pd.DataFrame)):
+        known = to_pandas(known, text=is_file)  # text: an item "007" is not 7, and "NA" is a name
     if isinstance(known, pd.DataFrame):
-        table = _by_label(known, key, argument)
+        labels = [key] if key in known else [name for name in known if role_of(name) == key]
+        if len(labels) > 1 or (is_file and not labels):
+            raise InvalidDataError(
+                f"{argument} has the columns {', '.join(map(repr, known))}; call the one with the "
+                f"{key}s {key!r}"
+            )
+        table = known.set_index(labels[0]) if labels else known
     elif isinstance(known, pd.Series):
         table = known.to_frame(column if known.name is None else known.name)
     elif isinstance(known, Mapping):
@@ -90,46 +94,6 @@ def label_table(
     return table
 
 
-def _by_label(table: pd.DataFrame, key: str, argument: str) -> pd.DataFrame:
-    """Return a table with its column of labels, if it has one, as the index."""
-    labels = [key] if key in table else [name for name in table if role_of(name) == key]
-    if len(labels) > 1:
-        raise InvalidDataError(
-            f"{argument} has the columns {', '.join(map(repr, labels))}, each of which may name "
-            f"the {key}s; call one of them {key!r}"
-        )
-    return table.set_index(labels[0]) if labels else table
-
-
-def read_label_table(path: PathLike, key: Literal["user", "item"]) -> pd.DataFrame:
-    """Read a table with a column of labels; its cells are text if the file is text.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file of any format of tables, told by its name.
-    key : {"user", "item"}
-        The name of the column of labels.
-
-    Raises
-    ------
-    InvalidFileError
-        If the file is something else, cannot be read, or has no such column.
-    """
-    path = as_input(path)
-    if format_of_name(path) is None:
-        raise InvalidFileError(
-            f"is no table of {key}s by its name; expected .csv, .tsv, .parquet, .jsonl or .arrow",
-            path,
-        )
-    # As text: an item "007" is not 7, and "NA" is a name.
-    table = to_pandas(path, text=True)
-    if not any(role_of(name) == key for name in table):
-        found = ", ".join(map(str, table.columns))
-        raise InvalidFileError(f"has no column {key!r}, but {found}; name the labels so", path)
-    return table
-
-
 def item_table(item_names: ItemNames) -> pd.DataFrame:
     """Return names of items as a table that is indexed by item.
 
@@ -143,7 +107,7 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
     InvalidDataError
         If it is something else, has no column, or names an item twice.
     InvalidFileError
-        As from `read_label_table`.
+        If a file cannot be read.
     """
     table = label_table(item_names, "item", argument="item_names", column="name")
     # Whole numbers stay whole beside items without a name.

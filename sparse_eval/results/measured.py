@@ -17,7 +17,7 @@ from ..errors import InvalidDataError
 from ..inputs.candidates import mark_seen
 from ..kernels.catalogue import count_seen
 from ..kernels.structures import Rows
-from ..metrics.measure import measure, values_of_lists
+from ..metrics.measure import measure, value_of_lists
 from ..metrics.random_baseline import random_totals
 from .intervals import FEWEST_FOR_T, N_GROUPS
 from .parts import (
@@ -144,7 +144,7 @@ class Measured:
         if plan.definition.per_user:
             mean = self.numbers.mean(row, users)
             return plan.number_of(mean) if plan.is_micro else mean
-        return values_of_lists(self.aligned, [plan], users)[0]
+        return value_of_lists(plan, self.aligned.lists(plan.metric.k, users))
 
     @cached_property
     def overall(self) -> dict[int, float]:
@@ -199,12 +199,44 @@ class Measured:
     @cached_property
     def seen(self) -> SeenCounts | None:
         """Counts of items that users have in train, None without train."""
-        return _count_seen(self.aligned, self.counted)
+        aligned = self.aligned
+        training, rankings, relevance = (
+            aligned.side_data.training,
+            aligned.rankings,
+            aligned.relevance,
+        )
+        if training is None:
+            return None
+        n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
+        relevant, listed = np.empty((2, aligned.n_users), np.int64)
+
+        def count(first: int, last: int) -> None:
+            bounds = slice(first, last + 1)
+            seen, wanted, lists = (
+                Rows(each.indptr[bounds], each.items) for each in (training, relevance, rankings)
+            )
+            outs = relevant[first:last], listed[first:last]
+            count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
+
+        for_blocks(count, aligned.n_users)
+        is_cold = training.user_counts[: aligned.n_users] == 0
+        n_held_out = int(np.count_nonzero(relevance.gains > 0))
+        n_cold = int(np.count_nonzero(self.counted & is_cold))
+        return SeenCounts(n_cold, int(relevant.sum()), int(listed.sum()), n_held_out)
 
     @cached_property
     def first_ranks(self) -> FirstRanks | None:
         """The first ranks of the lists; None if there are no lists or a model made them."""
-        return None if self.retrieval else _find_first_ranks(self.aligned)
+        rankings, relevance = self.aligned.rankings, self.aligned.relevance
+        starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
+        if self.retrieval or not len(starts):
+            return None
+        positions = rankings.gapped_positions
+        smallest = 1 if positions is None else int(positions[starts].min())
+        if smallest == 1:
+            return FirstRanks(1, True)
+        stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
+        return FirstRanks(smallest, not stored.all())
 
     @cached_property
     def candidates(self) -> CandidateCounts | None:
@@ -262,6 +294,8 @@ class Measured:
             "seen": request.seen,
             "propensities": {name: side_data.digest_of_propensities(name) for name in weighted},
             "without_list": request.without_list,
+            "retrieval": self.retrieval and self.retrieval.via,
+            "candidates": side_data.candidates and side_data.candidates.kind,
         }
 
     def part(self, *, per_user: bool) -> Part:
@@ -278,20 +312,14 @@ class Measured:
             values = UserValues(
                 self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns
             )
+        counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen")
         return Part(
-            self.key,
-            self.span,
-            self.n_counted,
-            self.n_without_list,
-            tuple(self.moments[row] for row in rows),
-            tuple(self.samples[row] for row in rows),
-            {row: self.ratios[row] for row in rows if plans[row].is_micro},
-            lists,
-            self.retrieval,
-            self.seen,
-            self.candidates,
-            self.first_ranks,
+            moments=tuple(self.moments[row] for row in rows),
+            samples=tuple(self.samples[row] for row in rows),
+            ratios={row: self.ratios[row] for row in rows if plans[row].is_micro},
+            lists=lists,
             values=values,
+            **{name: getattr(self, name) for name in (*counts, "candidates", "first_ranks")},
         )
 
     def random_totals(self, *, all_users: bool, drawn: bool = True) -> RandomTotals:
@@ -428,45 +456,3 @@ def _list_sums(block: Measured, row: int) -> ListSums:
             plan.definition.formula(lists, **plan.arguments) if is_combined else lists.item_counts
         )
     return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))
-
-
-def _count_seen(aligned: Aligned, counted: Booleans) -> SeenCounts | None:
-    """Count over all users, `counted` being those that are evaluated; None without train."""
-    training = aligned.side_data.training
-    if training is None:
-        return None
-    rankings, relevance = aligned.rankings, aligned.relevance
-    n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
-    relevant, listed = np.empty((2, aligned.n_users), np.int64)
-
-    def count(first: int, last: int) -> None:
-        bounds = slice(first, last + 1)
-        seen, wanted, lists = (
-            Rows(each.indptr[bounds], each.items) for each in (training, relevance, rankings)
-        )
-        outs = relevant[first:last], listed[first:last]
-        count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
-
-    for_blocks(count, aligned.n_users)
-    is_cold = training.user_counts[: aligned.n_users] == 0
-    return SeenCounts(
-        int(np.count_nonzero(counted & is_cold)),
-        int(relevant.sum()),
-        int(listed.sum()),
-        int(np.count_nonzero(relevance.gains > 0)),
-    )
-
-
-def _find_first_ranks(aligned: Aligned) -> FirstRanks | None:
-    """Return the first ranks of the lists, None if there are no lists."""
-    rankings, relevance = aligned.rankings, aligned.relevance
-    starts = rankings.indptr[:-1][np.diff(rankings.indptr) > 0]
-    if not len(starts):
-        return None
-    if rankings.gapped_positions is None:
-        return FirstRanks(1, True)
-    smallest = int(rankings.gapped_positions[starts].min())
-    if smallest == 1:
-        return FirstRanks(1, True)
-    stored = mark_seen(rankings.indptr, rankings.items, relevance.indptr, relevance.items)
-    return FirstRanks(smallest, not stored.all())

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from itertools import count
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..core.arguments import check_whole
 from ..core.formatting import text_table
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -36,18 +38,7 @@ _LATEX = str.maketrans(
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>[]"})
 
 
-class Cell(NamedTuple):
-    """The mean of a metric, whether none is better, and the letters of models that are worse."""
-
-    mean: float
-    is_best: bool
-    better_than: str
-
-    def text(self, digits: int) -> str:
-        """Return the mean as text, a dash where there is none."""
-        return "–" if math.isnan(self.mean) else f"{self.mean:.{digits}f}"
-
-
+@dataclass(frozen=True, eq=False)
 class PaperTable:
     """The means of a comparison, the best ones, and which differences are significant.
 
@@ -69,31 +60,17 @@ class PaperTable:
         If a model has several means of a metric, as it is compared with others on other users.
     """
 
-    def __init__(
-        self,
-        models: Sequence[str],
-        table: pd.DataFrame,
-        higher_is_better: Mapping[str, bool],
-        candidates: str | None,
-        notes: Sequence[str],
-    ) -> None:
-        self.models, self.table, self.notes = models, table, notes
-        self.higher_is_better = higher_is_better
-        # Numbers if there are too many; without brackets, LaTeX's for an option of the line.
-        few, n = len(models) <= len(ascii_lowercase), len(models)
-        letters = ascii_lowercase[:n] if few else map(str, range(1, n + 1))
-        self.letters = dict(zip(models, letters, strict=True))
-        self._between = "" if few else ","
-        self.metrics = list(dict.fromkeys(table["metric"]))
-        self.headings = [name + (f" ({candidates})" if candidates else "") for name in self.metrics]
-        self.columns = {metric: self._column(metric) for metric in self.metrics}
+    models: Sequence[str]
+    table: pd.DataFrame
+    higher_is_better: Mapping[str, bool]
+    candidates: str | None
+    notes: Sequence[str]
 
-    def _column(self, metric: str) -> list[Cell]:
-        """Return the cells of a metric, in the order of the models."""
-        rows = self.table[self.table["metric"] == metric].to_dict("records")
+    def _column(self, metric: str, letters: Mapping[str, str]) -> list[tuple[float, bool, str]]:
+        """Return each model's mean, whether none is better, and the letters of worse models."""
         means: dict[str, float] = {}
-        worse: dict[str, list[str]] = {model: [] for model in self.models}
-        for row in rows:
+        worse: dict[str, set[str]] = {model: set() for model in self.models}
+        for row in self.table[self.table["metric"] == metric].to_dict("records"):
             for side in ("a", "b"):
                 model, mean = row[side], float(row[f"mean_{side}"])
                 before = means.setdefault(model, mean)
@@ -104,60 +81,65 @@ class PaperTable:
                         "metric out"
                     )
             if row["better"]:
-                beaten = row["b"] if row["better"] == row["a"] else row["a"]
-                worse[row["better"]].append(beaten)
-        higher = self.higher_is_better[metric]
+                worse[row["better"]] |= {row["a"], row["b"]} - {row["better"]}
         known = [mean for mean in means.values() if not math.isnan(mean)]
-        best = (max if higher else min)(known, default=math.nan)
-        cells = []
-        for model in self.models:
-            marks = [self.letters[other] for other in self.models if other in worse[model]]
-            cells.append(Cell(means[model], means[model] == best, self._between.join(marks)))
-        return cells
+        best = (max if self.higher_is_better[metric] else min)(known, default=math.nan)
+        # Numbers are told apart without brackets, which LaTeX takes for an option of the line.
+        between = "" if len(self.models) <= len(ascii_lowercase) else ","
+        marks = {
+            model: between.join(letters[other] for other in self.models if other in beaten)
+            for model, beaten in worse.items()
+        }
+        return [(means[model], means[model] == best, marks[model]) for model in self.models]
 
-    def _rows(self) -> Iterator[tuple[str, str, list[Cell]]]:
-        """Return each model's letter, name and cells."""
-        for i, model in enumerate(self.models):
-            yield self.letters[model], model, [self.columns[name][i] for name in self.metrics]
+    def _rows(
+        self, digits: int, escape: Callable[[str], str], arrow: str, bold: str, raised: str
+    ) -> list[list[str]]:
+        """Return the headings, and each model's letter, name and cells."""
+        check_whole("digits", digits, 1, 16)
+        few = len(self.models) <= len(ascii_lowercase)
+        letters = dict(
+            zip(self.models, ascii_lowercase if few else map(str, count(1)), strict=False)
+        )
+        among = f" ({self.candidates})" if self.candidates else ""
+        headings, columns = ["", "model"], []
+        for metric in dict.fromkeys(self.table["metric"]):
+            headings.append(escape(metric + among))
+            headings[-1] += "" if self.higher_is_better[metric] else arrow
+            columns.append(self._column(metric, letters))
+        rows = [headings]
+        for model, *cells in zip(self.models, *columns, strict=True):
+            texts = [letters[model], escape(model)]
+            for mean, is_best, marks in cells:
+                text = "–" if math.isnan(mean) else f"{mean:.{digits}f}"
+                if escape is _latex:
+                    text = text.replace("-", "$-$").replace("–", "--")
+                text = bold.format(text) if is_best else text
+                texts.append(text + (raised.format(marks) if marks else ""))
+            rows.append(texts)
+        return rows
 
     def latex(self, digits: int, caption: str | None, label: str | None) -> str:
         """Return what `Comparison.to_latex` does."""
-        check_whole("digits", digits, 1, 16)
-        headings = ["", "model", *(_latex(name) for name in self.headings)]
-        for place, metric in enumerate(self.metrics, start=2):
-            headings[place] += "" if self.higher_is_better[metric] else r" $\downarrow$"
-        lines = [
-            r"\begin{table}",
-            r"\centering",
-            *([] if caption is None else [rf"\caption{{{caption}}}"]),
-            *([] if label is None else [rf"\label{{{label}}}"]),
-            rf"\begin{{tabular}}{{ll{'r' * len(self.metrics)}}}",
-            r"\toprule",
-            " & ".join(headings) + r" \\",
-            r"\midrule",
-        ]
-        for letter, model, cells in self._rows():
-            texts = [_latex_cell(cell, digits) for cell in cells]
-            lines.append(" & ".join([letter, _latex(model), *texts]) + r" \\")
+        arrow, bold, raised = r" $\downarrow$", r"\textbf{{{}}}", r"\textsuperscript{{{}}}"
+        rows = self._rows(digits, _latex, arrow, bold, raised)
+        headings, *lines = [" & ".join(row) + r" \\" for row in rows]
         # Below the table rather than in it, so that they fit into a column of the paper.
-        notes = [f"{_latex(note)}\\\\" for note in self.notes]
-        lines += [r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"\footnotesize", *notes]
-        lines[-1] = lines[-1].removesuffix("\\\\")
-        return "\n".join([*lines, r"\end{table}", ""])
+        notes = "\\\\\n".join(map(_latex, self.notes))
+        head = [r"\begin{table}", r"\centering"]
+        for name, text in (("caption", caption), ("label", label)):
+            head += [] if text is None else [rf"\{name}{{{text}}}"]
+        columns = "r" * (len(rows[0]) - 2)
+        head += [rf"\begin{{tabular}}{{ll{columns}}}", r"\toprule", headings, r"\midrule"]
+        tail = [r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"\footnotesize", notes]
+        return "\n".join([*head, *lines, *tail, r"\end{table}", ""])
 
     def markdown(self, digits: int) -> str:
         """Return what `Comparison.to_markdown` does."""
-        check_whole("digits", digits, 1, 16)
-        rows = [
-            [letter, _markdown(model), *(_markdown_cell(cell, digits) for cell in cells)]
-            for letter, model, cells in self._rows()
-        ]
-        headings = ["", "model", *map(_markdown, self.headings)]
-        for place, metric in enumerate(self.metrics, start=2):
-            headings[place] += "" if self.higher_is_better[metric] else " ↓"
-        table = text_table(rows, headings, ["left", "left", *["right"] * len(self.metrics)], "pipe")
-        notes = map(_markdown, self.notes)
-        return "\n\n".join([table, *notes]) + "\n"
+        headings, *rows = self._rows(digits, _markdown, " ↓", "**{}**", "<sup>{}</sup>")
+        aligned = ["left", "left", *["right"] * (len(headings) - 2)]
+        table = text_table(rows, headings, aligned, "pipe")
+        return "\n\n".join([table, *map(_markdown, self.notes)]) + "\n"
 
 
 def _latex(text: str) -> str:
@@ -168,15 +150,3 @@ def _latex(text: str) -> str:
 def _markdown(text: str) -> str:
     """Write text in Markdown, in one line."""
     return " ".join(text.split()).translate(_MARKDOWN)
-
-
-def _latex_cell(cell: Cell, digits: int) -> str:
-    text = cell.text(digits).replace("-", "$-$").replace("–", "--")
-    text = rf"\textbf{{{text}}}" if cell.is_best else text
-    return text + (rf"\textsuperscript{{{cell.better_than}}}" if cell.better_than else "")
-
-
-def _markdown_cell(cell: Cell, digits: int) -> str:
-    text = cell.text(digits)
-    text = f"**{text}**" if cell.is_best else text
-    return text + (f"<sup>{cell.better_than}</sup>" if cell.better_than else "")

@@ -3,25 +3,32 @@
 Everything in it is a whole number, or is sorted by user in the end, so that blocks can be merged
 in any order to the same bits, however the users were cut. Its size does not depend on the number
 of users, unless the values of users are kept.
+
+As bytes it is an archive of NumPy arrays, one of which holds everything else as JSON. Nothing in it
+is a pickle, so that reading it runs nothing. A part comes back with the same bits.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..core.exact_sums import Moments
+from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import is_sampled
 from ..metrics.measure import value_of_lists
 from ..metrics.plan import ratio_of
-from ..metrics.random_baseline import RandomSums, RandomTotals
+from ..metrics.random_baseline import Expectation, RandomSums, RandomTotals
 from .intervals import FEWEST_FOR_T, N_GROUPS
 
 if TYPE_CHECKING:
@@ -126,13 +133,23 @@ class CandidateCounts(NamedTuple):
         return {**dict(zip(self._fields[:-1], self, strict=False)), "digest": self.digest}
 
 
+#: Facts about the model, or about all candidates, which are the same for all users.
+_SHARED = ("via", "kind", "n_cold_items")
+
+
 def added(one: Any, other: Any) -> Any:
-    """Return the counts of one kind over the users of both, None unless both are known."""
-    if one is None or other is None:
+    """Return counts or sums over the users of both, None unless both are known."""
+    if one is None or other is None or Expectation in (type(one), type(other)):
         return None
-    kept = ("via", "kind", "n_cold_items")  # of the model, and of all candidates
-    pairs = zip(one._fields, one, other, strict=True)
-    return type(one)._make(a if a is None or name in kept else a + (b or 0) for name, a, b in pairs)
+    if isinstance(one, dict):
+        return {key: added(value, other[key]) for key, value in one.items()}
+    if not isinstance(one, tuple):
+        return one + other
+    names = getattr(one, "_fields", range(len(one)))
+    sums = [
+        a if name in _SHARED else added(a, b) for name, a, b in zip(names, one, other, strict=True)
+    ]
+    return type(one)._make(sums) if hasattr(one, "_make") else tuple(sums)
 
 
 class FirstRanks(NamedTuple):
@@ -166,7 +183,7 @@ MergeKey: TypeAlias = "dict[str, Any]"
 
 def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
     for name, one in ours.items():
-        other = theirs[name]
+        other = theirs.get(name)
         if one != other:
             a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
             raise InvalidDataError(
@@ -282,10 +299,6 @@ class ListSums(NamedTuple):
     n_listed: Integers
     sums: Integers
 
-    def merge(self, other: ListSums) -> ListSums:
-        """Return the sums over the users of both."""
-        return ListSums(*(a + b for a, b in zip(self, other, strict=True)))
-
 
 #: What sums of lists are kept by: the exceptions that the convention makes
 #: (`Plan.counts_apart`), the cut-off, and the position of a metric with its own sums, or -1.
@@ -299,12 +312,6 @@ def list_key(request: Request, row: int) -> ListKey:
     return (*plan.counts_apart(request.convention), plan.metric.k, own)
 
 
-def _same_arrays(one: Iterable[AnyArray], other: Iterable[AnyArray]) -> bool:
-    """Return whether arrays are equal, NaN included."""
-    pairs = zip(one, other, strict=True)
-    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
-
-
 #: The sums of numerators and of denominators of a micro average, for each group of users.
 Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
@@ -314,6 +321,13 @@ class SavedNumber(NamedTuple):
 
     value: float
     replicates: Floats | None
+
+
+#: The attributes of a part that are sums over users, `random` as far as it is made of these.
+_SUMS = (
+    "n_counted", "n_without_list", "moments", "ratios", "lists", "retrieval", "seen", "candidates",
+    "random",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,75 +404,38 @@ class Part:
     def merge(self, other: Part) -> Part:
         """Return the sums over the users of both, which must be different users."""
         _check_alike(self.key, other.key)
-        ways = [
-            (one.retrieval and one.retrieval.via, one.candidates and one.candidates.kind)
-            for one in (self, other)
-        ]
-        if ways[0] != ways[1]:
-            raise InvalidDataError(
-                "the lists were made in different ways, or of different candidates: "
-                f"{ways[0]} and {ways[1]}; evaluate all blocks alike"
-            )
+        sums = {name: added(getattr(self, name), getattr(other, name)) for name in _SUMS}
+        one, two = self.first_ranks, other.first_ranks
         return Part(
             self.key,
             self.span.merge(other.span),
-            self.n_counted + other.n_counted,
-            self.n_without_list + other.n_without_list,
-            tuple(a + b for a, b in zip(self.moments, other.moments, strict=True)),
-            tuple(
+            samples=tuple(
                 None
                 if a is None or b is None or len(a) + len(b) >= FEWEST_FOR_T
                 else np.concatenate([a, b])
                 for a, b in zip(self.samples, other.samples, strict=True)
             ),
-            {
-                row: tuple(
-                    (a + c, b + d) for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
-                )
-                for row, ratios in self.ratios.items()
-            },
-            {key: sums.merge(other.lists[key]) for key, sums in self.lists.items()},
-            added(self.retrieval, other.retrieval),
-            added(self.seen, other.seen),
-            added(self.candidates, other.candidates),
-            self.first_ranks.merge(other.first_ranks)
-            if self.first_ranks and other.first_ranks
-            else self.first_ranks or other.first_ranks,
-            # As far as it is made of sums over users.
-            tuple(
-                a.merge(b) if isinstance(a, RandomSums) and isinstance(b, RandomSums) else None
-                for a, b in zip(self.random, other.random, strict=True)
-            )
-            if self.random and other.random
-            else None,
+            first_ranks=one.merge(two) if one and two else one or two,
+            **sums,
         )
 
     def equals(self, other: Part) -> bool:
         """Return whether both have the same sums, and the same values where both have them."""
-        alike = ("span", "key", "n_counted", "n_without_list", "retrieval", "seen", "candidates")
-        if self.values is not None and other.values is not None:
-            values = (UserValues.concatenate([one]).arrays for one in (self.values, other.values))
-            if not _same_arrays(*values):
-                return False
-        return (
-            all(getattr(self, name) == getattr(other, name) for name in alike)
-            and all(map(Moments.equals, self.moments, other.moments))
-            and all(
-                a.equals(c) and b.equals(d)
-                for row, ratios in self.ratios.items()
-                for (a, b), (c, d) in zip(ratios, other.ratios[row], strict=True)
-            )
-            and all(_same_arrays(sums, other.lists[key]) for key, sums in self.lists.items())
-        )
+        if self.span != other.span:
+            return False
+        both = self.values is not None and other.values is not None
+        packed = []
+        for part in (self, other):
+            values = UserValues.concatenate([part.values]) if both and part.values else None
+            shared = replace(part, samples=(), first_ranks=None, random=None, saved={})
+            packed.append(pack(replace(shared, values=values)))
+        return packed[0] == packed[1]
 
 
 def micro_average(plan: Plan, ratios: Ratios, left_out: int | None) -> float:
     """Return a micro average of all users, or of all but those of a group."""
-    above, below = Moments(), Moments()
-    for group, (numerators, denominators) in enumerate(ratios):
-        if group != left_out:
-            above += numerators
-            below += denominators
+    kept = [pair for group, pair in enumerate(ratios) if group != left_out]
+    above, below = (sum(moments, Moments()) for moments in zip(*kept, strict=True))
     return plan.number_of(ratio_of(above, below)) if above.n else math.nan
 
 
@@ -490,10 +467,11 @@ def merge_parts(parts: Iterable[Part]) -> Part:
         merged = part if merged is None else merged.merge(part)
     if merged is None:
         raise InvalidDataError("there is no block of users; there is nothing to evaluate")
+    if len(values) == 1:
+        return merged
     kept = [each for each in values if each is not None]
-    return replace(
-        merged, values=UserValues.concatenate(kept) if len(kept) == len(values) else None
-    )
+    every = len(kept) == len(values)
+    return replace(merged, values=UserValues.concatenate(kept) if every else None)
 
 
 def distinct_parts(parts: Iterable[Part]) -> list[Part]:
@@ -501,23 +479,13 @@ def distinct_parts(parts: Iterable[Part]) -> list[Part]:
 
     A part that is there twice, because a block was evaluated again, is taken once.
     """
-    distinct: list[Part] = []
     given = [part for part in parts if part.span.n]
     for part in given:
         given[0].span.check_types(part.span)
-    for part in sorted(given, key=lambda part: part.span):
-        previous = distinct[-1] if distinct else None
-        if previous is None or previous.span != part.span:
+    distinct: list[Part] = []
+    for part in sorted(given, key=lambda part: (part.span, part.values is None)):
+        if not (distinct and distinct[-1].equals(part)):
             distinct.append(part)
-            continue
-        if not previous.equals(part):
-            raise InvalidDataError(
-                f"the users from {part.span.first!r} to {part.span.last!r} were evaluated "
-                "twice, with different results; keep one of the two, or, if users of the same "
-                "row numbers are others, label them, as Relevance.from_csr(m, users=...) does"
-            )
-        if previous.values is None:
-            distinct[-1] = part
     if not all(part.span.starts_after(before.span) for before, part in pairwise(distinct)):
         _check_users_distinct(distinct)
     return distinct
@@ -546,3 +514,84 @@ def _check_users_distinct(parts: list[Part]) -> None:
         "their values; label users that are not numbered together, cut blocks in the order of the "
         "users, or keep the values with keep='values'"
     )
+
+
+#: What parts are made of, by name.
+_CLASSES: dict[str, Any] = {
+    each.__name__: each
+    for each in (
+        CandidateCounts, Expectation, FirstRanks, ListSums, Moments, Part, RandomSums,
+        Retrieval, SavedNumber, SeenCounts, Span, UserValues,
+    )
+}  # fmt: skip
+
+_HEADER = "header"
+
+
+def pack(value: Any) -> bytes:
+    """Write a part, or several in a dict or tuple.
+
+    Returns
+    -------
+    bytes
+        An ``.npz`` archive of some kilobytes, and of what the users' values take if it has them.
+    """
+    arrays: dict[str, Any] = {}
+
+    def encode(value: Any) -> Any:
+        kind = type(value).__name__
+        if isinstance(value, np.ndarray):
+            if value.dtype == object:
+                return {"text": value.tolist()}
+            name = str(len(arrays))
+            is_count = value.dtype.kind == "i" and value.min(initial=0) >= 0
+            # Counts in as few bytes as the largest takes: there may be one for each item.
+            dtype = np.min_scalar_type(value.max(initial=0)) if is_count else value.dtype
+            arrays[name] = value.astype(dtype)
+            return {"array": [name, value.dtype.str]}
+        if isinstance(value, dict):
+            return {"dict": [[encode(key), encode(entry)] for key, entry in value.items()]}
+        if is_dataclass(value):
+            return {kind: [encode(getattr(value, field.name)) for field in fields(value)]}
+        if isinstance(value, tuple):
+            entries = list(map(encode, value))
+            return {kind: entries} if kind in _CLASSES else entries
+        return value
+
+    text = json.dumps(encode(value), default=index)
+    arrays[_HEADER] = np.frombuffer(text.encode("ascii"), np.uint8)
+    stream = io.BytesIO()
+    np.savez(stream, allow_pickle=False, **arrays)
+    return stream.getvalue()
+
+
+def unpack(data: bytes) -> Any:
+    """Read what `pack` wrote.
+
+    Raises
+    ------
+    InvalidDataError
+        If the bytes are something else, or were written by a version with another layout.
+    """
+
+    def decode(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(map(decode, value))
+        if not isinstance(value, dict):
+            return value
+        ((kind, content),) = value.items()
+        if kind == "text":
+            return np.array(content, object)
+        if kind == "array":
+            return arrays[content[0]].astype(content[1], copy=False)
+        entries = decode(content)
+        return dict(entries) if kind == "dict" else _CLASSES[kind](*entries)
+
+    try:
+        arrays = read_arrays(io.BytesIO(data))
+        return decode(json.loads(arrays[_HEADER].tobytes()))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidDataError(
+            f"the totals of an evaluation cannot be read ({type(error).__name__}: {error}); give "
+            "what this version of sparse_eval wrote"
+        ) from None

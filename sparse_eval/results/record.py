@@ -11,8 +11,7 @@ from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
-from .curves import MAX_RANKS, precision_recall
-from .explain import explain
+from .curves import MAX_RANKS, explain, precision_recall
 from .segments import break_down
 
 if TYPE_CHECKING:
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import Booleans, Hashes, Integers, JSONValue
-    from ..inputs.rankings import Rankings
     from .curves import PrecisionRecall
-    from .evaluated import Evaluated
     from .measured import Measured
 
 #: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
@@ -33,6 +30,9 @@ SCHEMA = 3
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
 
+#: What is kept of a user's list.
+_COLUMNS = ["rank", "item", "gain", "discount", "contribution", "cumulative"]
+
 #: Of a user's list, and of what is missing from it, so much is kept.
 _LISTED, _MISSED = 20, 10
 
@@ -40,19 +40,14 @@ _LISTED, _MISSED = 20, 10
 _POINTS = 60
 
 
-def to_dict(evaluation: Evaluated, summary: pd.DataFrame) -> dict[str, Any]:
+def to_dict(evaluation: Any, summary: pd.DataFrame) -> dict[str, Any]:
     """Return what `Evaluation.to_dict` describes."""
     retrieval, candidates = evaluation.retrieval, evaluation.candidates
+    counts = ("n_users", "n_skipped", "n_without_list", "n_cold", "n_relevant_seen")
     return {
         "schema": SCHEMA,
         "sparse_eval": installed_version(),
-        "n_users": evaluation.n_users,
-        "n_skipped": evaluation.n_skipped,
-        "n_without_list": evaluation.n_without_list,
-        "n_cold": evaluation.n_cold,
-        "n_relevant_seen": evaluation.n_relevant_seen,
-        "n_listed_seen": evaluation.n_listed_seen,
-        "no_relevant": evaluation.no_relevant,
+        **{name: getattr(evaluation, name) for name in (*counts, "n_listed_seen", "no_relevant")},
         "without_list": evaluation.request.without_list,
         "seen": evaluation.request.seen,
         "convention": evaluation.convention,
@@ -110,12 +105,7 @@ def _describe_lists(block: Measured) -> dict[str, Any]:
     return {
         "by": by,
         "precision_recall": curve,
-        "concentration": _describe_concentration(
-            aligned.rankings,
-            np.flatnonzero(block.counted),
-            max((metric.cutoff or 0 for metric in block.request.metrics), default=0) or MAX_RANKS,
-            aligned.side_data.n_items,
-        ),
+        "concentration": _describe_concentration(block),
         "examples": _examples(block),
         "inputs": _inputs(block),
     }
@@ -132,15 +122,23 @@ def _examples(block: Measured) -> list[dict[str, Any]]:
             break
     labels, rankings = block.labels, block.aligned.rankings
     complete = np.diff(rankings.indptr) == rankings.lengths
-    return [
-        _describe_example(
-            row if labels is None else labels[row],
-            explain(block.aligned, row),
-            bool(complete[row]),
-            why,
+    examples = []
+    for row, why in rows.items():
+        explained = explain(block.aligned, row)
+        absent = explained["rank"].isna()
+        listed, missed = explained[~absent], explained[absent][["item", "gain"]]
+        examples.append(
+            {
+                "user": plain(row if labels is None else labels[row]),
+                "why": why,
+                "whole": bool(complete[row]),  # else only the ranks of relevant items are known
+                "n_listed": len(listed),
+                "listed": records(listed[_COLUMNS].head(_LISTED)),
+                "n_missed": len(missed),
+                "missed": records(missed.head(_MISSED)),
+            }
         )
-        for row, why in rows.items()
-    ]
+    return examples
 
 
 def _inputs(block: Measured) -> dict[str, Any]:
@@ -184,37 +182,26 @@ def _describe_curve(curve: PrecisionRecall) -> dict[str, Any]:
     }
 
 
-def _describe_concentration(
-    rankings: Rankings, users: Integers, k: int, n_items: int
-) -> dict[str, Any] | None:
-    """Return the Lorenz curve of how often items are recommended.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    users : ndarray of int64
-        Those whose lists count.
-    k : int
-        How much of a list counts.
-    n_items : int
-        Items of the catalogue.
+def _describe_concentration(block: Measured) -> dict[str, Any] | None:
+    """Return the Lorenz curve of how often items are recommended, down to the largest cut-off.
 
     Returns
     -------
     dict or None
-        ``k``, ``n_items``, ``n_recommended`` items that are in any list; the curve, ``items`` and
-        ``recommendations``, both shares from 0 to 1, items that are recommended least coming
-        first; and ``top_percent``, the share of the recommendations that goes to the 1 % of items
-        that are recommended most. None where lists have gaps, or are empty: it is not known what
-        was recommended.
+        ``k``, the cut-off, ``n_items``, ``n_recommended`` items that are in any list; the curve,
+        ``items`` and ``recommendations``, both shares from 0 to 1, items that are recommended least
+        coming first; and ``top_percent``, the share of the recommendations that goes to the 1 % of
+        items that are recommended most. None where lists have gaps, or are empty: it is not known
+        what was recommended.
     """
+    rankings, n_items = block.aligned.rankings, block.aligned.side_data.n_items
+    users = np.flatnonzero(block.counted)
+    k = max(metric.cutoff or 0 for metric in block.request.metrics) or MAX_RANKS
     if (np.diff(rankings.indptr)[users] != rankings.lengths[users]).any():
         return None
     owners = np.repeat(np.arange(len(rankings.lengths)), np.diff(rankings.indptr))
-    counted = np.zeros(len(rankings.lengths), bool)
-    counted[users] = True
-    counted = counted[owners] & (rankings.positions <= k)
-    counts = np.sort(np.bincount(rankings.items[counted], minlength=n_items))
+    listed = block.counted[owners] & (rankings.positions <= k)
+    counts = np.sort(np.bincount(rankings.items[listed], minlength=n_items))
     if not counts.any():
         return None
     reached = np.concatenate(([0], np.cumsum(counts))) / counts.sum()
@@ -242,22 +229,3 @@ def _pick_examples(n_relevant: Integers, counted: Booleans, prints: Hashes) -> l
     order = rows[np.lexsort((prints[rows], n_relevant[rows]))]
     places = [int(share * (len(order) - 1)) for share in _PICKED_AT if len(order)]
     return [int(order[place]) for place in dict.fromkeys(places)]
-
-
-def _describe_example(user: Any, explained: pd.DataFrame, whole: bool, why: str) -> dict[str, Any]:
-    """Return one user's list and what it lacks, from what `Evaluation.explain` says.
-
-    `whole` is false where the list has gaps: only the ranks of relevant items are known.
-    """
-    absent = explained["rank"].isna()
-    listed, missed = explained[~absent], explained[absent]
-    columns = ["rank", "item", "gain", "discount", "contribution", "cumulative"]
-    return {
-        "user": plain(user),
-        "why": why,
-        "whole": whole,
-        "n_listed": len(listed),
-        "listed": records(listed[columns].head(_LISTED)),
-        "n_missed": len(missed),
-        "missed": records(missed[["item", "gain"]].head(_MISSED)),
-    }

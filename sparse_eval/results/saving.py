@@ -17,7 +17,7 @@ each user: ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of relevant
 column for each metric, empty (null) where the user is left out. Numbers are written in full.
 
 ``totals.npz`` has the exact sums, from which all numbers are computed again, of the evaluation and
-of its baselines, see `serialize`.
+of its baselines, see `parts`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ from ..inputs.text import in_arrow
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
 from ..metrics.request import Request
-from .parts import UserValues
+from .parts import UserValues, pack, unpack
 from .record import SCHEMA, check_about, make_record
-from .serialize import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..metrics import Convention
-    from .evaluated import Evaluated
     from .parts import Part
 
 #: The files of a saved evaluation, the last with a suffix.
@@ -77,7 +75,7 @@ class Savable(NamedTuple):
     table: pa.Table | None
 
 
-def facts_of(evaluation: Evaluated) -> dict[str, Any]:
+def facts_of(evaluation: Any) -> dict[str, Any]:
     """Return what is saved for reading metrics that are not registered here, and the users."""
     plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
     labels = None
@@ -94,7 +92,7 @@ def facts_of(evaluation: Evaluated) -> dict[str, Any]:
     }
 
 
-def table_of(evaluation: Evaluated) -> pa.Table:
+def table_of(evaluation: Any) -> pa.Table:
     """Return what is saved of each user."""
     import pyarrow as pa
 
@@ -156,20 +154,10 @@ def _table_as_bytes(table: pa.Table, kind: str) -> bytes:
     return stream.getvalue()
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """Return the JSON of a saved evaluation, or raise `InvalidFileError`."""
-    return _read_json(folder / SUMMARY)
-
-
-def check_beside(folder: Path, content: Mapping[str, Any]) -> None:
-    """Raise unless the files that belong to the JSON of a saved evaluation are there."""
-    _read_files(folder, content)
-
-
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
     """Copy a saved evaluation to another folder, where something else is remembered with it."""
-    content = read_summary(source)
-    files = _read_files(source, content)
+    content = read_summary(source / SUMMARY)
+    files = read_files(source, content)
     _write(make_folder(folder), content | {"about": check_about(about)}, files)
 
 
@@ -191,18 +179,18 @@ def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
 def load(path: Path) -> tuple[Request, dict[str, Part], dict[str, Any]]:
     """Return the request, the parts by name of the baseline, and the record."""
     path = path / SUMMARY if path.is_dir() else path
-    content = _read_json(path)
+    content = read_summary(path)
     try:
         return _load(path, content)
     except InvalidFileError:
-        again = _read_json(path)  # another process may have saved one here
+        again = read_summary(path)  # another process may have saved one here
         if again["digest"] == content["digest"]:
             raise
         return _load(path, again)
 
 
 def _load(path: Path, content: dict[str, Any]) -> tuple[Request, dict[str, Part], dict[str, Any]]:
-    files = _read_files(path.parent, content)
+    files = read_files(path.parent, content)
     try:
         parts: dict[str, Part] = unpack(files[TOTALS])
     except InvalidDataError as error:
@@ -318,7 +306,7 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
     return Plan(metric, definition, {"average": "micro"} if is_micro else {})
 
 
-def _read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
+def read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the files that were saved with the JSON, which are compared with their digests."""
     files: dict[str, bytes] = {}
     for name in (TOTALS, *_TABLES):
@@ -339,7 +327,8 @@ def _read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
     return files
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_summary(path: Path) -> dict[str, Any]:
+    """Return the JSON of a saved evaluation, or raise `InvalidFileError`."""
     content: dict[str, Any] = read_json(
         path,
         ["schema", "sparse_eval"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -32,10 +31,20 @@ MOST_SEGMENTS = 30
 
 
 class Segments(NamedTuple):
-    """Groups, by name; `codes` has the index of each user's or item's group, -1 for none."""
+    """One way to divide users or items: the names of the groups, and each one's group.
+
+    `codes` has the index of the group's name, -1 for none.
+    """
 
     names: list[Any]
     codes: Integers
+    title: str = ""
+
+    def note(self) -> str:
+        """Return how many users are in no segment, "" if all are in one."""
+        without = int((self.codes < 0).sum())
+        of_all = f"{without:,} of {len(self.codes):,}"
+        return f"{self.title}: {of_all} users have none and are in no segment" if without else ""
 
 
 def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -> Segments:
@@ -62,10 +71,8 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
                 "or key them by user",
                 argument="groups",
             )
-        column = np.empty(n_users, object)
-        column[:] = entries
-        values = pd.Series(column)
-    codes, names = pd.factorize(values, sort=False, use_na_sentinel=True)
+        values = pd.Series(entries, dtype=object)
+    codes, names = pd.factorize(values, sort=True)
     missing = np.flatnonzero((codes < 0) & counted)
     if len(missing):
         row = int(missing[0])
@@ -75,27 +82,10 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
             "a group, such as 'unknown'",
             user=user,
         )
-    labels = list(names)
-    order = list(range(len(labels)))
-    with suppress(TypeError):  # labels of several types stay in order of appearance
-        order = sorted(order, key=labels.__getitem__)
-    ranks = np.empty(len(names) + 1, np.int64)
-    ranks[order] = np.arange(len(names))
-    ranks[-1] = -1
-    return Segments([labels[i] for i in order], ranks[codes])
+    return Segments(list(names), codes)
 
 
-def by_activity(counts: Integers, counted: Booleans, n_bands: int) -> Segments:
-    """Group users by their training items: none ("cold"), and bands of about equally many users."""
-    return _bands(counts, np.ones(len(counts)) * counted, n_bands, "items")
-
-
-def by_popularity(counts: Integers, n_bands: int) -> Segments:
-    """Group items by their training users: none, and bands of about equally many interactions."""
-    return _bands(counts, counts.astype(np.float64), n_bands, "users")
-
-
-def _bands(counts: Integers, weights: Floats, n_bands: int, unit: str) -> Segments:
+def bands_of(counts: Integers, weights: Floats, n_bands: int, unit: str) -> Segments:
     """Divide counts above 0 into bands of about equal weight; equal counts stay together."""
     codes = np.zeros(len(counts), np.int64)
     warm = np.flatnonzero((counts > 0) & (weights > 0))
@@ -116,22 +106,8 @@ def _bands(counts: Integers, weights: Floats, n_bands: int, unit: str) -> Segmen
     return Segments(names, codes)
 
 
-class Segmentation(NamedTuple):
-    """One way to divide users: the segments' names, and the segment of each user, -1 for none."""
-
-    title: str
-    names: list[str]
-    codes: Integers
-
-    def note(self) -> str:
-        """Return how many users are in no segment, "" if all are in one."""
-        without = int((self.codes < 0).sum())
-        of_all = f"{without:,} of {len(self.codes):,}"
-        return f"{self.title}: {of_all} users have none and are in no segment" if without else ""
-
-
-def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
-    """Return the segments of users, a segmentation for each column of a table.
+def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
+    """Return the segments of users, by each column of a table.
 
     Parameters
     ----------
@@ -147,7 +123,7 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segmentation]:
         If it is something else, has no column or none of the users, names a user twice, or has
         more than 30 segments in a column.
     InvalidFileError
-        As from `read_label_table`.
+        If a file cannot be read.
     """
     table = segments_table(by)
     labels = table.index
@@ -166,33 +142,21 @@ def segments_table(by: UserSegments) -> pd.DataFrame:
     return label_table(by, "user", argument="by", column="segment", as_text=True)
 
 
-def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segmentation:
+def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segments:
     """Divide users, whose rows in the column are given, -1 for those who are not in it."""
     import pandas as pd
 
-    values = column.iloc[rows].where(rows >= 0).tolist()
-    named: dict[str, Any] = {}
-    names: list[str | None] = []
-    for value in values:
-        name = None if pd.isna(value) or not str(value).strip() else _name(value)
-        names.append(name)
-        if name is not None:
-            named.setdefault(name, value)
-    if len(named) > MOST_SEGMENTS:
+    codes, values = pd.factorize(column.iloc[rows].where(rows >= 0), sort=True)
+    names = [_name(value) for value in values]
+    order = list(dict.fromkeys(name for name in names if name.strip()))
+    if len(order) > MOST_SEGMENTS:
         raise InvalidDataError(
-            f"column {title!r} of by has {len(named):,} segments, such as {next(iter(named))!r}; "
-            f"at most {MOST_SEGMENTS} are compared: put values into bands, as pandas.cut does, or "
-            "leave the column out"
+            f"column {title!r} of by has {len(order):,} segments, such as {order[0]!r}; at most "
+            f"{MOST_SEGMENTS} are compared: put values into bands, as pandas.cut does, or leave "
+            "the column out"
         )
-    order = list(named)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        categories = column.cat.categories.tolist()
-        order.sort(key=lambda name: categories.index(named[name]))
-    else:
-        with suppress(TypeError):  # values of several types stay in order of appearance
-            order = sorted(named, key=named.__getitem__)
-    codes = {name: code for code, name in enumerate(order)} | {None: -1}
-    return Segmentation(title, order, np.array([codes[name] for name in names], np.int64))
+    places = [order.index(name) if name in order else -1 for name in names]
+    return Segments(order, np.array([*places, -1], np.int64)[codes], title)
 
 
 def _name(value: Any) -> str:
@@ -207,7 +171,8 @@ def break_down(block: Measured, groups: Any, bands: int = 4) -> pd.DataFrame:
         return _by_popularity(block, bands)
     n_users, counted = len(block.n_relevant), block.counted
     if isinstance(groups, str) and groups == "activity":
-        segments = by_activity(_training(block, groups).user_counts[:n_users], counted, bands)
+        counts = _training(block, groups).user_counts[:n_users]
+        segments = bands_of(counts, counted.astype(np.float64), bands, "items")
     elif isinstance(groups, str):
         raise InvalidDataError(
             f"groups is {groups!r}; expected 'activity', 'popularity' or a label for each user"
@@ -259,7 +224,8 @@ def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
         raise InvalidMetricError(
             "none of the metrics can be divided by items; evaluate recall or hit_rate too"
         )
-    segments = by_popularity(_training(block, "popularity").item_counts, bands)
+    counts = _training(block, "popularity").item_counts
+    segments = bands_of(counts, counts.astype(np.float64), bands, "users")
     relevance = block.aligned.relevance
     rows = {}
     for code, group in enumerate(segments.names):
@@ -272,8 +238,9 @@ def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
             users = np.flatnonzero(block.counts(plan) & (n_relevant > 0))
             if len(users):
                 std = columns.moments(row, users, squares=True).std if plan.per_user else math.nan
-                counts = (len(users), n_items, int(n_relevant[users].sum()))
-                rows[group, str(plan.metric)] = (columns.mean(row, users), std, *counts)
+                n_held = int(n_relevant[users].sum())
+                mean = columns.mean(row, users)
+                rows[group, str(plan.metric)] = (mean, std, len(users), n_items, n_held)
     return _table(rows, ["mean", "std", "n_users", "n_items", "n_relevant"])
 
 

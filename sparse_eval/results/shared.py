@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.formatting import escaped
+from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
+from .scores import Requested, Scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from ..core.types import Integers
     from ..inputs.axes import Axis
     from ..metrics import Metric
-    from .evaluated import Evaluated
-    from .scores import Requested
+
+
+def named_evaluations(evaluations: Any, least: int = 1) -> dict[str, Any]:
+    """Return evaluations with their names as text.
+
+    Raises
+    ------
+    InvalidDataError
+        If they are too few, two have the same name, or one is something else.
+    """
+    if not isinstance(evaluations, Mapping) or len(evaluations) < least:
+        several = "two or more evaluations" if least > 1 else "one or more evaluations"
+        raise InvalidDataError(f'give {several} by name: {{"als": ev, "bpr": other}}')
+    named = {escaped(name): ev for name, ev in evaluations.items()}
+    if len(named) < len(evaluations):
+        raise InvalidDataError(f"two evaluations have the same name: {', '.join(named)}")
+    for name, ev in named.items():
+        if not isinstance(ev, Scores):
+            alone = "; the models of a CrossValidation are compared with compare(cv)"
+            raise InvalidDataError(
+                f"{name} is {describe(ev)}; expected what evaluate returns"
+                f"{alone if isinstance(ev, Requested) else ''}"
+            )
+    return named
 
 
 class SharedUsers(NamedTuple):
@@ -71,30 +96,26 @@ def shared_metrics(
     InvalidDataError
         If there is none, or an evaluation lacks one that was named.
     """
-    lacking: dict[str, list[str]] = {}
+    every = dict.fromkeys(metric for ev in evaluations.values() for metric in ev.names)
+    lacking = {
+        metric: [name for name, ev in evaluations.items() if metric not in ev.names]
+        for metric in every
+    }
     if metrics is None:
-        every = list(dict.fromkeys(metric for ev in evaluations.values() for metric in ev.names))
-        for metric in every:
-            without = [name for name, ev in evaluations.items() if metric not in ev.names]
-            if without:
-                lacking[metric] = without
-        chosen = [metric for metric in every if metric not in lacking]
+        chosen = [metric for metric in every if not lacking[metric]]
+        parts = [
+            f"{metric} (not in {', '.join(names)})" for metric, names in lacking.items() if names
+        ]
     else:
         chosen = list(dict.fromkeys(map(str, _spelt_as_evaluated(evaluations, metrics))))
-    if not chosen:
+        parts = []
+    missing = [metric for metric in chosen if lacking.get(metric, True)]
+    if missing or not chosen:
         theirs = "; ".join(f"{name}: {', '.join(ev.names)}" for name, ev in evaluations.items())
         raise InvalidDataError(
-            f"there is no metric to compare ({theirs}); evaluate the same metrics, and leave "
-            "metrics out to compare all"
+            f"not all evaluations have {', '.join(missing) or 'a metric'} ({theirs}); evaluate the "
+            "same metrics for all, or choose metrics that all have"
         )
-    for name, ev in evaluations.items():
-        missing = [metric for metric in chosen if metric not in ev.names]
-        if missing:
-            raise InvalidDataError(
-                f"{name} has no {', '.join(map(str, missing))}, but {', '.join(ev.names)}; "
-                "evaluate the same metrics for all, or choose those to compare"
-            )
-    parts = [f"{metric} (not in {', '.join(names)})" for metric, names in lacking.items()]
     return chosen, [f"metrics left out: {', '.join(parts)}"] if parts else []
 
 
@@ -115,18 +136,15 @@ def _spelt_as_evaluated(
             yield from parse_metrics(metric, defaults)
 
 
-def check_conventions(evaluations: Mapping[str, Evaluated]) -> None:
-    """Raise `InvalidDataError` if evaluations follow different conventions."""
+def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
+    """Raise if evaluations follow different conventions, or weight hits of a metric differently."""
     (first_name, first), *others = evaluations.items()
+    weights = [first.request.plans[first.names.index(metric)].weights for metric in metrics]
+    needs = [weight.needs for weight in weights if weight is not None]
+    ours = _options(first, needs)
     for name, ev in others:
-        for option, a, b in (
-            ("convention", first.convention, ev.convention),
-            ("no_relevant", first.no_relevant, ev.no_relevant),
-            ("without_list", first.request.without_list, ev.request.without_list),
-            ("filter_seen", first.request.seen == "exclude", ev.request.seen == "exclude"),
-            ("candidates.corrected()", first.request.corrected, ev.request.corrected),
-            ("candidates", *(one.candidates and one.candidates.kind for one in (first, ev))),
-        ):
+        for option, b in _options(ev, needs).items():
+            a = ours[option]
             if a != b:
                 raise InvalidDataError(
                     f"{first_name} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
@@ -134,24 +152,20 @@ def check_conventions(evaluations: Mapping[str, Evaluated]) -> None:
                 )
 
 
-def check_propensities(evaluations: Mapping[str, Evaluated], metrics: Iterable[str]) -> None:
-    """Raise `InvalidDataError` if a metric weights hits by other propensities."""
-    (first_name, first), *others = evaluations.items()
-    plans = [first.request.plans[first.names.index(metric)] for metric in metrics]
-    for (name, ev), plan in product(others, plans):
-        weights = plan.weights
-        if weights is None:
-            continue
-        a, b = (one.propensities.get(weights.needs) for one in (first, ev))
-        if a and b and a != b:  # older versions did not write them
-            raise InvalidDataError(
-                f"{plan.metric} weights hits by other propensities in {first_name} than in {name}, "
-                f"as {weights.needs}= was another; evaluate both alike, or choose other metrics to "
-                "compare"
-            )
+def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
+    """Return what must be equal in evaluations that are compared."""
+    return {
+        "convention": ev.convention,
+        "no_relevant": ev.no_relevant,
+        "without_list": ev.request.without_list,
+        "filter_seen": ev.request.seen == "exclude",
+        "candidates.corrected()": ev.request.corrected,
+        "candidates": ev.candidates and ev.candidates.kind,
+        **{f"propensities of {name}=": ev.propensities.get(name) for name in needs},
+    }
 
 
-def shared_users(evaluations: Mapping[str, Evaluated], how: str) -> SharedUsers:
+def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
     """Return the users that all evaluations have, matched by label, or by row without labels.
 
     Raises
@@ -183,13 +197,12 @@ def shared_users(evaluations: Mapping[str, Evaluated], how: str) -> SharedUsers:
         common = common[common.isin(users)]
     if len(common) < 2:
         raise InvalidDataError(f"users to compare: {len(common)}; a comparison needs two or more")
-    rows = []
-    for ev, users in zip(scored, labels, strict=True):
+    rows: list[Integers] = []
+    for name, ev, users in zip(names, scored, labels, strict=True):
         order = np.arange(len(users)) if users.equals(common) else users.locate(common)
         rows.append(np.flatnonzero(ev.counted)[order])
-    fingerprints = [ev.fingerprints[row] for ev, row in zip(scored, rows, strict=True)]
-    for name, others in zip(names[1:], fingerprints[1:], strict=True):
-        different = np.flatnonzero(fingerprints[0] != others)
+        same = scored[0].fingerprints[rows[0]] == ev.fingerprints[rows[-1]]
+        different = np.flatnonzero(~same)
         if len(different):
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "

@@ -168,7 +168,7 @@ def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path:
         ([results, tmp_path / "more"], "two results have the name 'good'"),
         ([results / "good"], "there is only one result; name two or more"),
         ([results / "good", tmp_path / "model.npz"], "a model is scored first"),
-        ([results, "-m", "map@3"], "has no map@3"),
+        ([results, "-m", "map@3"], "have map@3"),
         ([results, "--test", "z"], "'z' is not one of"),
     ]
     for words, message in refused:

@@ -12,7 +12,7 @@ import sparse_eval as se
 from sparse_eval.datasets import load_parquet
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.inputs.tables import open_table
-from sparse_eval.results.label_table import read_label_table
+from sparse_eval.results.label_table import item_table
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -67,7 +67,7 @@ def test_refuses_pages_that_were_damaged(tmp_path):
     for read in (
         lambda path: load_parquet(path, value=None),
         lambda path: se.evaluate(path, frame[["user", "item"]], "mrr@5"),
-        lambda path: read_label_table(path, "user"),
+        item_table,
     ):
         with raises(InvalidFileError):
             read(path)
@@ -87,7 +87,7 @@ def test_refuses_numbers_of_rows_that_are_not_there(tmp_path):
     for read in (
         load_parquet,
         lambda path: se.Relevance.from_frame(open_table(path)),
-        lambda path: read_label_table(path, "user"),
+        item_table,
     ):
         with raises(InvalidFileError):
             read(path)

@@ -20,8 +20,8 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.report.axes import format_number, format_numbers
-from sparse_eval.report.subgroups import subgroup_differences
+from sparse_eval.report.page import bands_of_users
+from sparse_eval.report.style import format_number, format_numbers, format_share
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}
@@ -195,23 +195,22 @@ def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_pa
     good, fair = (models[name] for name in ("good", "fair"))
     text = read(se.write_report({"good": good, "fair": fair}, tmp_path / "r.html")).text
     difference = good.per_user["ndcg@5"] - fair.per_user["ndcg@5"]
-    counts = {"seen": good.n_seen, "relevant": good.n_relevant}
+    counts = {"training": good.n_seen, "relevant": good.n_relevant}
     both = pd.DataFrame({"difference": difference, **counts}).dropna()
-    bands = {by: subgroup_differences(good, fair, "ndcg@5", by) for by in ("seen", "relevant")}  # type: ignore[arg-type]
-    for by, row in ((by, row) for by, rows in bands.items() for row in rows):
-        low, _, high = row["group"].replace("cold", "0").removesuffix(" items").partition("–")
-        inside = both[both[by].between(int(low), int(high or low))]["difference"]
-        assert row["difference"] == pytest.approx(inside.mean())
-        assert row["n_users"] == len(inside)
-        assert (row["wins"], row["losses"]) == ((inside > 0).sum(), (inside < 0).sum())
-        interval = "no interval"
-        if row["n_users"] >= 10:
-            test = stats.ttest_1samp(inside, 0)
-            assert (row["low"], row["high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
-            interval = " to ".join(format_numbers(row["low"], row["high"]))
-        assert (
-            f"{row['group']} {row['n_users']} {format_number(row['difference'])}{interval} " in text
-        )
+    bands = bands_of_users(good)
+    for by, column in bands.items():
+        for band in column.cat.categories[column.value_counts(sort=False) > 0]:
+            low, _, high = band.replace("cold", "0").removesuffix(" items").partition("–")
+            own = both[both[str(by).partition(" ")[0]].between(int(low), int(high or low))]
+            inside, interval = own["difference"], "no interval"
+            if len(inside) >= 10:
+                test = stats.ttest_1samp(inside, 0)
+                interval = " to ".join(format_numbers(*test.confidence_interval(0.95)))
+            signs = np.sign(inside)
+            shares = (format_share(sum(signs == sign), len(inside)) for sign in (1, 0, -1))
+            assert (
+                f"{band} {len(inside)} {format_number(inside.mean())}{interval} {' '.join(shares)}"
+            ) in text
 
 
 def test_page_is_self_contained_and_reproducible(

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval import plots
 from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalError
-from sparse_eval.report.axes import pieces, short_names, shorten
+from sparse_eval.report.style import pieces, short_names, shorten
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,14 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.differences import compare_values
-from sparse_eval.results.paired_tests import PERMUTATIONS, correct, p_value, significance
-from sparse_eval.results.variance import Error
+from sparse_eval.results.differences import (
+    PERMUTATIONS,
+    compare_values,
+    correct,
+    p_value,
+    significance,
+)
+from sparse_eval.results.runs import Error
 
 Array = NDArray[Any]
 

@@ -29,10 +29,11 @@ def test_values_are_kept_only_if_every_part_has_them() -> None:
 
 def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
     one, other = part_of(per_user=False), part_of(10, per_user=False)
-    ranked = replace(one, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
+    key = one.key | {"retrieval": "top_k"}
+    ranked = replace(one, key=key, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
     with raises(InvalidDataError):
         ranked.merge(other)
-    both = ranked.merge(replace(other, retrieval=Retrieval("top_k", 4, 1, 2, 5, 1, 2)))
+    both = ranked.merge(replace(other, key=key, retrieval=Retrieval("top_k", 4, 1, 2, 5, 1, 2)))
     assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5, 7, 9)
 
 
@@ -49,5 +50,5 @@ def test_counts_about_users_are_added_up() -> None:
     assert both.seen == (3, 2, 4, 6)
     assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
     with raises(InvalidDataError):
-        one.merge(replace(other, candidates=None))
+        one.merge(replace(other, key=other.key | {"candidates": "1+9"}))
     assert one.merge(replace(other, seen=None)).seen is None

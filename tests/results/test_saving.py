@@ -179,14 +179,14 @@ def test_what_is_replaced_while_it_is_read_is_read_again(
     """Another process saves once the JSON has been read."""
     before, after = make(None), make(None, seed=2)
     before.save(tmp_path)
-    read_files = saving._read_files
+    read_files = saving.read_files
 
     def replaced(*given: Any) -> Any:
         monkeypatch.undo()
         after.save(tmp_path)
         return read_files(*given)
 
-    monkeypatch.setattr(saving, "_read_files", replaced)
+    monkeypatch.setattr(saving, "read_files", replaced)
     same_everything(se.Evaluation.load(tmp_path), after)
 
 

@@ -18,8 +18,7 @@ import sparse_eval as se
 from sparse_eval.core.exact_sums import Moments
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.metrics.random_baseline import Expectation, RandomSums
-from sparse_eval.results.parts import Part, Retrieval
-from sparse_eval.results.serialize import pack, unpack
+from sparse_eval.results.parts import Part, Retrieval, pack, unpack
 
 
 def evaluated(n_users: int = 40, *, labels: str = "none", seed: int = 0) -> se.Evaluation:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sparse_eval.results.variance import Cells, error_of_numbers
+from sparse_eval.results.runs import Cells, error_of_numbers
 
 Array = NDArray[Any]
 

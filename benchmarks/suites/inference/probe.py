@@ -38,7 +38,7 @@ from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.results.paired_tests import PERMUTATIONS
+from sparse_eval.results.differences import PERMUTATIONS
 
 METRICS = ["ndcg@10", "recall@20", "mrr@20"]
 LENGTH = 20
