@@ -45,6 +45,7 @@ from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.identifiers import lacks_ids, warn_of_numbers
 from ..models.inputs import split_arguments
+from ..models.trained_on import has_other_data, warn_of_other_data
 from ..results.saving import SUMMARY, remove_saved
 from .ledger import INPUTS, TABLE, Ledger
 from .scoring import Scoring, parse_monitored, signed_score
@@ -212,8 +213,11 @@ def sweep(
                 if not table.add(path, scored):
                     table.add(path, score_task((job, {}), path))
                 bar.update()
-    if paths := table.without_ids:
-        warn_of_numbers(f"{paths[0]}{f' (and {len(paths) - 1} more)' if paths[1:] else ''}")
+    for paths, give_warning in zip(
+        table.doubtful, (warn_of_numbers, warn_of_other_data), strict=True
+    ):
+        if paths:
+            give_warning(f"{paths[0]}{f' (and {len(paths) - 1} more)' if paths[1:] else ''}")
     return table.frame()
 
 
@@ -253,7 +257,7 @@ def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
     start = time.perf_counter()
     row: Row = {"status": "failed", "error": "", "seconds": 0.0, "sha256": ""}
     row |= {"metrics": {}, "parameters": {}}
-    savable, by_number, before = None, False, _state(path)
+    savable, doubts, before = None, (False, False), _state(path)
     try:
         if not path.is_file():
             reason = "is not a file" if path.exists() else "does not exist"
@@ -271,6 +275,7 @@ def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
         execution = Execution(keep, num_threads=num_threads, progress=False)
         ev = scoring.evaluate(model, execution, baselines=saves)
         by_number = lacks_ids(model, scoring.seen, scoring.relevance)
+        doubts = by_number, has_other_data(model, scoring.matrix)
         savable = ev._savable() if saves else None
         metrics = {scoring.names[name]: plain(mean) for name, mean in ev.mean().items()}
         parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
@@ -279,7 +284,7 @@ def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
         reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
         row["error"] = text_of(" ".join(reason.split()))
     row["seconds"] = round(time.perf_counter() - start, 3)
-    return Scored(row, savable, by_number)
+    return Scored(row, savable, doubts)
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
@@ -294,12 +299,13 @@ def _state(path: Path) -> tuple[int, ...] | None:
 class Scored(NamedTuple):
     """The result of a checkpoint, and its evaluation if that is to be saved.
 
-    `lacks_ids` is True if the checkpoint has no ids and the data have ids.
+    `doubts` says whether the checkpoint has no ids and the data have ids, and whether it was
+    trained on other data.
     """
 
     row: Row
     savable: Savable | None = None
-    lacks_ids: bool = False
+    doubts: tuple[bool, bool] = (False, False)
 
 
 class Table:
@@ -339,7 +345,8 @@ class Table:
             for row in self._rows()
             if row["status"] == "ok" and (not save or ledger.has_evaluation(row))
         }
-        self.without_ids: list[Path] = []  # checkpoints that lack ids, on data with ids
+        #: Checkpoints that lack ids, on data with ids, and those trained on other data.
+        self.doubtful: tuple[list[Path], list[Path]] = ([], [])
         self.write()
 
     def add(self, path: Path, scored: Scored) -> bool:
@@ -357,8 +364,8 @@ class Table:
             row["saved"] = saved
         elif "saved" in before and (self._save or before["sha256"] != row["sha256"]):
             self._drop(before["saved"]["folder"])
-        if scored.lacks_ids:
-            self.without_ids.append(path)
+        for paths, is_doubtful in zip(self.doubtful, scored.doubts, strict=True):
+            paths.extend([path] * is_doubtful)
         if not row.items() <= before.items():
             row = self.ledger.append(slot, **row)
             self.write()

@@ -22,11 +22,11 @@ from ..inputs.training import count_users
 from .accepted import as_model, check_shape, warn_of_zeros
 from .factor_model import Factors
 from .fold_in import with_new_users
-from .identifiers import warn_without_ids
+from .identifiers import is_silent, warn_without_ids
 from .inputs import name_of, open_held_out, open_train
 from .matching import match_sides
 from .ranking import FileReference, RankingLoader, choose_way, list_length
-from .trained_on import warn_of_other_data
+from .trained_on import has_other_data, warn_of_other_data
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -102,7 +102,9 @@ class ModelSource(RowSource):
             names = name_of("train", given["train"]), name_of("validation", given["validation"])
             held_out = open_held_out(validation)
             sides = match_sides(opened, train, held_out, names, inputs.get("candidates"), chosen)
-            warn_of_other_data(fitted, train if learnt_from is None else learnt_from)
+            learnt = train if learnt_from is None else learnt_from
+            if not is_silent() and has_other_data(fitted, learnt):
+                warn_of_other_data("the model")
             if sides.candidates is not None:
                 inputs["candidates"] = sides.candidates
             train, validation = sides.train, sides.relevance

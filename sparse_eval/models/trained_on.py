@@ -9,7 +9,7 @@ import numpy as np
 from ..core.hashing import fingerprints, hash_labels, splitmix64
 from ..core.warning import warn
 from ..inputs.labelled import LabelledMatrix, labels_of
-from .identifiers import TRAINED_ON, is_silent, keep_ids
+from .identifiers import TRAINED_ON, keep_ids
 
 
 class TrainedOn(NamedTuple):
@@ -70,25 +70,28 @@ def keep_training(model: Any, train: LabelledMatrix | None) -> None:
     setattr(model, TRAINED_ON, None if train is None else str(TrainedOn.of(train)))
 
 
-def warn_of_other_data(model: Any, train: LabelledMatrix) -> None:
-    """Warn if a model was trained on other data, which may hold the held-out pairs.
+def has_other_data(model: Any, train: LabelledMatrix) -> bool:
+    """Return whether a model was trained on other data, which may hold the held-out pairs.
 
     Models are trusted if nothing is known about their training, if all its events were earlier
     than the cut of a split by time, or if `train` is what users of a split by users have seen.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
-    if not text or is_silent() or train.part == "seen":
-        return
+    if not text or train.part == "seen":
+        return False
     known = TrainedOn.parse(text)
     if known.precedes(train):
-        return
-    if known.n_pairs == train.nnz:  # otherwise there is no need to hash them
-        found = TrainedOn.of(train)
-        if found.digest == known.digest or found.digest[0] != known.digest[0]:
-            return
+        return False
+    if known.n_pairs != train.nnz:  # there is no need to hash them
+        return True
+    found = TrainedOn.of(train)
+    return found.digest != known.digest and found.digest[0] == known.digest[0]
+
+
+def warn_of_other_data(name: str) -> None:
+    """Warn of models that were trained on other data, which the message calls `name`."""
     warn(
-        f"the model was trained on other data ({known.n_pairs:,} pairs) than train "
-        f"({train.nnz:,} pairs): if held-out pairs are among them, metrics are too high; "
-        "train it on the train part of this split, or split by time after the last event it "
-        "was trained on"
+        f"{name} was trained on other pairs than train holds: if held-out ones are among them, "
+        "metrics are too high; train it on the train part of this split, or split by time after "
+        "the last event it was trained on"
     )
