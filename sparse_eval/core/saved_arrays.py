@@ -68,6 +68,13 @@ def read_sparse(stream: BinaryIO) -> Any:
     """
     with _reading():
         _check_size(stream)
+        with np.load(stream, allow_pickle=False) as arrays:
+            if "format" not in arrays.files:
+                raise UnreadableError("holds no matrix that scipy.sparse.save_npz saved")
+            for name in {"indptr", "indices", "row", "col"}.intersection(arrays.files):
+                if arrays[name].dtype.kind not in "iu":  # SciPy cuts fractions off
+                    raise UnreadableError(f"its {name} are not whole numbers")
+        stream.seek(0)
         return sparse.load_npz(stream)
 
 

@@ -106,6 +106,10 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
         read_arrays(io.BytesIO(b"no archive"))
     with raises(UnreadableError), (tmp_path / "a.npz").open("rb") as stream:
         read_sparse(stream)
+    parts = {"indptr": [0, 1], "indices": [0.5], "data": [1.0], "shape": [1, 2], "format": "csr"}
+    np.savez(tmp_path / "a.npz", **parts)  # type: ignore[arg-type]
+    with raises(UnreadableError), (tmp_path / "a.npz").open("rb") as stream:
+        read_sparse(stream)
 
 
 @pytest.mark.parametrize("dtype", ["<U3", ">U3"])
