@@ -167,8 +167,16 @@ def _add(ids: dict[str, _Ids], batch: Batch, first: int, role: str) -> None:
 
 
 def _joined(blocks: list[NDArray[Any]]) -> Any:
-    """Return the rows of all blocks, None if there are no blocks."""
-    return np.concatenate(blocks) if blocks else None
+    """Return the rows of all blocks, None if there are no blocks, and forget the blocks."""
+    if not blocks:
+        return None
+    result = np.empty(sum(map(len, blocks)), blocks[0].dtype)
+    end = len(result)
+    while blocks:  # one after the other, or rows would take their memory twice
+        block = blocks.pop()
+        result[end - len(block) : end] = block
+        end -= len(block)
+    return result
 
 
 class _Ids:
@@ -245,6 +253,9 @@ class _Ids:
         """Factorize ids of any types, among which pandas would not tell 1, 1.0 and True apart."""
         numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
         values = [x.item() if isinstance(x, np.generic) else x for x in column.tolist()]
+        is_blank = [isinstance(value, str) and not value.strip() for value in values]
+        if any(is_blank):
+            raise self._missing(column, is_blank.index(True), 0)
         try:
             codes = np.array([numbers[type(value), value] for value in values], np.intp)
         except TypeError as error:
