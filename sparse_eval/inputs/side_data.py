@@ -33,7 +33,7 @@ class SideData:
     n_items : int
         N, the number of items in the catalogue: that of the largest of all inputs.
     training : Training or None
-    groups : scipy csr_matrix of float64, shape (n_items, nas_groups), or None
+    groups : scipy csr_matrix of float64, shape (n_items, n_groups), or None
         Each row sums to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
         Each of length 1, or all zeros.
@@ -185,6 +185,13 @@ def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
         train = train.to_csr()
     matrix = training_csr(train)
     rows, columns = places((users, items), train, ("the lists", "train"))
+    for axis, one, own in zip((rows, columns), (users, items), labels_of(train), strict=True):
+        is_apart = axis.places is not None and axis.places.min(initial=axis.size) >= one.size
+        if is_apart and own and one.labels:
+            raise InvalidDataError(
+                f"no id of train ({own[0]!r}, …, {own.dtype}) is among those of the validation "
+                f"data ({one.labels[0]!r}, …, {one.labels.dtype}); give both the same ids"
+            )
     shown = columns if items.labels is not None else items._replace(size=columns.size)
     return moved(matrix, rows, columns), shown
 

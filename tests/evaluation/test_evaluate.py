@@ -163,3 +163,11 @@ def test_ratios_of_the_largest_numbers() -> None:
     lists = se.Rankings.from_topk([[1, 0]] * 20)
     name = "percentile_rank(average=micro)"
     assert se.evaluate(lists, gains, name)[name] == pytest.approx(1.0)
+
+
+def test_train_of_other_items_is_refused() -> None:
+    lists = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "rank": [1, 1]})
+    relevant = pd.DataFrame({"user": ["a", "b"], "item": ["x", "z"]})
+    train = pd.DataFrame({"user": ["a", "b"], "item": ["sku:x", "sku:y"]})
+    with raises(InvalidDataError):
+        se.evaluate(lists, relevant, "novelty@1", train=train)
