@@ -106,5 +106,9 @@ def _check_size(stream: BinaryIO) -> None:
 
 
 def _check_text(array: AnyArray) -> None:
-    if array.dtype.kind == "U":
-        array.tolist()  # raises an error for codes of no character
+    """Raise if an array of text holds codes of no character, of which NumPy makes what it likes."""
+    if array.dtype.kind == "U" and array.dtype.itemsize:
+        dtype = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        codes = np.ascontiguousarray(array).reshape(-1).view(dtype)
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise UnreadableError("holds text with codes of no character")

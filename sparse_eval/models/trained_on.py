@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,19 +51,31 @@ class TrainedOn(NamedTuple):
         return " ".join(map(str, self)).strip()
 
     @classmethod
-    def parse(cls, text: str) -> TrainedOn:
-        """Return what `str` made a text of."""
-        n_pairs, digest, *before = text.split()
-        return cls(int(n_pairs), digest, *(before or [""]))
+    def parse(cls, text: object) -> TrainedOn | None:
+        """Return what `str` made a text of, None of something else, as of a model of others."""
+        time = r"-?\d{1,18}|\d{4}-\d\d-\d\d(?:T[\d:.]+)?"
+        found = re.fullmatch(rf"(\d+) ((?:ids|numbers):[\da-f]{{16}})(?: ({time}))?", str(text))
+        if found is None:
+            return None
+        before = found[3] or ""
+        with suppress(ValueError):
+            time_of(before or "0")
+            return cls(int(found[1]), found[2], before)
+        return None
 
     def precedes(self, train: LabelledMatrix) -> bool:
         """Return whether all its events are known to precede the end of other training data."""
         if not self.before or train.before is None:
             return False
-        is_date = "-" in self.before[1:]  # otherwise a number in a unit that nobody told
-        if is_date != isinstance(train.before, np.datetime64):
+        time = time_of(self.before)
+        if isinstance(time, np.datetime64) != isinstance(train.before, np.datetime64):
             return False
-        return bool((np.datetime64(self.before) if is_date else int(self.before)) <= train.before)
+        return bool(time <= train.before)
+
+
+def time_of(text: str) -> Any:
+    """Return a date, or a number in a unit that nobody told."""
+    return np.datetime64(text) if "-" in text[1:] else int(text)
 
 
 def keep_training(model: Any, train: LabelledMatrix | None) -> None:
@@ -77,10 +91,8 @@ def has_other_data(model: Any, train: LabelledMatrix) -> bool:
     than the cut of a split by time, or if `train` is what users of a split by users have seen.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
-    if not text or train.part == "seen":
-        return False
     known = TrainedOn.parse(text)
-    if known.precedes(train):
+    if known is None or train.part == "seen" or known.precedes(train):
         return False
     if known.n_pairs != train.nnz:  # there is no need to hash them
         return True

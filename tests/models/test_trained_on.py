@@ -94,4 +94,14 @@ def test_neither_the_numbering_nor_the_values_count() -> None:
     one = TrainedOn.of(whole)
     assert TrainedOn.of(other)[:2] == one[:2]
     assert TrainedOn.parse(str(one)) == one
+    for text in (
+        None,
+        0.5,
+        "",
+        "Gowalla",
+        f"{one}x",
+        "7 ids:00ff",
+        "7 ids:0123456789abcdef 2020-13-40",
+    ):
+        assert TrainedOn.parse(text) is None
     assert TrainedOn.of(LabelledMatrix(csr, whole.users, whole.items)).digest != one.digest
