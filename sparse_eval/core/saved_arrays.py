@@ -110,5 +110,5 @@ def _check_text(array: AnyArray) -> None:
     if array.dtype.kind == "U" and array.dtype.itemsize:
         dtype = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
         codes = np.ascontiguousarray(array).reshape(-1).view(dtype)
-        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+        if (codes > 0x10FFFF).any():
             raise UnreadableError("holds text with codes of no character")

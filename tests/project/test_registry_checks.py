@@ -301,7 +301,7 @@ def runners() -> Iterator[dict[str, dict[str, Any]]]:
         ThreadPoolExecutor(2) as pool,
         distributed.Client(
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
-            set_as_default=False,
+            scheduler_kwargs={"dashboard_address": ":0"}, set_as_default=False,
         ) as client,
     ):  # fmt: skip
         yield {
