@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows
+from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, select
 from .arrays import as_array
 from .mistaken import SPARSE, describe, mistaken
 from .sorting import sort_pairs
@@ -162,7 +162,7 @@ def sorted_csr(
     columns: AnyArray,
     values: AnyArray,
     shape: tuple[int, int],
-    starts: Integers,
+    starts: Integers | None = None,
     chosen: Booleans | None = None,
 ) -> CSRMatrix:
     """Build a float64 CSR from entries that are sorted by pair, and within a pair by value.
@@ -174,8 +174,8 @@ def sorted_csr(
     columns, values : ndarray, shape (n,)
         The entries.
     shape : tuple of int
-    starts : ndarray of int64, shape (n_pairs,)
-        Where the entries of each distinct pair start, which are summed.
+    starts : ndarray of int64, shape (n_pairs,), optional
+        Where the entries of each distinct pair start, which are summed; by default each is one.
     chosen : ndarray of bool, shape (n,), optional
         Which entries to take; by default all.
 
@@ -184,19 +184,18 @@ def sorted_csr(
     InvalidDataError
         If a sum overflows float64.
     """
-    if chosen is not None and len(starts) == len(values):
-        bounds = indptr_from_counts(chosen.astype(np.int64))[bounds]
-        columns, values, starts = columns[chosen], values[chosen], starts[: bounds[-1]]
-    elif len(starts) < len(values):
-        # Of each pair the number of chosen entries, and where those of the kept pairs start.
-        counts = np.diff(starts, append=len(values))
-        if chosen is not None:
-            counts, values = np.add.reduceat(chosen, starts, dtype=np.int64), values[chosen]
-        kept = counts > 0
-        bounds = indptr_from_counts(kept.astype(np.int64))[np.searchsorted(starts, bounds)]
-        columns, counts = columns[starts[kept]], counts[kept]
-        starts = np.cumsum(counts) - counts
-    if len(starts) < len(values):
+    if starts is None or len(starts) == len(values):
+        starts = np.empty(0, np.int64)
+    if chosen is not None:
+        n_chosen = np.count_nonzero(chosen)
+        entries = (bounds.astype(np.int64, copy=False), starts, columns, values, chosen)
+        bounds, starts = np.zeros(len(bounds), np.int64), np.empty_like(starts)
+        columns, values = np.empty(n_chosen, columns.dtype), np.empty(n_chosen, values.dtype)
+        n_pairs = select(*entries, bounds, starts, columns, values)
+        starts, columns = starts[:n_pairs], columns[:n_pairs]
+    elif len(starts):
+        bounds, columns = np.searchsorted(starts, bounds), columns[starts]
+    if 0 < len(starts) < len(values):
         with np.errstate(over="ignore"):
             values = np.add.reduceat(values, starts)
         finite = np.isfinite(values)
