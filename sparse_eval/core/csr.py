@@ -16,7 +16,7 @@ from ..errors import InvalidDataError
 from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, select
 from .arrays import as_array
 from .mistaken import SPARSE, describe, mistaken
-from .sorting import sort_pairs
+from .sorting import gather, sort_pairs
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def sorted_entries(
     of the entries.
     """
     order, columns, starts = sort_pairs(rows, columns)
-    values = values[order]
+    values = gather(values, order)
     descends = values[1:] < values[:-1]
     descends[starts[1:] - 1] = False  # from one pair to the next
     if descends.any():

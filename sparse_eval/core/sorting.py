@@ -13,6 +13,9 @@ from .threads import for_blocks
 if TYPE_CHECKING:
     from .types import AnyArray, Integers, Items
 
+#: The number of entries that a thread moves at once: enough to wait seldom for the interpreter.
+_BLOCK = 2**18
+
 
 def sort_pairs(rows: AnyArray, columns: AnyArray) -> tuple[Items, AnyArray, Integers]:
     """Sort coordinates by row, then column, then as they came.
@@ -32,10 +35,10 @@ def sort_pairs(rows: AnyArray, columns: AnyArray) -> tuple[Items, AnyArray, Inte
         Where each distinct pair starts.
     """
     order = _order_of(columns)
-    rows = rows[order]
+    rows = gather(rows, order)
     by_row = _order_of(rows)
-    order, rows = order[by_row], rows[by_row]
-    columns = columns[order]
+    order, rows = gather(order, by_row), gather(rows, by_row)
+    columns = gather(columns, order)
     differ = np.ones(len(rows), bool)
     differ[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     return order, columns, np.flatnonzero(differ)
@@ -60,6 +63,18 @@ def group_rows(rows: AnyArray, n_rows: int) -> tuple[Integers, Items]:
         (np.ones(len(rows), bool), (rows, entries)), shape=(n_rows, len(rows))
     )
     return grouped.indptr.astype(np.int64), grouped.indices
+
+
+def gather(array: AnyArray, order: AnyArray) -> AnyArray:
+    """Return ``array[order]``, shared between threads; indices are in range."""
+    result = np.empty(len(order), array.dtype)
+
+    def take(first: int, last: int) -> None:
+        # Without a check of the indices NumPy needs no buffer.
+        np.take(array, order[first:last], out=result[first:last], mode="clip")
+
+    for_blocks(take, len(order), block=_BLOCK)
+    return result
 
 
 def order_within(bounds: Integers, keys: AnyArray) -> Integers:

@@ -12,8 +12,8 @@ import numpy as np
 from ...core.arguments import check_whole
 from ...core.csr import indptr_from_counts, sorted_csr, sorted_entries, summed_csr
 from ...core.hashing import splitmix64
-from ...core.sorting import order_within
-from ...core.threads import for_each
+from ...core.sorting import gather, order_within
+from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
 from ...inputs.labelled import labels_of
@@ -115,7 +115,9 @@ class Events:
             rows = (matrix.indptr, matrix.indices, matrix.data)
             return cls(axes, shape, *rows, np.arange(matrix.nnz), np.empty(0, np.int64), None)
         bounds, items, values, starts, order = sorted_entries(users, items, values, shape)
-        return cls(axes, shape, bounds, items, values, starts, times[order], given.time_unit)
+        return cls(
+            axes, shape, bounds, items, values, starts, gather(times, order), given.time_unit
+        )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -153,10 +155,17 @@ class Events:
 
         The events are those of no named function, of which each pair has one.
         """
-        states = hashes(seed, np.arange(len(self.bounds) - 1))
-        of_pairs = np.repeat(states, np.diff(self.bounds))
-        keys = splitmix64(of_pairs ^ self.items.astype(np.uint64))
-        return order_within(self.bounds, keys)
+        bounds, items = self.bounds, self.items
+        keys = np.empty(len(items), np.uint64)
+        states = hashes(seed, np.arange(len(bounds) - 1))
+
+        def hash_items(first: int, last: int) -> None:
+            chosen = slice(bounds[first], bounds[last])
+            of_pairs = np.repeat(states[first:last], np.diff(bounds[first : last + 1]))
+            keys[chosen] = splitmix64(of_pairs ^ items[chosen].astype(np.uint64))
+
+        for_blocks(hash_items, len(states))
+        return order_within(bounds, keys)
 
     @cached_property
     def first(self) -> Integers:
