@@ -163,13 +163,6 @@ class Training:
         return np.argsort(-self.item_counts, kind="stable").astype(np.int32)
 
     @_OfAllUsers
-    def popularity_ranks(self) -> Integers:
-        """Return the position of each item in `by_popularity`."""
-        ranks = np.empty(self.n_items, np.int64)
-        ranks[self.by_popularity] = np.arange(self.n_items)
-        return ranks
-
-    @_OfAllUsers
     def popularity_levels(self) -> Integers:
         """1 for the most popular items, 2 for the next number of users, …; 0 without users."""
         counts = self.item_counts

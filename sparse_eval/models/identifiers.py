@@ -155,7 +155,7 @@ def warn_without_ids(model: Model, *data: object, of_users: bool = True) -> None
 
     If `of_users` is False, only the ids of items matter.
     """
-    if not _is_silent.get() and lacks_ids(model, *data, of_users=of_users):
+    if not is_silent() and lacks_ids(model, *data, of_users=of_users):
         warn_of_numbers("the model")
 
 

@@ -133,3 +133,11 @@ def test_pages_say_what_the_command_line_says(extension: Any) -> None:
     assert "| expectation over tied items | yes |" in of.page(REGISTRY["ndcg"])
     assert "| expectation over tied items | no |" in of.page(REGISTRY["mrr"])
     assert "gm_map (average=geometric)" in of.page(REGISTRY["map"])
+
+
+def test_contributors_are_sent_to_files_that_exist() -> None:
+    root = DOCS.parent
+    named = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", (root / "CONTRIBUTING.md").read_text("utf-8"))
+    folders = root, root / "sparse_eval"
+    assert len(named) > 20
+    assert [one for one in named if not any((f / one).exists() for f in folders)] == []
