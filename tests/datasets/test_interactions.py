@@ -126,8 +126,9 @@ def test_neither_changes_nor_shares_the_frame():
 
 @pytest.mark.parametrize("missing", [None, np.nan, " ", pd.NA])
 @pytest.mark.parametrize("column", ["user", "item"])
-def test_refuses_missing_ids(column, missing):
-    frame = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "z"]}).astype(object)
+@pytest.mark.parametrize("other", ["c", 3])
+def test_refuses_missing_ids(column, other, missing):
+    frame = pd.DataFrame({"user": ["a", "b", other], "item": ["x", "y", other]}).astype(object)
     frame.loc[1, column] = missing
     with raises(InvalidDataError):
         load_frame(frame)
