@@ -43,6 +43,7 @@ _PLACEHOLDERS = [
     (r"(a readable Parquet file|its columns promise) \(.*\)", r"\1 (<cause>)"),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
     (r"worker \S+ \(process \d+\)", "worker <host> (process <pid>)"),
+    (r"\{'python': '3[^{}]*\}", "{<versions>}"),
     (rf"(?<![\d.]){re.escape(version('sparse_eval'))}(?![\d.])", "<version>"),
 ]
 
