@@ -592,13 +592,11 @@ def _has_closed_quotes(lines: bytes, sep: int) -> bool:
     text = np.frombuffer(lines, np.uint8)
     quotes = np.flatnonzero(text == ord('"'))
     line_ends = np.flatnonzero(text == ord("\n"))
-    opening, closing = quotes[::2], quotes[1::2]
+    if len(quotes) % 2 or (np.searchsorted(quotes, line_ends) % 2).any():
+        return False
+    beside = np.isin(np.arange(256), [sep, ord("\n"), ord('"')])
     # A doubled quote is taken for one that closes a field, and one that opens it again.
-    return len(opening) == len(closing) and bool(
-        np.isin(text[opening - 1], [sep, ord("\n"), ord('"')]).all()
-        and np.isin(text[closing + 1], [sep, ord("\n"), ord('"')]).all()
-        and np.array_equal(np.searchsorted(line_ends, opening), np.searchsorted(line_ends, closing))
-    )
+    return bool(beside[text[quotes[::2] - 1]].all() and beside[text[quotes[1::2] + 1]].all())
 
 
 def _check_ids(ids: Any) -> None:
