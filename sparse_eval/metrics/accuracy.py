@@ -1,8 +1,8 @@
 """The accuracy metrics: formulas over `Statistics`.
 
 A user without relevant items has n = 0 and sums of 0; the formula's value for such a user is
-discarded. A formula that returns a pair gives numerator and denominator, so that ``average=micro``
-can sum both over users first.
+discarded. A formula may return a pair of numerator and denominator, so that ``average=micro`` can
+sum each of them over users first.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ LI = "items=: Li, Jullien, Ariannezhad and de Rijke, 2023, ACM TOIS 41(4), doi:1
 JAIN = "Jain, Prabhu and Varma, 2016, KDD, doi:10.1145/2939672.2939756"
 RIJSBERGEN = "van Rijsbergen, 1979, Information Retrieval, chapter 7"
 
-#: Beyond its bound the square, and with it the metric, would be infinite.
+#: Above the upper bound, β² and the metric would be infinite.
 BETA = Number("beta", "1", 0, 1e100, "recall counts β times as much as precision")
 
 
-#: The options of metrics whose values are averaged as ratios, or as logarithms.
+#: The option of metrics whose values can be averaged as ratios or as logarithms.
 AVERAGE = Choice(
     "average",
     ("macro", "micro"),
@@ -61,7 +61,7 @@ GEOMETRIC = Choice(
     "mean over users, or the geometric mean of their values, 0.00001 at least",
 )
 
-#: Values below it count as much in a geometric mean, as in trec_eval.
+#: The value that replaces smaller ones in a geometric mean, as in trec_eval.
 _LEAST = 1e-5
 
 #: The options of metrics relative to the largest possible sums of weights.
@@ -82,34 +82,34 @@ PROPENSITY = (
     Number("b", "1.5", 0, math.inf, "0.4 is usual for Wikipedia, 2.6 for Amazon"),
 )
 
-#: ε of infap, as trec_eval has it.
+#: ε of infap, as in trec_eval.
 _SMOOTHING = 1e-5
 
 #: The levels of the eleven-point average.
 LEVELS = tuple(level / 10 for level in range(11))
 
-#: What products of levels and numbers of items may be off by in floating point.
+#: A bound on the floating-point error of products of levels and numbers of items.
 _NEAR = 1e-9
 
 
 def logarithms(values: Floats, n_relevant: Integers) -> tuple[Floats, Floats]:
     """Return the logarithms that a geometric mean averages, and their weights of 1.
 
-    The value of a user without relevant items, where it counts, is 0.
+    If users without relevant items count, their value is 0.
     """
     known = np.where(n_relevant > 0, values, 0.0)
     return np.log(np.maximum(known, _LEAST)), np.ones(len(values))
 
 
 def f_measure(s: Statistics, n_listed: Integers | int, beta: float) -> Floats:
-    """Return (1 + β²)·pr / (β²·p + r), p = hits / n_listed and r = hits / n; 0 if both are 0."""
+    """Return (1 + β²)·pr / (β²·p + r) for p = hits / n_listed and r = hits / n; 0 if both are 0."""
     square = beta * beta
     values: Floats = (1 + square) * s.hits / (n_listed + square * s.n_relevant)
     return values
 
 
 def hits_needed(level: float, n_relevant: Integers, rounding: str) -> Integers:
-    """Return how many hits have the given recall."""
+    """Return the number of hits needed for the given recall."""
     exact = level * n_relevant
     if rounding == "trec9":
         needed = np.floor(exact + 0.9)
@@ -187,7 +187,7 @@ def ndcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
 
 
 def _hits(s: Statistics, weights: str) -> Floats:
-    """Return the hits, or the sum of their weights, which are then in place of gains."""
+    """Return the number of hits, or the sum of their weights, which then replace the gains."""
     return s.hits if weights == "none" else s.gain
 
 
@@ -309,7 +309,7 @@ def _upper_if_normalized(options: Arguments) -> float:
 
 
 def _normalized(total: Floats, s: Statistics, normalizer: str) -> Floats:
-    """Divide a sum over hits as the option says."""
+    """Divide a sum over hits by the normalizer that the option names."""
     if normalizer == "none":
         return total
     if normalizer == "hits":
@@ -348,7 +348,7 @@ def average_recall(s: Statistics, normalizer: str) -> Floats:
     How many of the items of interest the list finds, where each further one adds more.
     """
     # The recall at the j-th hit is j / n.
-    if normalizer == "hits":  # (1 + … + h) / h, 0 without hits, as a sum that has an expectation
+    if normalizer == "hits":  # (1 + … + h) / h, 0 without hits, as a sum with an expectation
         return (s.hits + s.any_hit) / (2 * s.n_relevant)
     return _normalized(s.step_sum / s.n_relevant, s, normalizer)
 
@@ -402,8 +402,8 @@ def _averages_auc(options: Arguments) -> bool:
 def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float | str) -> Floats:
     if weights == "none":
         return auc(s, among, weights, gamma)
-    # Half of the misses are below an item that a list can hold, wherever it ends; below any other,
-    # half of those behind the list.
+    # On average, half of the misses are below an item that a list can hold, for any length of the
+    # list. Below any other item are half of the misses behind the list.
     n_misses, listed = s.candidates - s.n_relevant, s.chances.gain
     behind = (s.all_gain - listed) * (n_misses - s.list_length + s.hits) / n_misses
     return (listed + behind) / (2 * s.n_relevant)
@@ -436,15 +436,15 @@ def auc(s: Statistics, among: str, weights: str, gamma: float | str) -> Floats:
         return s.order_of_list
     # Pairs of a hit and a miss below it in the list: hits·L − Σ rank − hits·(hits − 1)/2. Below
     # the list, n − hits relevant and C − n − L + hits irrelevant items are in unknown order, so
-    # half of their pairs count. The squares cancel in the sum of both.
+    # half of their pairs count. The squares cancel in the sum of both terms.
     n, length = s.n_relevant, s.list_length
     n_misses = s.candidates - n
-    # Without a pair it is undefined; sums over ties are rounded, and not always 0 then.
+    # Without a pair, auc is undefined. Sums over ties are rounded, so they are not always 0 then.
     n_pairs = np.where(n * n_misses > 0, n * n_misses, np.nan)
     if weights == "none":
         pairs = (s.hits * (s.candidates + length + 1) + n * (n_misses - length)) / 2 - s.rank_sum
         return pairs / n_pairs
-    # Each hit by its weight: the misses above it are its rank less the hits down to it.
+    # Weigh each hit: the number of misses above it is its rank minus the hits down to it.
     below = s.gain * n_misses - (s.gain_rank_sum - s.gain_step_sum)
     behind = (s.all_gain - s.gain) * (n_misses - length + s.hits) / 2
     return (below + behind) / n_pairs
@@ -798,4 +798,4 @@ def num_nonrel_judged_ret(s: Statistics) -> Floats:
 
     How many listed items were judged to be of no interest.
     """
-    return 2 * s.hits - s.gain  # of judged items, gains are 2 where they are relevant and else 1
+    return 2 * s.hits - s.gain  # judged items have gain 2 if relevant, else 1
