@@ -93,7 +93,7 @@ def entropy(lists: Lists, unit: str) -> float:
 
     −Σ p(i)·log2 p(i), p = share of the recommendations
 
-    How evenly recommendations are spread over the items; higher if more items have their share.
+    How evenly recommendations are spread over the items; higher if more items get a share.
     """
     counts = lists.item_counts[lists.item_counts > 0]
     if len(counts) == 0:
@@ -178,7 +178,7 @@ def diversity(lists: Lists, similarity: str) -> Floats:
 
     1 − mean cosine of the pairs of a list
 
-    How different from each other the items of one list are; near 0 if they are all alike.
+    How different from each other the items of one list are; near 0 if they are all similar.
     """
     n = lists.lengths
     if similarity == "vectors":
@@ -229,7 +229,7 @@ def categorical_diversity(lists: Lists) -> Floats:
 
     distinct item groups of the list / k
 
-    How many kinds of items one list holds, relative to its length.
+    How many kinds of items one list contains, relative to its length.
     """
     n_groups: Integers = np.diff((lists.picks @ lists.group_members).indptr)
     return n_groups / lists.k
@@ -390,7 +390,7 @@ def calibration(lists: Lists) -> Floats:
 
     Σ p(g)·log2(p(g) / q(g)), q = 0.99·list + 0.01·history
 
-    How far the mix of kinds in a list is from what the user has chosen so far; 0 if it is the same.
+    How far the mix of kinds in a list is from the user's choices so far; 0 if it is the same.
     """
     groups = lists.groups
     history = lists.picked(*lists.train.history(lists.users))
@@ -526,7 +526,7 @@ def epc(lists: Lists) -> Floats:
 
     Σ h(r)·(1 − users of i / users) / log2(r + 1) / Σ 1 / log2(r + 1)
 
-    How many little-known items of interest stand near the top of the list.
+    How many little-known items of interest are near the top of the list.
     """
     return _of_hits(lists, _complements(lists.train))
 

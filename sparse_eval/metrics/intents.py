@@ -95,7 +95,7 @@ def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
 
     Σ h(r)·Σ (1 − alpha)^(hits of the group above) / log2(r + 1) / the ideal list's
 
-    Ndcg that rewards variety: one more item of a kind that is in the list already counts less.
+    Ndcg that rewards variety: another item of a kind that is already in the list counts less.
     """
     discounts = discount_tables(STANDARD, _deepest(lists))[0]
     return _over(_discounted(lists, alpha, discounts), _ideal(lists, alpha, discounts))
@@ -114,7 +114,7 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
 
     Σ (1/r)·h(r)·Σ (1 − alpha)^(hits of the group above) / (intents·Σ (1 − alpha)^(r − 1)/r)
 
-    How soon every kind of item that may be of interest is served near the top of the list.
+    How soon the list shows every kind of item that may be of interest.
     """
     # Ranks so far down that the power underflows count nothing, for any cut-off.
     last = int(np.ceil(_SMALLEST / np.log1p(-alpha))) + 1
@@ -155,7 +155,7 @@ def map_ia(lists: Lists) -> Floats:
 
     mean over groups of map of the relevant items of the group
 
-    Map on average over the kinds of items that the user is interested in.
+    The average of map over the kinds of items that the user is interested in.
     """
     groups, n_groups = _members(lists)
     rows, hits = Rows(lists.indptr, lists.items), lists.gains > 0

@@ -77,7 +77,7 @@ def aplt(lists: Lists, tail: float | str) -> Floats:
 
     listed items of the long tail / list length
 
-    The share of the list that is taken from the little-known items, the long tail.
+    The share of the list that consists of little-known items, the long tail.
     """
     return lists.mean_of(long_tail(lists.train, tail).astype(np.float64))
 
@@ -101,7 +101,7 @@ def aclt(lists: Lists, tail: float | str) -> Floats:
 
     listed items of the long tail
 
-    How many items of the list are little-known ones, of the long tail.
+    How many items of the list are little-known, in the long tail.
     """
     in_tail = long_tail(lists.train, tail)[lists.items]
     return np.bincount(lists.rows, in_tail, len(lists.users)).astype(np.float64)
@@ -235,7 +235,7 @@ def exposure(lists: Lists, weights: str, p: float) -> Integers:
 
     gini of Σ w(r) of each item, w(r) = p^(r − 1)
 
-    How unequally attention is spread over the items, where the top of a list gets most of it: 0 if
+    How unequally attention is spread over the items, if the top of a list gets most of it: 0 if
     equally, near 1 if a few get all.
     """
     ranks = range(1, int(lists.lengths.max(initial=0)) + 1)
