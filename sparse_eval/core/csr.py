@@ -284,7 +284,7 @@ def find_entries(
     The columns of the CSR, `stored`, ascend within a row.
     """
     owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    keys = np.append(owners * n_columns + stored, -1)  # ascending, but for the last
+    keys = np.append(owners * n_columns + stored, -1)  # ascending, except the last
     wanted = rows * n_columns + columns
     places = np.searchsorted(keys[:-1], wanted)
     return np.where(keys[places] == wanted, places, -1)

@@ -6,7 +6,7 @@ The results are printed as JSON. Everything is drawn from one seed.
 
 The three recommenders are from Krichene and Rendle ("On Sampled Metrics for Item Recommendation",
 KDD 2020). Each ranks the one relevant item of five users among 10,000 items. The ranks of A are
-never very low and never near the top, those of B are mostly low, and C is at the top once. For each
+never very low and never near the top, B's ranks are mostly low, and C is at the top once. For each
 user, 99 negatives are sampled, so the rank among the candidates is hypergeometric. The package's
 estimate, averaged over the five users, is compared with the metric among all items, many times.
 """

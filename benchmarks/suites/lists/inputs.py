@@ -87,7 +87,7 @@ def without(train: csr_matrix, users: Integers, ids: Integers) -> csr_matrix:
 
 
 def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw) -> Integers:
-    """Draw one list per row: popular items and the row's own items, which are mostly at the top."""
+    """Draw one list per row: popular items, and the row's own items, with more of them on top."""
     shape = (relevant.shape[0], 6 * LENGTH)
     chance_of_own = 0.11 / np.sqrt(np.arange(1, shape[1] + 1))
     counts = np.diff(relevant.indptr)

@@ -1,4 +1,4 @@
-"""RecPack: new users in its strong generalization, on which its EASE was not trained.
+"""RecPack: its strong generalization, with new users that its EASE was not trained on.
 
 The steps follow its pipeline, which cannot be imported with the setuptools that torch installs.
 """
