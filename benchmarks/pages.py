@@ -1,11 +1,11 @@
 """Write the tables of README.md, docs/ and the pages here, from results/ and the registry.
 
     python benchmarks/pages.py            rewrites
-    python benchmarks/pages.py --check    exit code 1 if a page says something else
+    python benchmarks/pages.py --check    exit code 1 if a page differs
 
-A table stands between the markers `<!-- benchmark:NAME -->` and `<!-- /benchmark:NAME -->`, in any
-page. Who makes it is the suite whose `tables.py` has the name in TABLES; the rows of `summary` are
-those of every suite that has SUMMARY, in the order of its first element.
+In any page, a table is between the markers `<!-- benchmark:NAME -->` and
+`<!-- /benchmark:NAME -->`. It is made by the suite whose `tables.py` has its name in TABLES.
+`summary` has the rows of every suite that has SUMMARY, in the order of its first element.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def makers() -> dict[str, Callable[[], str]]:
-    """Return what makes each table, by the name of its markers."""
+    """Return the function that makes each table, by the name of its markers."""
     found: dict[str, Callable[[], str]] = {}
     summaries = []
     for path in sorted(SUITES.glob("*/tables.py")):
@@ -70,14 +70,14 @@ def makers() -> dict[str, Callable[[], str]]:
 
 
 def summary(suites: list[tuple[int, str, Callable[..., list[tuple[str, ...]]]]]) -> str:
-    """Return a row for each kind of work: our time, and how many times that others take."""
+    """Return a row for each kind of work: our time, and the times of others as multiples of it."""
     body = [row for _, suite, rows in suites for row in rows(read(suite))]
     table = markdown(("", "sparse_eval", "times that others take"), body)
     return f"{table}\n\n{conditions(read(suites[0][1]))}"
 
 
 def rewritten(tables: dict[str, Callable[[], str]]) -> dict[Path, str]:
-    """Return the pages that are not what they should be, with the text that they should have."""
+    """Return the outdated pages with their new texts."""
     changed, placed = {}, set()
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

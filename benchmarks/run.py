@@ -3,7 +3,7 @@
 python benchmarks/run.py
 python benchmarks/run.py --suite lists --only ranx,rectools --rounds 3
 python benchmarks/run.py --smoke                          toys, in the running environment
-python benchmarks/run.py --suite lists --checkout PATH    beside the package of another checkout
+python benchmarks/run.py --suite lists --checkout PATH    together with another checkout's package
 """
 
 import argparse
@@ -19,7 +19,7 @@ from harness import environment, report
 from harness.job import Job, MismatchError
 from harness.progress import say
 
-#: The suites are the folders with a `suite.py`, which has `run(job)`.
+#: The suites: folders with a `suite.py` that has `run(job)`.
 SUITES = sorted(path.parent.name for path in environment.SUITES.glob("*/suite.py"))
 INPUTS = environment.BENCHMARKS / "inputs"
 
@@ -34,7 +34,7 @@ def main() -> int:
     if not arguments.smoke:
         return max(measure(suite, arguments, INPUTS) for suite in suites)
     environment.use_running_python()
-    # Nothing is timed in earnest, so the suites need not wait for each other.
+    # These times do not matter, so the suites need not wait for each other.
     with tempfile.TemporaryDirectory() as inputs, ThreadPoolExecutor(cores()) as pool:
         jobs = [
             pool.submit(measure, suite, arguments, Path(inputs, suite))
@@ -75,7 +75,7 @@ def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
 
 
 def contestants(suite: str, arguments: argparse.Namespace) -> list[str]:
-    """Return who takes part: the reference, the checkout, and the rivals that were asked for."""
+    """Return the contestants: the reference, the checkouts, and the requested rivals."""
     reference, *rivals = environment.contestants(suite)
     only = arguments.only
     if only is None:

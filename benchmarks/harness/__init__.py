@@ -1,1 +1,1 @@
-"""What the suites share: environments of rivals, workers, turns, and the form of the results."""
+"""Shared by all suites: environments of rivals, workers, turns, and the form of the results."""

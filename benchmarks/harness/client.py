@@ -11,10 +11,10 @@ from . import environment
 
 
 class Client:
-    """Starts a rival's worker in the rival's environment, and asks it.
+    """Starts a rival's worker in the rival's environment, and sends requests to it.
 
-    The rival's script in the folder of the suite says what is measured. Raises `RuntimeError`,
-    with the last line the process wrote, when the worker ended.
+    The rival's script in the folder of the suite defines the measurement. If the worker has ended,
+    `RuntimeError` is raised with the last line that it wrote.
     """
 
     def __init__(self, suite: str, name: str, inputs: Path) -> None:
@@ -34,7 +34,7 @@ class Client:
         self.tasks: list[str] = self._answer()["tasks"]
 
     def prepare(self) -> float:
-        """Build the library's own raw form; return the seconds."""
+        """Build the library's native input; return the seconds."""
         return self._ask(do="prepare")["seconds"]
 
     def time(self, task: str) -> float:
@@ -42,7 +42,7 @@ class Client:
         return self._ask(do="time", task=task)["seconds"]
 
     def save(self, task: str, path: Path) -> int:
-        """Run one scoring call; its values go into a file. Return its peak of memory, in bytes."""
+        """Run one scoring call and write its values to a file; return its peak memory in bytes."""
         return self._ask(do="save", task=task, path=str(path))["bytes"]
 
     def __enter__(self) -> Self:
@@ -54,7 +54,7 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._process.communicate()  # the end of its input is the end of a worker
+        self._process.communicate()  # a worker ends at the end of its input
         self._log.close()
 
     def _ask(self, **request: Any) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Client:
             self._requests.write(json.dumps(request) + "\n")
             self._requests.flush()
         except BrokenPipeError:
-            pass  # the answer says why
+            pass  # `_answer` raises the reason
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where data are that the project does not hold: published ones, whose licences are their own."""
+"""Find data that are not part of the project: published data with their own licences."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,9 +9,9 @@ SHARED = REPOSITORY.parent / "shared"
 
 
 def find(name: str, files: Iterable[Iterable[str]], given: Path | None) -> Path:
-    """Return the folder with one of each of the `files`: NAME in a given folder or in ../shared.
+    """Return the folder NAME, in a given folder or in ../shared, with one of each of the `files`.
 
-    Raises `FileNotFoundError`, which says what was looked for.
+    Raises `FileNotFoundError`, which names the missing files.
     """
     folders = [given] if given else []
     folders += [SHARED / "published", SHARED / "data"]

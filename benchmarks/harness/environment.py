@@ -26,7 +26,7 @@ RIVALS: dict[str, dict[str, Any]] = tomllib.loads(
     (BENCHMARKS / "rivals.toml").read_text(encoding="utf-8")
 )
 REFERENCE = next(iter(RIVALS))
-# Its NumPy is pinned and it needs little else: it makes the lists and compares the values.
+# Its NumPy is pinned, and it needs few other packages. It makes the lists and compares the values.
 PINNED = "notebook"
 
 VERSIONS = """
@@ -39,12 +39,12 @@ _state: dict[str, bool] = {"running": False}
 
 
 def use_running_python() -> None:
-    """Run everything in the environment of this process; rivals that it lacks are left out."""
+    """Run everything in the environment of this process; leave out rivals that it lacks."""
     _state["running"] = True
 
 
 def checkout(folder: Path) -> str:
-    """Return the name of the contestant that is the package in another checkout.
+    """Return the contestant's name for the package in another checkout.
 
     Raises `ValueError` if there is no package in the folder.
     """
@@ -54,7 +54,7 @@ def checkout(folder: Path) -> str:
 
 
 def library(name: str) -> str:
-    """Return the rival whose scripts a contestant runs: that before the @ of a checkout."""
+    """Return the rival whose scripts a contestant runs: the name before the @ of a checkout."""
     return name.partition("@")[0]
 
 
@@ -65,10 +65,10 @@ def contestants(suite: str) -> list[str]:
 
 
 def python(name: str) -> Path:
-    """Return the Python of one rival's environment, which is built if it has to be.
+    """Return the Python of one rival's environment, and build the environment if needed.
 
-    A checkout is run by the Python of its `.venv`, or else by the reference's. Raises
-    `RuntimeError` if pip cannot install what the rival requires.
+    A checkout is run by the Python of its `.venv` or, without one, of the reference. Raises
+    `RuntimeError` if pip cannot install the rival's requirements.
     """
     if "@" in name:
         own = Path(name.partition("@")[2], ".venv", "bin", "python")
@@ -97,7 +97,7 @@ def python(name: str) -> Path:
     for call in calls:
         if subprocess.run(call, cwd=REPOSITORY, env=how, stdout=sys.stderr, check=False).returncode:
             raise RuntimeError(f"pip could not install {wanted.splitlines()[0]}")
-    building.rename(built)  # only now: an interrupted build must not pass for a finished one
+    building.rename(built)  # at the end, so that an interrupted build does not look complete
     return executable
 
 
@@ -110,7 +110,7 @@ def command(name: str, *arguments: str | Path) -> list[str | Path]:
 def variables(name: str) -> dict[str, str]:
     """Return the environment variables of a contestant's processes.
 
-    They keep the bytecode of what they import, as everywhere: pip has compiled that of the others.
+    The processes store the bytecode of their imports, because pip has compiled the other packages.
     """
     own = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
     inherited = {key: value for key, value in os.environ.items() if key not in own}
@@ -122,9 +122,9 @@ def variables(name: str) -> dict[str, str]:
 
 
 def run(name: str, *arguments: str | Path) -> Any:
-    """Run Python in a rival's environment; return what its last line of output holds as JSON.
+    """Run Python in a rival's environment; return its last line of output, parsed as JSON.
 
-    Raises `RuntimeError`, with the last line of the traceback, if that fails.
+    Raises `RuntimeError`, with the last line of the traceback, if this fails.
     """
     done = subprocess.run(
         command(name, *arguments),
@@ -139,7 +139,7 @@ def run(name: str, *arguments: str | Path) -> Any:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return a rival's title, requirements and installed versions, or why it has none."""
+    """Return a rival's title, requirements and installed versions, or the reason for a failure."""
     entry = {key: RIVALS[library(name)][key] for key in ("title", "requirements")}
     if "@" in name:
         entry["title"] += name.removeprefix(library(name))
@@ -153,7 +153,7 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def _missing(name: str) -> list[str]:
-    """Return the requirements, of any version, that the running environment lacks if it is used."""
+    """Return the requirements that the running environment lacks, in any version, if it is used."""
     if not _state["running"] or library(name) == REFERENCE:
         return []
     missing = []
@@ -168,10 +168,10 @@ def _missing(name: str) -> list[str]:
 
 
 def _requirements(name: str) -> str:
-    """Return what pip reads; an environment is rebuilt when this text has changed."""
+    """Return the input of pip; an environment is rebuilt if this text has changed."""
     lines = list(RIVALS[name]["requirements"])
     if any(line.startswith("--editable .") for line in lines):
-        # What the repository depends on changes without its requirement changing.
+        # The dependencies of the repository may change while its requirement stays the same.
         project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
         lines += project["project"]["dependencies"]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Files and folders that appear when everything is in them."""
+"""Files and folders that appear only when they are complete."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,14 +8,14 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield the path of a file to write, which takes its place when that is done."""
+    """Yield the path of a temporary file, and move it into place after it is written."""
     unfinished = path.with_name(f"unfinished-{path.name}")
     yield unfinished
     unfinished.replace(path)
 
 
 def once(folder: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill the folder, unless it is there."""
+    """Let `write` fill the folder, unless it exists."""
     if folder.exists():
         return
     unfinished = folder.with_name(f"{folder.name}.unfinished")

@@ -1,4 +1,4 @@
-"""How figures and tables are written in the pages."""
+"""Format figures and tables for the pages."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ def markdown(columns: Row, rows: Iterable[Row]) -> str:
 
 
 def label(report: dict[str, Any], contestant: str) -> str:
-    """Return the rival's title and version, then the way it was called if there are several."""
+    """Return the rival's title and version, and how it was called if there are several ways."""
     name, comma, way = contestant.partition(",")
     rival = report["rivals"][name]
     version = rival["requirements"][0].partition("==")[2]
@@ -60,7 +60,7 @@ def exponent(difference: float | None) -> str:
 
 
 def summed(report: dict[str, Any], title: str, case: dict[str, Any]) -> Row:
-    """Return our median in a case, and everybody else's as a multiple of it."""
+    """Return our median in a case, and the medians of the others as multiples of it."""
     entries = list(case["contestants"].items())
     columns = [name for name, _ in entries]
     others = sorted(
@@ -73,7 +73,7 @@ def summed(report: dict[str, Any], title: str, case: dict[str, Any]) -> Row:
 
 
 def heading(report: dict[str, Any], contestant: str, columns: list[str]) -> str:
-    """Return the library and version, and what it was asked for where that are two things."""
+    """Return the library and version, and the name of its call if there are two."""
     name, _, way = contestant.partition(", ")
     title = label(report, name)
     several = sum(column.startswith(f"{name},") for column in columns) > 1

@@ -1,4 +1,4 @@
-"""What a suite is asked to measure."""
+"""The job of a suite: what to measure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +14,17 @@ class Job:
     Attributes
     ----------
     contestants : list of str
-        Names from rivals.toml, the reference first; behind it perhaps a checkout.
+        Names from rivals.toml, the reference first, possibly followed by a checkout.
     rounds : int
         Timed rounds after the warm-up.
     inputs : Path
-        The folder of what is measured with; what is there already is used again.
+        The folder of the inputs; existing ones are used again.
     smoke : bool
-        Whether sizes are those of toys.
+        Whether to use toy sizes.
     case : str
-        What the names of the cases begin with; others are left out.
+        Only cases whose names begin with this text are run.
     data : Path, optional
-        The folder of data that the project does not hold.
+        The folder of data that are not part of the project.
     """
 
     contestants: list[str]
@@ -36,14 +36,14 @@ class Job:
 
     @property
     def references(self) -> list[str]:
-        """The reference, and the checkout beside it if there is one."""
+        """The reference, and the checkout if there is one."""
         return [
             name for name in self.contestants if environment.library(name) == environment.REFERENCE
         ]
 
     @property
     def turn_seconds(self) -> float:
-        """How long a contestant's turn lasts at least."""
+        """The minimum duration of a contestant's turn."""
         return 0.0 if self.smoke else 0.3
 
     def describe(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Comparing values with those of libraries, each of which computes its own in its environment.
+"""Compare our values with libraries' values, each computed in the library's own environment.
 
-A suite that does so has a script for each library in `rivals`; `worker.py`, which runs one of them
-in the library's environment; and `probe.py`, which says in ours how far the values are from ours.
+A suite that does this has a script for each library in `rivals`; `worker.py`, which runs one of
+them in the library's environment; and `probe.py`, which compares the values with ours in our
+environment.
 """
 
 import json
@@ -17,10 +18,10 @@ from .progress import say
 def compare_all(job: Job, suite: Path, problems: list[Any], one: str, many: str) -> dict[str, Any]:
     """Compare all libraries of a suite; return `rivals` and `libraries` of its report.
 
-    In what a probe found, `many` are the values by name, and "furthest_" + `one` says which of the
-    problems a largest difference is of.
+    In the results of a probe, `many` is the key of the values by name, and "furthest_" + `one` is
+    the problem with the largest difference.
 
-    Raises `MismatchError` when a library differs by more than its script allows.
+    Raises `MismatchError` if a library differs by more than its script allows.
     """
     rivals = {
         name: entry

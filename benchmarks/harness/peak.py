@@ -1,4 +1,4 @@
-"""The highest resident memory of a stretch of work, less that at its start."""
+"""The peak of resident memory during some work, above the level at its start."""
 
 import ctypes
 import threading
@@ -11,13 +11,13 @@ STATUS = Path("/proc/self/status")
 
 @contextmanager
 def peak_above_start() -> Iterator[list[int]]:
-    """Yield a list that holds, afterwards, the highest resident memory less that at the start."""
+    """Yield a list, and then append the peak of resident memory above the level at the start."""
     peak: list[int] = []
-    # What earlier work has freed goes back, or it would be used again without being counted.
+    # Return freed memory to the system; otherwise, it would be used again without being counted.
     ctypes.CDLL(None).malloc_trim(0)
     start = resident("VmRSS")
     try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the high water
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     except OSError:
         with sampled_peak() as sampled:
             yield peak
@@ -30,7 +30,7 @@ def peak_above_start() -> Iterator[list[int]]:
 
 @contextmanager
 def sampled_peak() -> Iterator[list[int]]:
-    """Collect resident memory every millisecond, where its high water cannot be reset."""
+    """Sample resident memory every millisecond, if its peak cannot be reset."""
     samples = [resident("VmRSS")]
     finished = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Progress goes to stderr: stdout stays free for results."""
+"""Write progress to stderr, because stdout is for results."""
 
 import sys
 import time
@@ -7,6 +7,6 @@ _START = time.monotonic()
 
 
 def say(message: str) -> None:
-    """Write one line, with the seconds since the start, at once: suites may run in threads."""
+    """Write a line with the seconds since the start, in one call, as suites may run in threads."""
     sys.stderr.write(f"[{time.monotonic() - _START:6.1f} s] {message}\n")
     sys.stderr.flush()

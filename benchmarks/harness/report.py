@@ -1,4 +1,4 @@
-"""Results as JSON: what was measured, on which machine, when."""
+"""Results as JSON, with the machine and the date."""
 
 import json
 import os
@@ -14,7 +14,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 def write(suite: str, rounds: int, report: dict[str, Any], folder: Path = RESULTS) -> Path:
-    """Write FOLDER/SUITE.json; a reader sees the old file or the new one, never half of it."""
+    """Write FOLDER/SUITE.json atomically."""
     header = {
         "suite": suite,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -51,7 +51,7 @@ def _cpu_model() -> str:
 
 
 def summarize(suite: str, found: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each contestant of each case, and one for each rival that was left out."""
+    """Yield a line for each contestant of each case, and for each rival that was left out."""
     for title, entries in _contests(suite, found):
         for name, entry in entries.items():
             if "failed" in entry:
@@ -67,7 +67,7 @@ def summarize(suite: str, found: dict[str, Any]) -> Iterator[str]:
 
 
 def _contests(title: str, found: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield everything that has contestants, by where it stands in a report."""
+    """Yield every part of a report that has contestants, with its title."""
     if isinstance(found, list):
         found = {str(entry.get("n_users", "")): entry for entry in found if isinstance(entry, dict)}
     if not isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""Synthetic clicks that are split at random, kept in files of single precision."""
+"""Synthetic clicks, split at random and stored in single precision."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Measure several things in turn, so that what the machine does meanwhile hits all alike."""
+"""Measure several calls in turn, so that other load of the machine affects all of them equally."""
 
 import time
 from collections.abc import Callable, Container
@@ -20,11 +20,12 @@ def take_turns(
     once: Container[str] = (),
     warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
-    """Call every measure once to warm up, then once per round; return what they gave.
+    """Call every measure once to warm up, then once per round; return the results.
 
-    Each entry has the raw values, their median, and its ratio to the reference's (None without).
-    Those in `once`, which take long, have a turn in the first round only, and no warm-up.
-    A measure that raises `RuntimeError` takes no further part; its entry says why.
+    Each entry has the raw values, their median, and its ratio to the median of the reference (None
+    without a reference). Measures in `once`, which take long, are called in the first round only,
+    without a warm-up. A measure that raises `RuntimeError` is not called again; its entry has the
+    reason.
     """
     values: dict[str, list[float]] = {label: [] for label in measures}
     failed: dict[str, str] = {}
@@ -59,11 +60,10 @@ def take_turns(
 def turn_seconds(
     client: Client, task: str, lasts: float, *, warm: bool = False, pause: float = 0.0
 ) -> float:
-    """Return the median of the calls that fit into a turn, one at least.
+    """Return the median of the calls that fit into a turn, at least one.
 
-    With `warm` a call that is not timed comes first: while the others had their turn, the caches
-    were theirs, and threads of a parallel loop go on spinning for a while, which is what a pause
-    waits for.
+    With `warm`, the first call is not timed, because the caches hold the data of the previous turn.
+    The threads of a parallel loop keep spinning for a while; a pause waits for their end.
     """
     time.sleep(pause)
     if warm:

@@ -1,23 +1,23 @@
-"""One rival, kept ready in its own environment: answers requests, one JSON line each.
+"""Run one rival in its own environment, and answer requests, each with a line of JSON.
 
     python -P worker.py SCRIPT INPUTS
 
-SCRIPT is the rival's, in the folder `rivals` of a suite; the suite's `case.py` has `read`, which
-makes of the file INPUTS what every rival is given. The script has `prepare(inputs)`, which returns
-the library's raw form, and `TASKS`: {name: functions of a `Task`}.
+SCRIPT is the rival's script, in the folder `rivals` of a suite. The suite's `case.py` has `read`,
+which reads the inputs of all rivals from the file INPUTS. The script has `prepare(inputs)`, which
+returns the library's native input, and `TASKS`: {name: functions of a `Task`}.
 
-A request names what to do, the answer holds the result:
+Requests and answers:
 
     {"do": "prepare"}                        {"seconds": 1.5}
     {"do": "time", "task": T}                {"seconds": 0.1}
     {"do": "save", "task": T, "path": P}     {"bytes": 1000000}
 
-The first line, unasked for, says which tasks the rival has: {"tasks": [...]}. The bytes are the
-call's peak of resident memory above that at its start. A failure ends the process; the last line
-of its traceback, on stderr, is the reason.
+The first line, without a request, lists the tasks of the rival: {"tasks": [...]}. The bytes are the
+call's peak of resident memory above the level at its start. A failure ends the process; the last
+line of its traceback, on stderr, is the reason.
 
-`-P` keeps this folder off the module path, so that `import ranx` means the library and not
-the rival's script.
+`-P` keeps this folder off the module path, so that `import ranx` means the library and not the
+rival's script.
 """
 
 import json
@@ -38,9 +38,9 @@ Values = dict[str, npt.NDArray[Any]]
 
 
 class Task(NamedTuple):
-    """`call(inputs, raw)` is timed; `values(inputs, raw, result)` turns its result into arrays.
+    """`call(inputs, raw)` is timed; `values(inputs, raw, result)` converts its result to arrays.
 
-    What the arrays are, the suite's `case.py` says.
+    The suite's `case.py` describes the arrays.
     """
 
     call: Callable[[Any, Any], Any]

@@ -1,4 +1,4 @@
-"""Check a built site: its pages load nothing from elsewhere, and links within it lead somewhere.
+"""Check a built site: pages load nothing from other sites, and internal links have targets.
 
 python check_site.py FOLDER
 """
@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-#: What a browser loads by itself, by element: a link of any other element waits for its reader.
+#: The attributes of elements that a browser loads by itself; it loads other links on a click.
 LOADED = {
     "script": "src",
     "img": "src",
@@ -17,16 +17,16 @@ LOADED = {
     "source": "src",
     "link": "href",
 }
-#: Of `link`, what is followed by search engines alone.
+#: The relations of `link` that a browser does not load.
 NOT_LOADED = {"canonical", "index", "search", "next", "prev", "author", "copyright"}
 
 
-#: In a style, what a browser loads from elsewhere.
+#: Parts of a style that a browser loads from other sites.
 FROM_ELSEWHERE = re.compile(r"(url\(|@import)\s*[\"']?(https?:)?//")
 
 
 class Page(HTMLParser):
-    """What a page loads, what it links to, and where in it links may lead."""
+    """The addresses that a page loads and links to, and the places in it that links may have."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
 
 def faults(folder: Path) -> list[str]:
-    """Return what is wrong, a line for each fault."""
+    """Return a line for each fault."""
     pages = {
         path: Page(path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.html"))

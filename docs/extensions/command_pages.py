@@ -1,4 +1,4 @@
-"""The page of the command line, written from typer's own description before Sphinx reads it."""
+"""Write the page of the command line from typer's description, before Sphinx reads the page."""
 
 from pathlib import Path
 from typing import Any

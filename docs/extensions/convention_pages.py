@@ -1,4 +1,4 @@
-"""Pages of the conventions, a page for each, written from the registry before Sphinx reads them."""
+"""Write a page for each convention from the registry, before Sphinx reads the pages."""
 
 import warnings
 from pathlib import Path
@@ -15,10 +15,10 @@ FOLDER = Path(__file__).parents[1] / "conventions"
 #: The page of the guide that has the table of all conventions.
 GUIDE = "guide/conventions"
 
-#: What the example of a page counts, where the library has it.
+#: The metrics in the example of a page, if the library has them.
 METRICS = ("precision@3", "recall@3", "hit_rate@3", "mrr@3", "map@3", "ndcg@3", "dcg@3", "auc")
 CALL = """\
-## How to ask for it
+## How to use it
 
 ```python
 ev = se.evaluate(lists, relevant, "ndcg@10", convention="{name}")
@@ -41,13 +41,13 @@ def write_pages(_app: Any = None) -> None:
 def page(rules: Convention) -> str:
     differences = [[cell.replace("|", "&#124;") for cell in row] for row in rules.differences()]
     intro = (
-        f'`convention="{rules.name}"` counts as {rules.library} does. This is what it counts '
-        "otherwise; all else is as [everywhere here](../guide/conventions.md#what-is-counted-how)."
+        f'`convention="{rules.name}"` counts as {rules.library} does. The table has all '
+        "differences from [our definitions](../guide/conventions.md#what-is-counted-how)."
     )
     parts = [
         f"# {rules.name}",
         intro,
-        table(("what differs", rules.name, "standard"), differences),
+        table(("difference", rules.name, "standard"), differences),
         CALL.format(name=rules.name),
         example(rules),
     ]
@@ -55,18 +55,18 @@ def page(rules: Convention) -> str:
 
 
 def example(rules: Convention) -> str:
-    """Return means of the same lists, by our definitions and by the library's."""
+    """Return the means of the same lists by our definitions and by the library's."""
     lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
     rows = []
     for metric in METRICS:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # doubts about so small an example
+                warnings.simplefilter("ignore")  # warnings about a small example
                 means = [
                     se.evaluate(lists, truth, metric, train=TRAIN, convention=name)[metric]
                     for name in (None, rules.name)
                 ]
-        except se.errors.InvalidMetricError:  # not reproduced, or without a cut-off only
+        except se.errors.InvalidMetricError:  # not reproduced, or only without a cut-off
             continue
         rows.append((f"`{metric}`", *(f"{mean:.4g}" for mean in means)))
     return "\n\n".join(
@@ -75,7 +75,7 @@ def example(rules: Convention) -> str:
 
 
 def link_names(_app: Any, name: str, source: list[str]) -> None:
-    """Let each row of the table of all conventions lead to the page of its convention."""
+    """Link each row of the table of all conventions to the page of its convention."""
     if name != GUIDE:
         return
     for rules in CONVENTIONS.values():

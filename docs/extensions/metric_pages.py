@@ -1,4 +1,4 @@
-"""Pages of the metrics, a page for each, written from the registry before Sphinx reads them."""
+"""Write a page for each metric from the registry, before Sphinx reads the pages."""
 
 import math
 import re
@@ -17,13 +17,13 @@ from sparse_eval.metrics import CONVENTIONS, REGISTRY, STANDARD, Choice, Definit
 
 METRICS = Path(__file__).parents[1] / "metrics"
 
-#: The formula of each metric in LaTeX, and what its letters mean if no other metric has them.
+#: The formula of each metric in LaTeX, and the meaning of letters that no other metric has.
 FORMULAS: dict[str, str] = tomllib.loads((METRICS / "formulas.toml").read_text(encoding="utf-8"))
 
 #: The value of each metric in the example, written out.
 BY_HAND: dict[str, str] = tomllib.loads((METRICS / "by_hand.toml").read_text(encoding="utf-8"))
 
-#: What the command line says of a metric that is in the table of its page.
+#: The facts shown by the command line that are in the table of a metric's page.
 FACTS = {"also called", "values", "range", "needs", "expectation over tied items"}
 
 #: The example of every page: three users, six items.
@@ -37,15 +37,15 @@ ITEMS = (
     se.ItemData(propensity=np.array([0.9, 0.8, 0.5, 0.4, 0.7, 0.2])),
 )
 EXAMPLE = """\
-Of the items 0 to 5,
+There are three users and the items 0 to 5:
 
-| | is recommended | relevant are | has in training |
+| | recommended | relevant | in training |
 |---|---|---|---|
 | user 1 | 4, 0, 2, 5 | 2 (gain 2), 4 | 1, 3 |
 | user 2 | 1, 3, 5, 0 | 3 | 2, 4 |
 | user 3 | 5, 3, 4 | 3, 5 | 0, 1, 2 |
 
-Items 0, 1 and 4 are of group a, the others of group b.
+Items 0, 1 and 4 belong to group a, the others to group b.
 """
 
 
@@ -57,13 +57,13 @@ def write_pages(_app: Any = None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file unless it is there already, so that Sphinx reads again only what changed."""
+    """Write a file unless it is unchanged, so that Sphinx reads only changed files again."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def link_names(_app: Any, name: str, source: list[str]) -> None:
-    """Let each row of the table of all metrics lead to the page of its metric."""
+    """Link each row of the table of all metrics to the page of its metric."""
     if name == "metrics/index":
         source[0] = re.sub(
             r"^\| (\w+)(?=[\[@ ])", r"| [\1](generated/\1.md)", source[0], flags=re.M
@@ -102,7 +102,7 @@ def linked(source: str) -> str:
 
 
 def facts(definition: Definition) -> str:
-    """Return what `sparse-eval metrics NAME` says, but for what has a section of its own."""
+    """Return the facts shown by `sparse-eval metrics NAME` that have no section of the page."""
     rows = [(name, value) for name, value in listing.facts_of(definition) if name in FACTS]
     rows.append(("better", "higher" if definition.higher_is_better else "lower"))
     return table(("property", "value"), rows)
@@ -124,7 +124,7 @@ def options(definition: Definition) -> str:
 
 
 def conventions(definition: Definition) -> str:
-    """Return what other libraries do otherwise with options of this metric."""
+    """Return the options of this metric that conventions of other libraries set."""
     rows = [
         (
             f"`{convention.name}`",
@@ -135,14 +135,14 @@ def conventions(definition: Definition) -> str:
         if convention is not STANDARD and (given := convention.options.get(definition.name))
     ]
     others = (
-        "Libraries may also count other users, ties or ideal lists: "
+        "Libraries may also differ in users, ties or ideal lists: "
         "[each convention](../../guide/conventions.md) has a page."
     )
     if not rows:
         return f"## Conventions\n\nNo convention sets options of this metric. {others}"
     intro = (
-        "## Conventions\n\nWhat `convention=` sets for this metric; a library that is not named "
-        f"sets nothing. {others}\n\n"
+        "## Conventions\n\n`convention=` sets these options of this metric. The conventions of "
+        f"other libraries set none. {others}\n\n"
     )
     return intro + table(("convention", "library", "options"), rows)
 
@@ -153,7 +153,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def example(definition: Definition) -> str:
-    """Return the values of the metric for the users, with each value of each of its options."""
+    """Return the values of the metric for the users, for each value of each of its options."""
     usual = default_spelling(definition)
     name, at, cutoff = usual.partition("@")
     chosen = [
@@ -186,12 +186,12 @@ def default_spelling(definition: Definition) -> str:
 
 
 def evaluated(spelling: str) -> list[str] | None:
-    """Return the values of the example, or None if it has not what the metric is about."""
+    """Return the values of the example, or None if it lacks an input of the metric."""
     lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
     for items in ITEMS:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # doubts about so small an example
+                warnings.simplefilter("ignore")  # warnings about a small example
                 ev = se.evaluate(lists, truth, spelling, train=TRAIN, items=items)
         except se.errors.InvalidMetricError:
             continue

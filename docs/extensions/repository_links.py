@@ -1,6 +1,6 @@
-"""Links of pages to the rest of the repository, which lead to a page of the site where one has it.
+"""Redirect links from pages to the rest of the repository to pages of the site that include it.
 
-The pages are read in the repository too, where `docs/benchmarks/` holds nothing but where to look.
+The pages are also read in the repository, in which `docs/benchmarks/` only includes other files.
 """
 
 from typing import Any

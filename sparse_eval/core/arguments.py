@@ -1,4 +1,4 @@
-"""Checks of single arguments: numbers, words of a few, and names that other libraries use."""
+"""Checks of single arguments: numbers, choices, and argument names of other libraries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-#: Arguments of other libraries, and how their values ({!r}) are given here.
+#: Arguments of other libraries, and the equivalent arguments of this package; {!r} is the value.
 SPELLINGS = {
     **dict.fromkeys(("K", "cutoff", "k", "topk"), "the cut-off with the metric: 'ndcg@{!r}'"),
     "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
@@ -28,7 +28,7 @@ SPELLINGS = {
 
 
 def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
-    """Return `value` as an int, or raise `InvalidDataError` if it is no integer in the range.
+    """Return `value` as an int, or raise `InvalidDataError` if it is not an integer in the range.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def check_number(name: str, value: object, least: float, *, open_end: bool = Fal
     name : str
         How the error message refers to the argument.
     value : object
-        A finite number of Python or NumPy.
+        A finite Python or NumPy number.
     least : float
         The lower end of the range.
     open_end : bool
@@ -97,16 +97,16 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Return `value`, or raise `InvalidDataError` if it is none of the words allowed.
+    """Return `value`, or raise `InvalidDataError` if it is not one of the allowed words.
 
     Parameters
     ----------
     name : str
         How the error message refers to the argument.
     value : object
-        A text.
+        A string.
     choices : sequence of str
-        The words, at least two.
+        The allowed words, at least two.
     """
     if isinstance(value, str) and value in choices:
         return value
@@ -117,7 +117,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def show_spelling(function: Callable[P, Result]) -> Callable[P, Result]:
-    """Make a function raise a `TypeError` for another library's argument that shows ours."""
+    """Make a function raise a `TypeError` that shows our spelling of another library's argument."""
     others = SPELLINGS.keys() - function.__annotations__.keys()
 
     @wraps(function)

@@ -1,7 +1,7 @@
-"""Arrays of NumPy from what callers give: other libraries' arrays and tensors, and lists.
+"""NumPy arrays from the arguments of callers: lists, and arrays and tensors of other libraries.
 
-None of these libraries is imported. Tensors lend their memory by ``__dlpack__``, the protocol of
-the array API standard, and anything else is read by ``__array__``.
+None of these libraries is imported. Tensors share their memory through ``__dlpack__``, the protocol
+of the array API standard. Anything else is read through ``__array__``.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 
 def is_array(values: object) -> bool:
-    """Return whether a value is an array, of NumPy or any library, rather than a list or frame."""
+    """Return whether a value is an array of any library, rather than a list or a frame."""
     return (hasattr(values, "__dlpack__") or hasattr(values, "__array__")) and not is_frame(values)
 
 
 def as_array(values: object, name: str, expected: str) -> AnyArray:
-    """Return `values` as a plain array of NumPy, without a copy where the memory can be shared.
+    """Return `values` as a plain NumPy array, without a copy if the memory can be shared.
 
     Parameters
     ----------
     values : array_like
-        Or an array or tensor of another library, in memory that the CPU can read.
+        An array or tensor of another library must be in memory that the CPU can read.
     name : str
         How error messages refer to the values.
     expected : str
-        What they say that was expected.
+        The expected input, for error messages.
 
     Raises
     ------
     InvalidDataError
-        If the values are masked, sparse, a frame or no array at all; if rows have different
+        If the values are masked, sparse, a frame or not an array at all; if rows have different
         lengths; or if NumPy cannot read a tensor, because it requires grad, is on a GPU, or has a
         dtype unknown to NumPy.
     """
@@ -60,7 +60,7 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         if hasattr(values, "__dlpack__"):
             return np.from_dlpack(values)
     except (BufferError, RuntimeError, TypeError, ValueError):
-        pass  # what DLPack has no word for, such as an array of text, may still be an array
+        pass  # arrays that DLPack cannot describe, such as text, are read through __array__
     try:
         return np.asarray(values)
     except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -73,8 +73,8 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a read-only view.
 
-    numba compiles a kernel separately for read-only arrays, such as memory-mapped ones. If it is
-    given read-only arrays only, it compiles the kernel once.
+    numba compiles a kernel separately for read-only arrays, such as memory-mapped ones. If all
+    arrays are read-only, it compiles the kernel only once.
     """
     view = np.asarray(array).view()
     view.flags.writeable = False

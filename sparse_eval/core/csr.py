@@ -30,8 +30,8 @@ Entry = TypeVar("Entry", bound=np.generic)
 
 MAX_ITEMS = int(np.iinfo(np.int32).max)
 
-#: The number of rows in a checked block. Checks are so fast that smaller blocks cost more to share
-#: between threads than they gain.
+#: The number of rows in a checked block. Checks are so fast that sharing smaller blocks between
+#: threads costs more than it gains.
 _CHECKED_ROWS = 20_000
 
 
@@ -41,11 +41,11 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
     Parameters
     ----------
     matrix : scipy sparse matrix or array, or LabelledMatrix
-        In any format. It is not modified; the result shares its arrays where it can.
+        In any format. It is not modified; the result shares its arrays if possible.
     name : str
         How error messages refer to the matrix.
     sum_duplicates : bool
-        Whether entries stored twice are summed. Otherwise they are refused.
+        Whether entries stored twice are summed. Otherwise they raise an error.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
 
 
 def training_csr(train: object, name: str = "the train matrix") -> sparse.csr_matrix:
-    """Return training data as `canonical_csr`; its values must be finite."""
+    """Return training data as `canonical_csr` does; the values must be finite."""
     matrix = canonical_csr(train, name, sum_duplicates=True)
     finite = np.isfinite(matrix.data)
     check_entries(matrix, finite, f"the value of {name}", "a finite number", name)
@@ -105,7 +105,7 @@ def training_csr(train: object, name: str = "the train matrix") -> sparse.csr_ma
 def check_entries(
     matrix: Any, valid: Booleans, what: str, expected: str, argument: str | None = None
 ) -> None:
-    """Raise `InvalidDataError` about the first value of a CSR or COO that is not valid."""
+    """Raise `InvalidDataError` about the first invalid value of a CSR or COO."""
     if valid.all():
         return
     entry, coo = int(np.argmin(valid)), matrix.tocoo()
@@ -175,7 +175,8 @@ def sorted_csr(
         The entries.
     shape : tuple of int
     starts : ndarray of int64, shape (n_pairs,), optional
-        Where the entries of each distinct pair start, which are summed; by default each is one.
+        Where the entries of each distinct pair start. The entries of a pair are summed. By default
+        each entry is a pair.
     chosen : ndarray of bool, shape (n,), optional
         Which entries to take; by default all.
 
@@ -278,12 +279,12 @@ def bounds_of(indptr: AnyArray, first: int, last: int) -> Integers:
 def find_entries(
     rows: Integers, columns: AnyArray, indptr: Integers, stored: AnyArray, n_columns: int
 ) -> Integers:
-    """Return which entry of a CSR each pair of a row and a column is, -1 where there is none.
+    """Return the index of the CSR entry of each pair of row and column, -1 if there is none.
 
     The columns of the CSR, `stored`, ascend within a row.
     """
     owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    keys = np.append(owners * n_columns + stored, -1)  # ascending, but for the last
+    keys = np.append(owners * n_columns + stored, -1)  # ascending, except the last
     wanted = rows * n_columns + columns
     places = np.searchsorted(keys[:-1], wanted)
     return np.where(keys[places] == wanted, places, -1)
@@ -297,7 +298,7 @@ def as_int32(indices: AnyArray) -> Items:
 def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.int32 | np.int64]:
     """Return `values` as a contiguous array of int32 or int64, or raise `InvalidDataError`.
 
-    Two dtypes are enough, and kernels are compiled for each dtype that they are called with.
+    It is limited to these two dtypes because kernels are compiled for each dtype.
     """
     expected = (
         "a two-dimensional array of integers (lists × k, padded with -1)"
@@ -326,9 +327,9 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
 
 
 def row_numbers(values: ArrayLike, name: str, n: int, kind: str) -> Integers:
-    """Return numbers of rows as int64, or raise `InvalidDataError` unless there are such rows.
+    """Return row numbers as int64, or raise `InvalidDataError` if one is out of range.
 
-    There are `n` of them, which are users or items, as `kind` says.
+    There are `n` rows. `kind` is their name in the message, such as users or items.
     """
     array = integer_array(values, name, 1)
     outside = (array < 0) | (array >= n)
@@ -342,12 +343,12 @@ def row_numbers(values: ArrayLike, name: str, n: int, kind: str) -> Integers:
 
 
 def plain_matrix(given: Any) -> Any:
-    """Return the matrix of a `LabelledMatrix`, and anything else as it is."""
+    """Return the matrix of a `LabelledMatrix`, and any other value unchanged."""
     return given.csr if hasattr(type(given), "csr") else given
 
 
 def _check_matrix(matrix: object, name: str) -> Any:
-    """Return a sparse matrix with two dimensions, in a dtype that SciPy and numba compute with."""
+    """Return a sparse matrix with two dimensions, in a dtype that SciPy and numba support."""
     checked = plain_matrix(matrix)
     if not sparse.issparse(checked):
         raise mistaken(matrix, name, SPARSE)
@@ -357,19 +358,19 @@ def _check_matrix(matrix: object, name: str) -> Any:
             argument=name,
         )
     data = getattr(checked, "data", None)
-    if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":  # others are refused later
+    if isinstance(data, np.ndarray) and data.dtype.kind in "iuf":  # others raise later
         usual = data.dtype.newbyteorder("=")
         if usual.kind == "f" and usual.itemsize not in (4, 8):
             usual = np.dtype(np.float64)
         if usual != data.dtype:
-            # Neither its copy nor `astype`: SciPy refuses the dtype, or sums duplicates.
+            # Not its `copy` or `astype`: SciPy would reject the dtype, or sum duplicates.
             checked = copy(checked)
             checked.data = data.astype(usual)
     return checked
 
 
 def _checked_copy(matrix: Any, name: str) -> Any:
-    """Return a matrix that can be converted safely: a copy where the check would modify it."""
+    """Return a matrix that can be converted safely: a copy if the check would modify it."""
     _check_real(matrix.dtype, name)
     try:
         if matrix.format in ("csr", "csc", "bsr"):
@@ -403,7 +404,7 @@ def _check_real(dtype: np.dtype[Any], name: str) -> None:
 def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
     """Raise `InvalidDataError` if kernels cannot read the arrays of a CSR.
 
-    What the arrays hold is not read.
+    The elements of the arrays are not read.
     """
     arrays = (csr.data, csr.indices, csr.indptr)
     if (
@@ -431,7 +432,7 @@ def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
 
 
 def raise_repeated_item(user: Any, item: Any) -> NoReturn:
-    """Raise the error about an item that is in one list twice."""
+    """Raise the error about an item that occurs twice in a list."""
     user, item = (x.item() if isinstance(x, np.generic) else x for x in (user, item))
     raise InvalidDataError(
         f"user {user!r} has item {item!r} twice in one list; remove the repetition, because a "

@@ -12,7 +12,7 @@ from ..kernels.sums import DIGITS, SQUARE_DIGITS, add_exactly
 if TYPE_CHECKING:
     from .types import Floats, Integers
 
-#: The number of values added before the digits of a sum are carried, far below an overflow.
+#: The number of values added before the digits of a sum are carried, far from an overflow.
 _AT_ONCE = 1 << 24
 
 #: The inverse of the unit of `Moments.total`, 2^-1074, which is the smallest positive float.
@@ -20,7 +20,7 @@ _UNIT = 1 << 1074
 
 
 class Moments(NamedTuple):
-    """Sums of numbers, which give the same bits in whatever order they are added.
+    """Sums of numbers with the same bits in any order of addition.
 
     Attributes
     ----------
@@ -105,8 +105,8 @@ class Moments(NamedTuple):
             return math.nan
         pairs = self.n * (self.n - 1)
         # The integer square root is truncated; a last bit records whether it was inexact. In this
-        # unit floats and the midpoints between them are integers, so the bit is all that rounding
-        # needs to know.
+        # unit, floats and the midpoints between them are integers, so rounding needs no more than
+        # this bit.
         squared = (self.n * self.squares - self.total**2) * pairs << 10
         root = math.isqrt(squared)
         return _divide(2 * root + (root**2 < squared), pairs * _UNIT << 6)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .types import JSONValue, PathLike
 
 
-#: What is said of a path with nothing at it.
+#: The system's error numbers for a path where no file exists.
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 #: The permissions of files that `remove` removed, for later files at the same paths.
@@ -33,7 +33,7 @@ _removed: dict[Path, int] = {}
 
 
 def as_path(path: object) -> Path:
-    """Return `path` as a Path, or raise `InvalidDataError` if no file can have it."""
+    """Return `path` as a Path, or raise `InvalidDataError` if it cannot be the path of a file."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidDataError(f"the path is {describe(path)}; expected text, or a pathlib.Path")
     if path == "":  # such as an unset variable; pathlib would take it for the current folder
@@ -42,16 +42,16 @@ def as_path(path: object) -> Path:
 
 
 def as_input(path: object) -> Path:
-    """Return the path of a file or folder, or of nothing, which those who read it tell.
+    """Return the path of an input file or folder; readers report a path that does not exist.
 
     Raises
     ------
     InvalidDataError
-        As `as_path`.
+        As from `as_path`.
     InvalidFileError
-        If it is a pipe or a device: files are looked at before they are read, and a pipe would
-        have lost what was looked at. Or if the system does not say what is there, as where a name
-        is too long.
+        If it is a pipe or a device: files are inspected before they are read, and a pipe would
+        lose the inspected bytes. Or if the system cannot look up the path, for example because a
+        name is too long.
     """
     checked = as_path(path)
     try:
@@ -71,7 +71,7 @@ def as_input(path: object) -> Path:
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[Path]:
-    """Yield the path of a temporary file beside `path`, and move it there if the block succeeds.
+    """Yield a temporary file's path next to `path`, and move it there if the block succeeds.
 
     The temporary file is removed on any error or interruption.
 
@@ -96,7 +96,7 @@ def replacing(path: PathLike) -> Iterator[Path]:
 
 @contextmanager
 def replacing_npz(path: PathLike) -> Iterator[Path]:
-    """Do what `replacing` does for a file whose name ends in ``.npz``, as NumPy has it."""
+    """Do the same as `replacing` for a file whose name ends in ``.npz``, as NumPy requires."""
     target = as_path(path)
     is_named = target.name.endswith(".npz")
     with replacing(target if is_named else target.with_name(f"{target.name}.npz")) as temporary:
@@ -105,12 +105,12 @@ def replacing_npz(path: PathLike) -> Iterator[Path]:
 
 @contextmanager
 def replacing_together(folder: Path, last: str) -> Iterator[Callable[[str], Path]]:
-    """Yield a function that returns, by the name of a file in a folder, a temporary one for it.
+    """Yield a function that returns a temporary file for a file name in a folder.
 
-    All of them are moved to their places, one right after the other, if the block succeeds; the one
-    named `last` at the end. So the files that were there before stay together where the disk is
-    full, and an interruption between two moves is raised after the last one. Only a process that is
-    killed there leaves some of them, as `temporary_beside` names them.
+    If the block succeeds, all files are moved to their places in succession, the one named `last`
+    at the end. So if the disk is full, the previous files stay together. An interruption between
+    two moves is raised after the last one. Only a process that is killed at that moment leaves
+    temporary files, with the names of `temporary_beside`.
     """
     with _replacing() as temporary_for:
         temporary_for(folder / last)
@@ -119,9 +119,9 @@ def replacing_together(folder: Path, last: str) -> Iterator[Callable[[str], Path
 
 @contextmanager
 def _replacing() -> Iterator[Callable[[Path], Path]]:
-    """Yield a function that returns a temporary file for another, which is moved there at the end.
+    """Yield a function that returns a temporary file for a path, and move the files at the end.
 
-    What was asked for first is moved last.
+    The first file that was requested is moved last.
     """
     token = secrets.token_hex(8)
     temporaries: dict[Path, Path] = {}
@@ -131,10 +131,11 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
         nonlocal latest
         latest = _target_of(path)
         if latest not in temporaries:
-            # Created in here, under a name that is known before: an interruption at any time, even
-            # between two bytecodes, finds it and removes it.
+            # The name is recorded before the file is created, so that the file is removed after an
+            # interruption at any time, even between two bytecodes.
             temporaries[latest] = temporary_beside(latest, token)
-            # Nobody else may read a private file while it is written; the owner has to write it.
+            # Other users must not read a private file while it is written; the owner must be able
+            # to write it.
             mode = _permissions(latest, 0o666) & 0o666 | 0o600
             os.close(os.open(temporaries[latest], os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         return temporaries[latest]
@@ -158,12 +159,12 @@ def _replacing() -> Iterator[Callable[[Path], Path]]:
         raise
     finally:
         for temporary in temporaries.values():
-            with suppress(OSError):  # it is not there, or what has been raised says why
+            with suppress(OSError):  # it does not exist, or an error was raised already
                 temporary.unlink()
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it exists; a later file of this process at its path is as private.
+    """Remove a file if it exists; later files of this process at its path get its permissions.
 
     Raises
     ------
@@ -182,16 +183,16 @@ def _permissions(path: Path, of_new: int) -> int:
 
 
 def temporary_beside(target: Path, token: str) -> Path:
-    """Return the path of the temporary file of a target; those moved together share the token.
+    """Return the path of a target's temporary file; files that are moved together share a token.
 
-    It is absolute, as pandas and pyarrow take ``~`` and ``http:`` at the beginning for other
-    places; and of at most 255 bytes, even if it begins with the name of the file.
+    The path is absolute, because pandas and pyarrow interpret ``~`` and ``http:`` at the beginning.
+    Its name, which begins with the target name, is shortened to fit into 255 bytes.
     """
     return target.parent.absolute() / f".{target.stem[:40]}.{token}{target.suffix[:16]}"
 
 
 def _target_of(path: PathLike) -> Path:
-    """Return the file that is replaced, which need not exist, or raise `OutputError`."""
+    """Return the file to replace, which need not exist, or raise `OutputError`."""
     target = as_path(path)
     try:
         if target.is_symlink():
@@ -214,7 +215,7 @@ def _cannot_write(target: Path, error: OSError) -> OutputError:
 
 
 def make_folder(path: PathLike) -> Path:
-    """Return `path` as a folder that exists and can be written to, or raise `OutputError`."""
+    """Create a folder if needed and return it, or raise `OutputError` if it is not writable."""
     folder = as_path(path)
     if folder.parts[:1] == ("~",) and not Path("~").exists():
         raise OutputError(f"{shown(folder)}: only shells expand ~; write the path", path=folder)
@@ -231,7 +232,7 @@ def make_folder(path: PathLike) -> Path:
 
 
 def make_folder_of(path: PathLike) -> Path:
-    """Return the path of a file, whose folder is made, or raise `OutputError` if it is no file."""
+    """Return the path of an output file and create its folder, or raise `OutputError`."""
     file = as_path(path)
     make_folder(file.parent)
     _target_of(file)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .types import JSONValue
 
-#: The number of rows of a table that are shown.
+#: The largest number of table rows that are shown.
 MOST_ROWS = 30
 
 #: Significant digits of a number in a table that people read.
@@ -33,7 +33,7 @@ def numbers(*values: float) -> tuple[str, ...]:
     """
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     exponent = int(f"{largest:.{DIGITS - 1}e}".partition("e")[2])
-    if not -6 < exponent < 10:  # as many zeros are not read
+    if not -6 < exponent < 10:  # so many zeros are hard to read
         texts = [f"{value:.{DIGITS - 1}e}" for value in values]
     else:
         decimals = DIGITS - 1 - exponent
@@ -48,9 +48,9 @@ def number(value: float) -> str:
 
 
 def escaped(value: object) -> str:
-    """Return a name as text that any file can hold: what UTF-8 has not is escaped.
+    """Return a name as text that any file can hold, with characters outside UTF-8 escaped.
 
-    File systems have names that are not UTF-8, which Python reads as lone surrogates.
+    Python reads file names that are not UTF-8 as lone surrogates.
     """
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -58,9 +58,10 @@ def escaped(value: object) -> str:
 def text_table(
     rows: Sequence[Sequence[str]], headings: Sequence[str], aligned: Sequence[str], style: str
 ) -> str:
-    """Return a table of text, none of whose columns is cut.
+    """Return a table as text, without cutting columns.
 
-    Plain text that is wider than the terminal has the cells of each row below one another.
+    If plain text would be wider than the terminal, the cells of each row are written below one
+    another.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def text_table(
     aligned : sequence of {"left", "right", "decimal"}
         How each column is aligned.
     style : {"simple", "pipe", "html"}
-        Plain text, Markdown, or HTML, in which text is escaped.
+        Plain text, Markdown, or escaped HTML.
     """
     from tabulate import tabulate  # not needed to evaluate
 
@@ -84,8 +85,8 @@ def text_table(
 
 
 def text_of_frame(frame: pd.DataFrame, style: str) -> str:
-    """Return a table of values as text, numbers that are not whole with five significant digits."""
-    # By number, as two columns may have the same name.
+    """Return a table of values as text, with five significant digits for fractional numbers."""
+    # By position, because two columns may have the same name.
     columns = [frame.iloc[:, column].tolist() for column in range(frame.shape[1])]
     aligned = [
         "decimal" if any(isinstance(cell, float) for cell in column) else "left"
@@ -103,9 +104,9 @@ def _text(value: object) -> str:
 
 
 def as_html(heading: str, table: pd.DataFrame, where: str) -> str:
-    """Return a heading and the first rows of a table of text as escaped HTML.
+    """Return a heading and the first rows of a table of strings as escaped HTML.
 
-    `where` is the expression that gives all rows.
+    `where` is the expression that returns all rows.
     """
     more = len(table) - MOST_ROWS
     note = f"<p>… and {more:,} more rows: <code>{where}</code></p>" if more > 0 else ""
@@ -121,7 +122,7 @@ def records(table: pd.DataFrame) -> list[dict[str, JSONValue]]:
 
 
 def plain(value: object) -> JSONValue:
-    """Return a label or a number as JSON can hold it.
+    """Return a label or a number as a JSON value.
 
     NumPy's numbers become Python's; NaN, infinity and `pandas.NA` become None.
     """

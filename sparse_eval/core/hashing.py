@@ -1,4 +1,4 @@
-"""Hashes of users, labels, relevant items and matrices, and random numbers made of them.
+"""Hashes of users, labels, relevant items and matrices, and random numbers derived from them.
 
 They are the same on every machine.
 """
@@ -31,8 +31,8 @@ def fingerprints(indptr: AnyArray, items: AnyArray, gains: AnyArray, keys: Hashe
     indptr, items, gains : ndarray
         Arrays of a `Relevance`. Entries without gain count too, because some conventions use them.
     keys : ndarray of uint64, optional
-        A number for each column, which is hashed instead of the number of the column. Blocks of
-        tables have the ids in place of columns.
+        A number for each column, which is hashed instead of the column number. For blocks of
+        tables these are ids.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def hash_labels(labels: AnyArray) -> Hashes:
     """Return a hash of each label or row number."""
     if labels.dtype.kind in "iu":
         return splitmix64(labels.astype(np.int64, copy=False).view(np.uint64))
-    from pandas.util import hash_array  # slow to import, and needed for text only
+    from pandas.util import hash_array  # slow to import, and only needed for text
 
     return hash_array(labels.astype(object), categorize=False)
 
@@ -89,7 +89,7 @@ def digest_file(path: Path) -> str:
 
 
 def splitmix64(numbers: Hashes) -> Hashes:
-    """Return the output of the generator SplitMix64 for each number as its state.
+    """Return the output of the SplitMix64 generator with each number as its state.
 
     Each step is a bijection, so different numbers have different hashes.
 
@@ -106,22 +106,22 @@ def splitmix64(numbers: Hashes) -> Hashes:
 
 
 def uniforms(keys: Hashes, counts: Integers, seed: int) -> Floats:
-    """Draw numbers uniformly from [0, 1), of which each depends on nothing but its key and place.
+    """Draw numbers uniformly from [0, 1); each depends only on the user's key and its position.
 
-    A generator handed from user to user would give other numbers to a block of them.
+    With one generator for all users, the numbers of a user would depend on the block.
 
     Parameters
     ----------
     keys : ndarray of uint64, shape (n_users,)
         A hash of each user.
     counts : ndarray of int64, shape (n_users,)
-        How many numbers each user gets.
+        The number of numbers that each user gets.
     seed : int
 
     Returns
     -------
     ndarray of float64, shape (sum of counts,)
-        Those of each user in succession.
+        The numbers of each user in succession.
     """
     ends = np.cumsum(counts)
     places = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)

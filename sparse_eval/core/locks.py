@@ -20,33 +20,33 @@ _locks: dict[tuple[int, str], Any] = {}
 
 
 def thread_lock(name: str) -> AbstractContextManager[object]:
-    """Return the reentrant lock of this name between the threads of this process.
+    """Return the reentrant lock with this name, shared by the threads of this process.
 
-    A forked process has no other threads, so nothing there would release a lock that another thread
-    held at the time of the fork. The forked process starts with a free lock.
+    A forked process starts with a free lock. Otherwise, a lock held by another thread at the time
+    of the fork would never be released, because the forked process does not have this thread.
     """
     lock: AbstractContextManager[object] = _locks.setdefault((os.getpid(), name), RLock())
     return lock
 
 
 def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
-    """Lock an open file until it is closed, if only by the end of the process.
+    """Lock an open file until it is closed, at the latest when the process ends.
 
     Parameters
     ----------
     file : int
         A file descriptor.
     shared : bool
-        Whether others may hold a shared lock at the same time.
+        Whether other processes may hold a shared lock at the same time.
     wait : bool
-        Whether to wait for others.
+        Whether to wait for other processes.
 
     Raises
     ------
     BlockingIOError
-        If another process holds the lock, and this one is not to wait.
+        If another process holds the lock and `wait` is false.
     OSError
-        If the system, or the file's own, has no locks.
+        If the operating system or the file system does not support locks.
     """
     try:
         import fcntl
@@ -57,12 +57,12 @@ def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Keep a folder that exists from others who lock it too, where the system has such locks.
+    """Lock an existing folder against other processes, if the system supports such locks.
 
     Raises
     ------
     OutputError
-        If another holds the lock.
+        If another process holds the lock.
     """
     with ExitStack() as stack:
         try:
@@ -75,6 +75,6 @@ def locked_folder(folder: Path) -> Iterator[None]:
                 "ended, or choose another folder",
                 path=folder,
             ) from error
-        except OSError:  # some systems open no folder, or have no locks
+        except OSError:  # some systems cannot open folders, or have no locks
             pass
         yield

@@ -1,4 +1,4 @@
-"""Errors about inputs of another kind than expected: what they are, and what takes them."""
+"""Errors about inputs of the wrong type: a description of the input, and what to use instead."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 
 from ..errors import InvalidDataError
 
-#: Names of columns that a message lists, at most.
+#: The largest number of column names in a message.
 _MOST_COLUMNS = 8
 
-#: What is expected of matrices.
+#: The expected input where a matrix is needed, for error messages.
 SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
 
 
 def is_frame(values: object) -> bool:
-    """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or the like."""
+    """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or similar."""
     return hasattr(type(values), "columns")
 
 
 def describe(values: Any) -> str:
-    """Return what a value is, in a few words: its type, and its columns or dtype and shape."""
+    """Describe a value in a few words: its type, and its columns or dtype and shape."""
     if type(values) is np.ndarray:
         return f"an array of {values.dtype} with shape {values.shape}"
     name = type(values).__name__
@@ -34,7 +34,7 @@ def describe(values: Any) -> str:
 
 
 def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
-    """Return the error about an input, called `name`, that is something else than `expected`."""
+    """Return the error about an input called `name` that is not what was `expected`."""
     hint = None
     if is_frame(values):
         hint = "Rankings.from_frame, Relevance.from_frame and Interactions.from_frame take frames"
@@ -49,8 +49,8 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the names of the columns of a frame, without reading a row."""
-    if hasattr(frame, "collect_schema"):  # polars warns of .columns where it has to compute them
+    """Return the column names of a frame, without reading a row."""
+    if hasattr(frame, "collect_schema"):  # polars warns if .columns has to be computed
         return list(map(str, frame.collect_schema().names()))
     if not hasattr(frame, "columns"):
         return list(map(str, getattr(getattr(frame, "schema", None), "names", ())))

@@ -1,4 +1,4 @@
-"""Parquet files, opened and written in one place for all who read tables."""
+"""Opening and writing of Parquet files, shared by all readers of tables."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def open_parquet(path: Path, coded: Collection[Hashable] = ()) -> Any:
-    """Return a file as a `pyarrow.parquet.ParquetFile`, which compares checksums.
+    """Open a file as a `pyarrow.parquet.ParquetFile` that verifies checksums.
 
     Parameters
     ----------
     path : Path
     coded : collection of str, optional
-        Columns that are read as codes if they are text: each distinct text once.
+        Text columns that are read as codes, with each distinct text stored once.
 
     Raises
     ------
     OSError, pyarrow.ArrowException
-        If it is not one.
+        If it is not a Parquet file.
     """
     from pyarrow import parquet, types
 
@@ -51,7 +51,7 @@ def open_parquet(path: Path, coded: Collection[Hashable] = ()) -> Any:
 
 
 def open_file(path: Path) -> Any:
-    """Open a file for Arrow, whose own functions take ``~`` and names beyond UTF-8 for others."""
+    """Open a file for Arrow, whose own functions misread ``~`` and names that are not UTF-8."""
     import pyarrow as pa
 
     return pa.OSFile(os.fsencode(path), "rb")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: What controls a terminal: control characters and those that change the direction of text.
+#: Control characters, and characters that change the direction of text.
 _CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 

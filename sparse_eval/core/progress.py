@@ -1,4 +1,4 @@
-"""How progress is shown: as a bar, as a line now and then, or not at all."""
+"""Progress display: a bar, a line from time to time, or nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _with_lines: ContextVar[bool] = ContextVar("_with_lines", default=False)
 
 @contextmanager
 def lines_without_terminal() -> Iterator[None]:
-    """Show progress in lines, as in a log, where `progress_bar` would show none by default."""
+    """Show progress as lines, as in a log, if `progress_bar` would show nothing by default."""
     token = _with_lines.set(True)
     try:
         yield
@@ -34,11 +34,11 @@ def lines_without_terminal() -> Iterator[None]:
 
 
 def progress_bar(progress: bool | None, values: Iterable[Any] = (), **options: Any) -> Any:
-    """Return a bar of tqdm, which is shown as `progress` says, or something like it.
+    """Return a tqdm bar or an object with the same methods, shown as `progress` requests.
 
-    By default there is a bar on a terminal and in a notebook, and elsewhere nothing, or lines
-    within `lines_without_terminal`. What is done within a second shows no bar, unless it is asked
-    for. Give new values beside the bar ``refresh=False``, because tqdm would draw it at once.
+    By default there is a bar on a terminal and in a notebook. Elsewhere nothing is shown, or lines
+    within `lines_without_terminal`. A loop that ends within a second shows no bar unless `progress`
+    is true. Pass ``refresh=False`` with values next to the bar, or tqdm draws it at once.
     """
     in_notebook, has_errors = _in_notebook(), sys.stderr is not None
     if progress is None and not (in_notebook or (has_errors and sys.stderr.isatty())):
@@ -49,24 +49,24 @@ def progress_bar(progress: bool | None, values: Iterable[Any] = (), **options: A
         return _Hidden(values)
     else:
         options |= {} if progress else {"delay": DELAY}
-        # A notebook shows what is written to standard error in a red box.
+        # A notebook shows standard error in a red box.
         options |= {"file": sys.stdout} if in_notebook else {}
     with warnings.catch_warnings():
-        # That a notebook has no widgets, so that its bar is one of text.
+        # tqdm warns that a notebook without widgets gets a text bar.
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
     return tqdm(values or None, **options)
 
 
 def _in_notebook() -> bool:
-    """Return whether this is the kernel of a notebook, which shows bars without a terminal."""
-    interactive = sys.modules.get("IPython")  # imported already, if it is a notebook
+    """Return whether this is a notebook kernel, which shows bars without a terminal."""
+    interactive = sys.modules.get("IPython")  # a notebook has already imported it
     shell = None if interactive is None else interactive.get_ipython()
     return hasattr(shell, "kernel")
 
 
 class _Hidden:
-    """A bar that is not shown, and leaves the process as it is: tqdm would start a thread."""
+    """A bar that is not shown and does not start a thread, as tqdm would."""
 
     n = 0
 
@@ -89,14 +89,14 @@ class _Hidden:
 
 
 class _Lines:
-    """Standard error for tqdm: what it draws over and over becomes a line now and then."""
+    """Standard error for tqdm: replaces constant redrawing by a line from time to time."""
 
     def __init__(self) -> None:
         self._last = monotonic()
 
     def write(self, drawn: str) -> None:
-        """Write a line if enough time has passed since the one before."""
-        line = drawn.replace("\x1b[A", "").strip()  # without the movements of the cursor
+        """Write a line if enough time has passed since the previous one."""
+        line = drawn.replace("\x1b[A", "").strip()  # without cursor movements
         now = monotonic()
         if line and now - self._last >= SECONDS_PER_LINE:
             self._last = now

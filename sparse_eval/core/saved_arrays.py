@@ -1,4 +1,4 @@
-"""Read arrays that NumPy and SciPy saved, in ``.npy`` and ``.npz`` files. Nothing is unpickled."""
+"""Read arrays from ``.npy`` and ``.npz`` files of NumPy and SciPy. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from .types import AnyArray
 
-#: How a ``.npy`` file begins.
+#: The first bytes of a ``.npy`` file.
 NPY = b"\x93NUMPY"
 
 
 class UnreadableError(ValueError):
-    """A file is not what NumPy or SciPy saved; the message says why."""
+    """Raised if a file was not saved by NumPy or SciPy; the message has the reason."""
 
 
 def map_array(path: Path) -> AnyArray:
@@ -29,7 +29,7 @@ def map_array(path: Path) -> AnyArray:
     Raises
     ------
     UnreadableError
-        If the file is something else, or shorter or longer than it says.
+        If the file is not such an array, or is shorter or longer than its header states.
     OSError
         If it cannot be opened.
     """
@@ -48,7 +48,8 @@ def read_arrays(stream: BinaryIO) -> dict[str, AnyArray]:
     Raises
     ------
     UnreadableError
-        If the stream is something else or damaged, or would take much more memory than its size.
+        If the stream is not an ``.npz`` file, is damaged, or would take much more memory than its
+        size.
     """
     with _reading():
         _check_size(stream)
@@ -64,7 +65,7 @@ def read_sparse(stream: BinaryIO) -> Any:
     Raises
     ------
     UnreadableError
-        As from `read_arrays`, or if the arrays are no sparse matrix.
+        As from `read_arrays`, or if the arrays are not a sparse matrix.
     """
     with _reading():
         _check_size(stream)
@@ -80,7 +81,7 @@ def read_sparse(stream: BinaryIO) -> Any:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Raise any error of NumPy, SciPy and the decompressors as an `UnreadableError`."""
+    """Convert any error of NumPy, SciPy and the decompressors to an `UnreadableError`."""
     try:
         yield
     except UnreadableError:
@@ -96,7 +97,7 @@ def _check_size(stream: BinaryIO) -> None:
     size = stream.seek(0, 2)
     with zipfile.ZipFile(stream) as archive:
         unpacked = sum(one.file_size for one in archive.infolist())
-    # Compressed data is seldom 200 times as large, and a gigabyte does no harm.
+    # Data rarely expand to 200 times their compressed size, and a gigabyte does no harm.
     if unpacked > max(1 << 30, 200 * size):
         raise UnreadableError(
             f"would take {unpacked / 1e9:,.1f} GB of memory, {unpacked // size:,} times as much "
@@ -106,7 +107,7 @@ def _check_size(stream: BinaryIO) -> None:
 
 
 def _check_text(array: AnyArray) -> None:
-    """Raise if an array of text holds codes of no character, of which NumPy makes what it likes."""
+    """Raise if an array of text contains invalid code points, which NumPy does not check."""
     if array.dtype.kind == "U" and array.dtype.itemsize:
         dtype = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
         codes = np.ascontiguousarray(array).reshape(-1).view(dtype)

@@ -13,12 +13,12 @@ from .threads import for_blocks
 if TYPE_CHECKING:
     from .types import AnyArray, Integers, Items
 
-#: The number of entries that a thread moves at once: enough to wait seldom for the interpreter.
+#: The number of entries that a thread moves at once: enough to rarely wait for the interpreter.
 _BLOCK = 2**18
 
 
 def sort_pairs(rows: AnyArray, columns: AnyArray) -> tuple[Items, AnyArray, Integers]:
-    """Sort coordinates by row, then column, then as they came.
+    """Sort coordinates by row, then by column, then by input order.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def sort_pairs(rows: AnyArray, columns: AnyArray) -> tuple[Items, AnyArray, Inte
     Returns
     -------
     order : ndarray of int32, shape (n,)
-        The number of each entry among the given ones.
+        The position of each entry in the input.
     columns : ndarray, shape (n,)
         The column of each entry.
     starts : ndarray of int64, shape (n_pairs,)
@@ -45,7 +45,7 @@ def sort_pairs(rows: AnyArray, columns: AnyArray) -> tuple[Items, AnyArray, Inte
 
 
 def _order_of(codes: AnyArray) -> Items:
-    """Return the stable order of codes, by counting them if the largest is not too large."""
+    """Return the stable order of codes, by counting if the largest code is not too large."""
     n_codes = int(codes.max(initial=-1)) + 1
     if n_codes > 2**20 + 4 * len(codes):
         return np.argsort(codes, kind="stable").astype(np.int32)
@@ -58,7 +58,7 @@ def group_rows(rows: AnyArray, n_rows: int) -> tuple[Integers, Items]:
     Entries of a row stay in their order.
     """
     entries = np.arange(len(rows), dtype=np.int32)
-    # A conversion to CSR counts the rows: a fifth of the time of a sort.
+    # A conversion to CSR counts the rows, in a fifth of the time of a sort.
     grouped = sparse.csr_matrix(
         (np.ones(len(rows), bool), (rows, entries)), shape=(n_rows, len(rows))
     )
@@ -66,11 +66,11 @@ def group_rows(rows: AnyArray, n_rows: int) -> tuple[Integers, Items]:
 
 
 def gather(array: AnyArray, order: AnyArray) -> AnyArray:
-    """Return ``array[order]``, shared between threads; indices are in range."""
+    """Return ``array[order]``, computed by several threads; indices must be in range."""
     result = np.empty(len(order), array.dtype)
 
     def take(first: int, last: int) -> None:
-        # Without a check of the indices NumPy needs no buffer.
+        # NumPy needs no buffer if it does not check the indices.
         np.take(array, order[first:last], out=result[first:last], mode="clip")
 
     for_blocks(take, len(order), block=_BLOCK)
@@ -78,7 +78,7 @@ def gather(array: AnyArray, order: AnyArray) -> AnyArray:
 
 
 def order_within(bounds: Integers, keys: AnyArray) -> Integers:
-    """Return the position of each entry among those of its row, sorted by their keys.
+    """Return the position of each entry in its row after sorting the row by keys.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def order_within(bounds: Integers, keys: AnyArray) -> Integers:
     keys : ndarray of int64 or uint64
         Entries of a row with equal keys stay in their order.
     """
-    if keys.dtype == np.uint64:  # in the same order as int64, so that one kernel is compiled
+    if keys.dtype == np.uint64:  # as int64 in the same order, so that only one kernel is compiled
         keys = (keys ^ np.uint64(2**63)).view(np.int64)
     bounds, positions = bounds.astype(np.int64, copy=False), np.empty(len(keys), np.int64)
     for_blocks(lambda first, last: rank_keys(first, last, bounds, keys, positions), len(bounds) - 1)

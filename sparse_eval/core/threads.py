@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 
-#: The largest block of users, which bounds the memory of a thread.
+#: The largest number of users in a block, which bounds the memory of a thread.
 BLOCK = 25_000
 
 #: Environment variables that limit threads: OpenMP's, which may be a list by level, and numba's.
@@ -57,13 +57,13 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
     return int(min(bound, cgroup_cores(root), *limits))
 
 
-@lru_cache(maxsize=1)  # it seldom changes, and files are slow to read
+@lru_cache(maxsize=1)  # it rarely changes, and files are slow to read
 def cgroup_cores(root: Path) -> float:
     """Return the CPU quota of this process's cgroups in cores, rounded up; infinity without one.
 
     A quota applies to all cgroups below it, so the smallest one from the process's cgroup up to the
     root counts. In a container, the path may be the host's path; the container's cgroup is then the
-    root of the mounted cgroups. Versions 1 and 2 are read, also side by side.
+    root of the mounted cgroups. Versions 1 and 2 are supported, also at the same time.
     """
     mount = root / "sys/fs/cgroup"
     try:
@@ -87,7 +87,7 @@ def cgroup_cores(root: Path) -> float:
 def _quota(folder: Path) -> float:
     """Return the quota of a cgroup in cores, rounded up; infinity without one."""
     for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
-        with suppress(OSError, ValueError):  # there are none, or the quota is "max"
+        with suppress(OSError, ValueError):  # there is no quota, or it is "max"
             words = " ".join((folder / name).read_text("utf-8") for name in names).split()
             quota, period = map(int, words)
             if quota > 0 and period > 0:
@@ -104,8 +104,8 @@ def for_blocks(
     """Call ``work(first, last)`` for consecutive blocks that cover ``range(total)``.
 
     `work` must write only to the entries of its own users, so that neither the number of threads
-    nor the size of a block can change a result. An exception in it is raised here, once the blocks
-    at work are done.
+    nor the size of a block can change a result. An exception in it is raised here after the running
+    blocks have ended.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def for_blocks(
     num_threads : int, optional
         By default one per core that `available_cores` counts.
     block : int, optional
-        The size of a block. By default as large as possible with a share for each thread: a thread
-        waits for the interpreter's lock between any two short operations on arrays, and with blocks
-        of 5000, 70 columns for 50,000 users took as long with two threads as with one.
+        The size of a block. By default, blocks are as large as possible while each thread gets one.
+        A thread waits for the interpreter's lock between short array operations: with blocks of
+        5000, 70 columns for 50,000 users took as long with two threads as with one.
     """
     n_threads = thread_count(num_threads)
     block = block or _share(total, n_threads)
@@ -135,15 +135,15 @@ def for_blocks(
                 errors.append(error)
                 starts.clear()
 
-    # The calling thread works too, and there is no pool: waking one took as long as a quarter of
-    # the sweep of 50,000 users.
+    # The calling thread works too. There is no pool of threads: waking one took a quarter of the
+    # time of the sweep of 50,000 users.
     helpers = [Thread(target=drain) for _ in range(min(n_threads, len(starts)) - 1)]
     try:
         for helper in helpers:
             helper.start()
         drain()
     finally:
-        starts.clear()  # Ctrl-C between two blocks ends the work of the others too
+        starts.clear()  # Ctrl-C between two blocks stops the other threads too
         for helper in helpers:
             if helper.ident is not None:
                 helper.join()
@@ -165,6 +165,6 @@ def for_each(work: Callable[[Value], Result], values: Sequence[Value]) -> list[R
 
 def _share(total: int, n_threads: int) -> int:
     size = min(max(-(-total // n_threads), 1000), BLOCK)
-    # Columns that are a multiple of 4096 bytes apart share cache lines, which made the sweep slower
-    # by a third.
+    # Columns that are a multiple of 4096 bytes apart compete for the same cache lines, which made
+    # the sweep slower by a third.
     return size + 8 if size % 512 == 0 else size

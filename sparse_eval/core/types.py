@@ -1,4 +1,4 @@
-"""Type aliases and protocols that annotations share: arrays, sparse matrices, paths."""
+"""Type aliases and protocols for annotations: arrays, sparse matrices and paths."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SparseInput(Protocol):
 
 
 class CSRMatrix(SparseInput, Protocol):
-    """A SciPy matrix or array in compressed sparse row format, or a `LabelledMatrix`: to read."""
+    """A SciPy matrix or array in CSR format, or a `LabelledMatrix`, for read access."""
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from functools import lru_cache
 from importlib.metadata import version
 from platform import python_version
 
-#: The version of the numbers. A change that moves any number of an evaluation raises it, so that a
-#: job does not continue with other numbers than it began with.
+#: The version of the numbers. Increase it with every change that affects a number of an evaluation.
+#: A job that was started with a different version does not continue.
 NUMBERS_VERSION = 1
 
 _LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
@@ -15,7 +15,7 @@ _LIBRARIES = ("sparse_eval", "numpy", "scipy", "numba", "pandas", "implicit")
 def installed_version() -> str:
     """Return the installed version of this package.
 
-    It is cached, because reading it takes milliseconds and every task of a cluster asks for it.
+    It is cached, because reading it takes milliseconds and every task of a cluster needs it.
     """
     return version("sparse_eval")
 

@@ -1,4 +1,4 @@
-"""Warnings that name the caller's line, however deep in the package they are raised."""
+"""Warnings that show the caller's line, from any depth in the package."""
 
 from __future__ import annotations
 

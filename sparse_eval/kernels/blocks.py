@@ -1,7 +1,7 @@
 """Lists and ranks from blocks of scores: a row for each user, a column for each item.
 
-Scores are float64. What is no candidate of a user has a score of minus infinity; the better score
-comes first, of equal scores the lower id.
+Scores are float64. Items that are not candidates of a user have a score of minus infinity. Higher
+scores come first; of equal scores, the lower id comes first.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from .jit import Array
     from .structures import HeldOut, Lists, Seen, SortingRoom
 
-#: The number of scores compared at once. They are compared one by one only if one of them passes.
+#: The number of scores compared at once. They are compared one by one only if at least one passes.
 COMPARED_AT_ONCE = 32
 
-#: The number of columns of a dense matrix that are added to at once: they stay in the first cache.
+#: The number of columns of a dense matrix processed at once: their sums stay in the L1 cache.
 COLUMNS_AT_ONCE = 2048
 
 
@@ -37,7 +37,7 @@ def multiply_sparse(
     values: Array,
     scores: Array,
 ) -> None:
-    """Write the scores of users: the rows of a sparse matrix that they have weights for, summed.
+    """Write the scores of users: weighted sums of the sparse matrix's rows for their items.
 
     The sum of each score is accumulated in float64, in the order of the user's items.
     """
@@ -90,11 +90,12 @@ def leave_out(
     scores: Array,
     fault: Array,
 ) -> None:
-    """Set the scores of what is no candidate of users to minus infinity.
+    """Set the scores of items that are not candidates of users to minus infinity.
 
-    Row 0 of `scores` is of user ``users[first]``; `excluded`, ascending, are candidates of nobody.
-    `allowed` are the candidates of each user; without any row they are all items. Stop at a
-    candidate whose score is not finite, and write (1, i, item) to `fault`.
+    Row 0 of `scores` belongs to user ``users[first]``. `excluded`, ascending, are items that no
+    user has as candidates. `allowed` are the candidates of each user; if it has no rows, all items
+    are candidates. Stop at a candidate whose score is not finite, and write (1, i, item) to
+    `fault`.
     """
     for i in range(first, last):
         user = users[i]
@@ -132,7 +133,7 @@ def leave_out(
 def list_best(
     first: int, last: int, k: int, scores: Array, lists: Lists, room: SortingRoom, out: Lists
 ) -> None:
-    """Make the lists of rows of the results; row 0 of `scores` is of row `first`.
+    """Write the lists of result rows; row 0 of `scores` belongs to result row `first`.
 
     `lists` has room for one list while it grows.
     """
@@ -159,7 +160,7 @@ def list_best(
                     if size + 1 == capacity:
                         cut(0, k, lists)
                         limit = lists.scores[0, k - 1]
-                else:  # of equal scores the lower id, which came before, is the better one
+                else:  # of equal scores, the lower id is better, and it came first
                     lists.dropped[0] = max(lists.dropped[0], part[j])
         write_list(0, i, k, lists, room, out)
 
@@ -170,8 +171,8 @@ def rank_held_out(
 ) -> None:
     """Sort the held-out items of rows, and count the candidates above each of them.
 
-    Row 0 of `scores` is of row `first`. `unsorted`, of int32, and `exact`, of float64, have room
-    for the longest row.
+    Row 0 of `scores` belongs to row `first`. `unsorted` (int32) and `exact` (float64) have room for
+    the longest row.
     """
     for i in range(first, last):
         line = scores[i - first]

@@ -1,9 +1,11 @@
-"""Compiled kernels on disk: where they are kept, and what is said while they are compiled.
+"""Cache of compiled kernels on disk, and the message that is shown while they are compiled.
 
-numba has a cache, but it asks for a writable folder even to read, so that an image whose kernels
-were compiled while it was built compiles them again; it compares the file of a kernel alone, so
-that a kernel would stay as it is when a part of it in another file changes; and it has an index
-that two processes can write over one another's, and believes whatever its files hold.
+numba has its own cache, with these problems:
+
+- It needs a writable folder even to read. So a container image would compile its kernels again,
+  even if they were compiled while it was built.
+- It checks only the file of a kernel, and misses changes of parts in other files.
+- Two processes can overwrite each other's index, and the content of files is not verified.
 """
 
 from __future__ import annotations
@@ -32,21 +34,21 @@ from numba.misc.appdirs import AppDirs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: After so many seconds of compilation the user is told what takes so long.
+#: The seconds of compilation after which a message explains the delay.
 PATIENCE = 2.0
 
 #: The length of the digest at the beginning of a file.
 _DIGEST = sha256().digest_size
 
-#: The kernels that this process has compiled, in order, once for each types, and why each of those
-#: that could not be kept could not.
+#: The kernels that this process has compiled, in order, once for each signature, and the reasons
+#: why kernels could not be stored.
 compiled_now: list[str] = []
 not_kept: list[str] = []
 
 
 @cache
 def _digest() -> str:
-    """Return a digest of the sources of all kernels, and of what compiles them."""
+    """Return a digest of the sources of all kernels, and of the versions of their compilers."""
     digest = sha256(f"{numba.__version__} {llvmlite.__version__} ".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -56,8 +58,8 @@ def _digest() -> str:
 def folders(path: str) -> list[Path]:
     """Return the folders that may hold the kernels of a module.
 
-    The one that the user names with ``NUMBA_CACHE_DIR``, or else the package's own ``__pycache__``
-    and a folder of the user.
+    This is the folder in ``NUMBA_CACHE_DIR``. By default, they are the package's own
+    ``__pycache__`` and a folder of the user.
     """
     parent = Path(path).absolute().parent
     name = f"{parent.name}_{sha256(str(parent).encode()).hexdigest()[:40]}"
@@ -65,7 +67,7 @@ def folders(path: str) -> list[Path]:
         return [Path(config.CACHE_DIR, name)]  # type: ignore[attr-defined]
     user = AppDirs(appname="numba", appauthor=False).user_cache_dir
     own = parent / "__pycache__"
-    # Without a home, or with a relative XDG_CACHE_HOME, it would be wherever the process is.
+    # Without a home, or with a relative XDG_CACHE_HOME, it would be in the working directory.
     return [own, Path(user, name)] if Path(user).is_absolute() else [own]
 
 
@@ -85,12 +87,13 @@ def processor() -> str:
 
 
 class KernelCache:
-    """The cache of a kernel: read from any of its folders, written to the first that can be.
+    """The cache of a kernel: read from any of its folders, written to the first writable one.
 
-    numba asks it before it compiles, and hands over what it has compiled. There is a file for each
-    types and processor. Its name begins with what the kernel is called, then says what it was
-    compiled from, and then for what, so that no process writes over the file of something else.
-    What a file holds counts only if it is whole: the digest at its beginning says so.
+    numba queries the cache before it compiles a kernel, and stores the result in it. There is one
+    file for each signature and processor. The name of the file consists of the name of the kernel,
+    a digest of the sources, and a digest of the signature and processor, so no process overwrites
+    the file of a different kernel. A file begins with a digest of its content, and is used only if
+    this digest matches.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -102,7 +105,7 @@ class KernelCache:
 
     @cached_property
     def current(self) -> str:
-        """The beginning of the names of the files that were compiled from these sources."""
+        """The beginning of the names of all files compiled from the current sources."""
         return f"{self.name}.{_digest()[:16]}"
 
     @cached_property
@@ -112,27 +115,27 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder that is tried first; numba shows it."""
+        """The folder that is tried first, which numba displays."""
         return str(self.folders[0])
 
     def _file(self, signature: Any, codegen: Any) -> tuple[str, str]:
-        """Return the name of the file for a signature and processor, and both as it holds them."""
+        """Return the file name for a signature and processor, and the key that is stored in it."""
         key = repr((signature, codegen.magic_tuple()))
         return f"{self.current}.{sha256(key.encode()).hexdigest()[:32]}.nbc", key
 
     @property
     def is_empty(self) -> bool:
-        """Whether no folder holds the kernel, for any types."""
+        """Whether no folder contains the kernel, for any signature."""
         return not any(any(folder.glob(f"{self.current}.*.nbc")) for folder in self.folders)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the compiled kernel for a signature, or None: it is compiled next."""
+        """Return the compiled kernel for a signature, or None if numba must compile it."""
         context.refresh()
         name, key = self._file(signature, context.codegen())
         for folder in self.folders:
             try:
                 content = (folder / name).read_bytes()
-            except OSError:  # it is not there, or may not be read
+            except OSError:  # it does not exist, or is not readable
                 continue
             if sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
                 kept, data = pickle.loads(content[_DIGEST:])  # noqa: S301 - this class wrote it
@@ -142,7 +145,7 @@ class KernelCache:
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep a kernel that has just been compiled, and remove those of other versions of it."""
+        """Store a kernel that has just been compiled, and remove its other versions."""
         _waiting.end()
         compiled_now.append(self.function.__name__)
         name, key = self._file(signature, compiled.codegen)
@@ -171,7 +174,7 @@ class KernelCache:
 
 @cache
 def _warn_of_no_place() -> None:
-    """Warn, once in a process, that what is compiled cannot be kept."""
+    """Warn, once in a process, that compiled kernels cannot be stored."""
     warnings.warn(
         f"compiled kernels cannot be kept ({not_kept[-1]}), so that every process compiles them "
         "again; name a folder that can be written with the environment variable NUMBA_CACHE_DIR, "
@@ -182,7 +185,7 @@ def _warn_of_no_place() -> None:
 
 
 class _Waiting:
-    """Tells whoever waits for compilations why, once in a process."""
+    """Shows a message, once in a process, if compilation takes long."""
 
     def __init__(self) -> None:
         self.left = PATIENCE
@@ -191,7 +194,7 @@ class _Waiting:
         self.timer: Timer | None = None
 
     def begin(self) -> None:
-        """Note that a kernel is about to be compiled."""
+        """Record that a kernel is about to be compiled."""
         if not self.told and self.timer is None:
             self.start = perf_counter()
             self.timer = Timer(max(self.left, 0.0), self.tell)
@@ -199,7 +202,7 @@ class _Waiting:
             self.timer.start()
 
     def end(self) -> None:
-        """Note that a kernel has been compiled."""
+        """Record that a kernel has been compiled."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None

@@ -1,4 +1,4 @@
-"""Lists and ranks of users all of whose candidates are scored exactly."""
+"""Lists and ranks of users, computed from exact scores of all their candidates."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
     from .jit import Array
     from .structures import HeldOut, Lists, Seen
 
-#: Candidates are compared with each of so many held-out items; among more of them their place is
-#: searched for, which waits for memory at each step but keeps the work in proportion to the input.
+#: The largest number of held-out items that candidates are compared with one by one. Among more
+#: items, a binary search finds the place of a candidate. Each step of it waits for memory, but the
+#: work stays in proportion to the input.
 COMPARED = 256
 
-#: An item behind all others.
+#: An item id that sorts after all others.
 _LAST = 2**31
 
-#: The number of candidates that are sorted without a selection of the best before.
+#: The number of candidates up to which all are sorted, without selecting the best first.
 _SORTED_WHOLE = 32
 
-#: Of so many candidates of the next user the factors are prefetched, at most.
+#: The largest number of the next user's candidates whose factors are prefetched.
 _PREFETCHED = 512
 
 
 @part
 def count_above_row(n: int, items: Array, exact: Array, row: int, held_out: HeldOut) -> None:
-    """Count the first `n` items above each held-out item of a row, and those that tie with it.
+    """Count which of the first `n` items are above each held-out item of a row, or tie with it.
 
-    The held-out items are sorted, the best first, and nothing is counted yet.
+    The held-out items are sorted, the best first, and their counts are zero.
     """
     count_some_above_row(n, items, exact, row, held_out)
     add_up_row(row, held_out)
@@ -41,7 +42,7 @@ def count_above_row(n: int, items: Array, exact: Array, row: int, held_out: Held
 
 @part
 def count_some_above_row(n: int, items: Array, exact: Array, row: int, held_out: HeldOut) -> None:
-    """Do what `count_above_row` does for some of the items; `add_up_row` follows the last ones."""
+    """Do the same as `count_above_row` for some items; after the last ones, call `add_up_row`."""
     start = held_out.indptr[row]
     stop = held_out.indptr[row + 1]
     if stop - start > COMPARED:
@@ -59,7 +60,7 @@ def count_some_above_row(n: int, items: Array, exact: Array, row: int, held_out:
 
 @part
 def add_up_row(row: int, held_out: HeldOut) -> None:
-    """Sum what was written down of a row, if its held-out items are more than are compared."""
+    """Sum the recorded differences of a row, if it has more than `COMPARED` held-out items."""
     start = held_out.indptr[row]
     stop = held_out.indptr[row + 1]
     if stop - start > COMPARED:
@@ -68,7 +69,7 @@ def add_up_row(row: int, held_out: HeldOut) -> None:
 
 @part
 def place_candidate(score: float, item: int, start: int, stop: int, held_out: HeldOut) -> None:
-    """Write down from which held-out item on a candidate is above, and with which it ties.
+    """Record which held-out items a candidate is above, and which it ties with.
 
     Until `add_up`, counts are differences from one held-out item to the next.
     """
@@ -90,7 +91,7 @@ def place_candidate(score: float, item: int, start: int, stop: int, held_out: He
 
 @part
 def add_up(start: int, stop: int, held_out: HeldOut) -> None:
-    """Sum what `place_candidate` wrote down of the candidates of a row."""
+    """Sum the differences that `place_candidate` recorded for the candidates of a row."""
     for h in range(start + 1, stop):
         held_out.above[h] += held_out.above[h - 1]
         held_out.tied[h] += held_out.tied[h - 1]
@@ -98,7 +99,7 @@ def add_up(start: int, stop: int, held_out: HeldOut) -> None:
 
 @part
 def _first_below(score: float, item: int, start: int, stop: int, held_out: HeldOut) -> int:
-    """Return the first held-out item that is worse than a candidate, `stop` if none is."""
+    """Return the index of the first held-out item that is worse than a candidate, or `stop`."""
     low = start
     high = stop
     while low < high:
@@ -121,7 +122,7 @@ def _write_best(
     sorted_items: Array,
     sorted_scores: Array,
 ) -> None:
-    """Write the best of `n` items to the list of a row, and the best score that is left out."""
+    """Write the best of `n` items to the list of a row, and the best score not in the list."""
     n_sorted = n
     if n > max(_SORTED_WHOLE, k + 1):
         n_sorted = k + 1
@@ -158,9 +159,9 @@ def list_candidates(
     sorted_items: Array,
     sorted_scores: Array,
 ) -> None:
-    """Make the lists of rows; ``users[i]`` is the user of row i, and `unseen` has its candidates.
+    """Write the lists of rows; ``users[i]`` is the user of row i, and `unseen` has the candidates.
 
-    `items` and `sorted_items`, of int32, and `sorted_scores` have room for the longest row, `exact`
+    `items` and `sorted_items` (int32) and `sorted_scores` have room for the longest row, `exact`
     for seven more.
     """
     for row in range(first, last):
@@ -185,7 +186,7 @@ def rank_candidates(
     items: Array,
     exact: Array,
 ) -> None:
-    """Count the candidates above each held-out item of rows, and those that tie with it."""
+    """Count the candidates that are above each held-out item of rows, or tie with it."""
     for row in range(first, last):
         begin = held_out.indptr[row]
         stop = held_out.indptr[row + 1]
@@ -232,9 +233,9 @@ def list_exhaustively(
     k: int,
     out: Lists,
 ) -> None:
-    """Make the lists of users whose scores are all 0 (`cold`) or too small for selection.
+    """Write the lists of users whose scores are all 0 (`cold`) or too small for selection.
 
-    `chosen` are rows of the results, of the users ``users[chosen]``; `candidates` ascend.
+    `chosen` are the result rows of the users ``users[chosen]``; `candidates` ascend.
     """
     n = len(candidates)
     unseen = np.empty(n, np.int32)
@@ -267,8 +268,9 @@ def rank_exhaustively(
 ) -> None:
     """Count the candidates above each held-out item, for users as in `list_exhaustively`.
 
-    Or for users with very many held-out items, each of which a search would compare with all.
-    Candidates can be given in several calls, unless users are cold, up to those that `are_last`.
+    Also for users with very many held-out items, because a search would compare each of them with
+    all candidates. Unless users are cold, candidates can be passed in several calls; `are_last` is
+    true in the last one.
     """
     n = len(candidates)
     unseen = np.empty(n, np.int32)

@@ -1,8 +1,9 @@
 """Counts over lists and the catalogue, similarity of items, and draws of random lists.
 
 Each kernel processes a block of users. An `indptr` holds the bounds of the rows of lists, users or
-items; that of the block's users is a slice of the whole one and points into whole arrays. What is
-written for a user depends only on the rows of that user, not on the block or the number of threads.
+items. The `indptr` of a block's users is a slice of the whole `indptr` and points into whole
+arrays. The result of a user depends only on the rows of that user, not on the block or the number
+of threads.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Arra
 
     Notes
     -----
-    An item is popular if at least one user in 256 has it: counting the common bits of two bitmaps,
+    An item is popular if at least one user in 256 has it. Counting the common bits of two bitmaps,
     eight words in the time of one lookup, is then faster than looking up the users of the rarer
     item. `sum_similarities` took two to five times as long without bitmaps, and up to twice as long
-    with bitmaps from one user in 64. The bitmaps take at most 8 bytes per interaction; beyond that
-    the least popular items get none.
+    with bitmaps only for items of at least one user in 64. The bitmaps take at most 8 bytes per
+    interaction; beyond this limit, the least popular items get none.
     """
     degrees = np.diff(item_indptr)
     words = (n_users + 63) >> 6
@@ -83,19 +84,20 @@ def sum_similarities(
 ) -> None:
     """Write the sums of the similarities between the first `k` items of each list.
 
-    ``out[user]`` is the sum over the unordered pairs of the first k items of the user's list
-    of |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in the training data, or 0
-    if one of them is empty; if `jaccard`, of |U_i ∩ U_j| / |U_i ∪ U_j|. Lists are
-    complete and sorted by rank, `users` are the training data by item, and `bits` and `bit_row`
-    come from `pack_bits`.
+    ``out[user]`` is a sum over the unordered pairs of the first k items of the user's list. The
+    similarity of a pair is |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in
+    the training data, or 0 if U_i or U_j is empty; if `jaccard`, it is |U_i ∩ U_j| / |U_i ∪ U_j|.
+    Lists are complete and sorted by rank, `users` are the training data by item, and `bits` and
+    `bit_row` come from `pack_bits`.
 
     `cache`, int64 of shape (slots, 2), stores the number of common users of pairs. It belongs to
-    one thread, is zero at first, has a power of two of slots, and may be shared by blocks with the
-    same training data. Lists of a model share many pairs: 2^17 slots halved the time of 30,000 real
-    ones. Random lists share few and took up to a fifth longer.
+    one thread and is zero at first, and the number of slots is a power of two. Blocks with the same
+    training data may share it. The lists of a model have many pairs in common: 2^17 slots halved
+    the time of 30,000 real lists. Random lists have few pairs in common and took up to a fifth
+    longer.
 
     The result does not depend on the cache or the bitmaps, which only affect how integers are
-    counted; the order in which they are added follows from the list and the training data.
+    counted. The order of the additions depends only on the list and the training data.
     """
     n_items = len(users.indptr) - 1
     n_words = bits.shape[1]
@@ -114,9 +116,9 @@ def sum_similarities(
         begin = lists.indptr[user]
         length = min(lists.indptr[user + 1] - begin, longest)
 
-        # Sort by descending number of users, so that of each pair the users of the rarer item are
-        # looked up, which took 0.6 of the time of looking up those of the better ranked one. The
-        # sort may be quadratic, as the loop over pairs is.
+        # Sort by descending number of users, so that for each pair the users of the rarer item are
+        # looked up. This took 0.6 of the time of looking up the users of the better ranked item.
+        # The sort may be quadratic, because the loop over pairs is quadratic too.
         for rank in range(length):
             added[rank] = 0.0
             item = np.int64(lists.items[begin + rank])
@@ -156,8 +158,8 @@ def sum_similarities(
                         for word in range(n_words):
                             both += count_bits(bits[row, word] & bits[other_row, word])
                     else:
-                        # Looking up bits takes less than half as long as merging two sorted
-                        # rows, whose branches are unpredictable.
+                        # Looking up bits takes less than half the time of merging two sorted rows,
+                        # which has unpredictable branches.
                         if not filled:
                             for entry in range(users.indptr[item], users.indptr[item + 1]):
                                 u = np.uint64(users.items[entry])
@@ -200,8 +202,8 @@ def count_listed(indptr: Array, items: Array, k: int, users: Array, counts: Arra
 def popular_unseen(order: Array, seen_indptr: Array, seen_items: Array, out: Array) -> None:
     """Write the k most popular items that each user has not seen, padded with -1.
 
-    `order` holds every item of the catalogue, the most popular first, or all those that may be
-    listed; what was seen is among them. `out` has shape (n_users, k).
+    `order` holds every item of the catalogue, or every item that may be listed, the most popular
+    first; all seen items are among them. `out` has shape (n_users, k).
     """
     k = out.shape[1]
     largest = 0
@@ -236,8 +238,8 @@ def draw_ranks(numbers: Array, n_candidates: Array, indptr: Array, out: Array) -
     most = 0
     for user in range(len(n_candidates)):
         most = max(most, n_candidates[user])
-    # A shuffle that stops after the user's draws and is then undone: it needs one number per draw,
-    # whatever the number of candidates, and never rejects one.
+    # A shuffle that stops after the user's draws and is then undone. It needs one number per draw
+    # for any number of candidates, and never rejects a number.
     order = np.arange(most)
     for user in range(len(n_candidates)):
         begin = indptr[user] - indptr[0]
@@ -264,8 +266,8 @@ def draw_lists(
     (n_users, k). Seen items ascend and are below `n_items`.
     """
     k = out.shape[1]
-    # As in `draw_ranks`, among the ids below the number of unseen items; each seen item there is
-    # replaced by an unseen item of a higher id.
+    # As in `draw_ranks`, draw ids below the number of unseen items. Each seen item with such an id
+    # is replaced by an unseen item with a higher id.
     order = np.arange(n_items)
     for user in range(len(seen_indptr) - 1):
         start = seen_indptr[user]
@@ -311,8 +313,7 @@ def count_seen(
 ) -> None:
     """Write how many relevant items, with a gain above 0, and listed items each user has seen.
 
-    Indices are unsigned because numba then need not look for negative ones, which took a third of
-    the time.
+    Indices are unsigned, so numba need not check for negative ones, which took a third of the time.
     """
     seen_by = np.full(n_items, -1, np.int32)  # the last user so far
     for user in range(len(seen.indptr) - 1):
@@ -355,5 +356,5 @@ def count_unseen_candidates(
             hidden[lists.items[entry]] = False
         n_hidden = 0
         for entry in range(start, stop):
-            n_hidden += hidden[seen.items[entry]]  # not entries of other users, which remain set
+            n_hidden += hidden[seen.items[entry]]  # entries of other users are still set
         out[user] = n_items - n_hidden

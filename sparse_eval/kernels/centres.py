@@ -1,4 +1,4 @@
-"""Centres of groups of users: which one is nearest, and the projections of items on them."""
+"""Centres of groups of users: the nearest centre of each user, and projections of items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .jit import Array
     from .structures import Catalogue
 
-#: The number of users whose products with the centres fit into the first cache.
+#: The number of users whose products with the centres fit into the L1 cache.
 _BLOCK = 10 * ROWS_AT_ONCE
 
 
@@ -22,7 +22,7 @@ _BLOCK = 10 * ROWS_AT_ONCE
 def assign(
     first: int, last: int, directions: Array, centres: Array, nearest: Array, cosine: Array
 ) -> None:
-    """Write the centre of largest cosine of each user, and that cosine, up to its error."""
+    """Write the centre with the largest cosine for each user, and this cosine, up to its error."""
     n = len(centres)
     n_strips = -(-n // LANES)
     identity = np.arange(max(n, _BLOCK))

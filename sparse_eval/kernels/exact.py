@@ -1,7 +1,7 @@
-"""Exact scores of selected items, and the lists and ranks that are made of them.
+"""Exact scores of selected items, and the lists and ranks computed from them.
 
 An exact score is the dot product of the stored factors, accumulated in double precision in the
-order of the factors. The better score comes first; of equal scores, the lower id.
+order of the factors. Higher scores come first; of equal scores, the lower id comes first.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 #: The length up to which numbers are sorted by counting.
 _COUNTING_SORT = 256
 
-#: The length up to which lists are cut first and then sorted by counting.
+#: The length up to which lists are first cut and then sorted by counting.
 _DISTRIBUTED = 32
 
-#: The length up to which numbers are searched one by one.
+#: The length up to which arrays are searched linearly.
 _LINEAR_SEARCH = 64
 
 
@@ -36,7 +36,7 @@ def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
     for row in range(first, last):
         total = 0.0
         odd = 0.0
-        for f in range(0, width - 1, 2):  # two sums, because each addition waits for the last
+        for f in range(0, width - 1, 2):  # two sums: each addition waits for the previous one
             total += np.float64(factors[row, f]) * np.float64(factors[row, f])
             odd += np.float64(factors[row, f + 1]) * np.float64(factors[row, f + 1])
         if width % 2 == 1:
@@ -45,7 +45,7 @@ def measure_rows(first: int, last: int, factors: Array, norms: Array) -> None:
         if 1e-200 < total < 1e300:
             norms[row] = math.sqrt(total)
             continue
-        # The squares may overflow or underflow though the norm does not.
+        # The squares may overflow or underflow even if the norm does not.
         largest = 0.0
         finite = True
         for f in range(width):
@@ -96,8 +96,8 @@ def write_sorted(
 ) -> None:
     """Write the first `n` items sorted, the best first.
 
-    The position of a score is the number of better ones. Nearly all lists are short, and counting
-    is vectorized: a sort, whose branches are unpredictable, took five times as long.
+    The position of a score is the number of better scores. Nearly all lists are short, and counting
+    is vectorized. A sort has unpredictable branches and took five times as long.
     """
     if n <= _COUNTING_SORT:
         for i in range(n):
@@ -117,9 +117,9 @@ def write_sorted(
 
 @part
 def _distribute(scores: Array, items: Array, n: int, room: SortingRoom) -> None:
-    """Copy the first `n` items to the room, nearly sorted: by equal steps of their scores.
+    """Copy the first `n` items to `room`, nearly sorted: in order of equal steps of their scores.
 
-    Sorting them then is comparing neighbours: a fifth of the time for 500 items.
+    Sorting them then only compares neighbours, which takes a fifth of the time for 500 items.
     """
     high = scores[0]
     low = scores[0]
@@ -151,8 +151,8 @@ def score_exactly(
 ) -> None:
     """Write the exact scores of the first `n` items; `out` has room for seven more.
 
-    Eight sums are computed side by side, because the additions of one sum, whose order is part of
-    the definition, wait for each other.
+    Eight sums are computed side by side. The order of the additions is part of the definition, so
+    each addition of a sum waits for the previous one.
     """
     for i in range(0, n, 8):
         i0 = items[i]
@@ -204,7 +204,7 @@ def score_held_out(
 ) -> None:
     """Score and sort the held-out items of rows; ``users[i]`` is the user of row i.
 
-    `unsorted`, of int32, has room for the longest row, and `exact`, of float64, for seven more.
+    `unsorted` (int32) has room for the longest row, and `exact` (float64) for seven more.
     """
     width = item_factors.shape[1]
     for row in range(first, last):
@@ -221,7 +221,7 @@ def score_held_out(
 
 @part
 def lower_bound(seen_items: Array, start: int, stop: int, item: int) -> int:
-    """Return the index of the first of ``items[start:stop]``, which ascend, not below `item`."""
+    """Return the index of the first of the ascending ``items[start:stop]`` not below `item`."""
     low = start
     high = stop
     while low < high:
@@ -235,7 +235,7 @@ def lower_bound(seen_items: Array, start: int, stop: int, item: int) -> int:
 
 @part
 def contains(items: Array, item: int) -> bool:
-    """Return whether `items`, which ascend, contain `item`."""
+    """Return whether the ascending `items` contain `item`."""
     if len(items) <= _LINEAR_SEARCH:  # as fast as a step or two of a binary search
         equal = 0
         for e in range(len(items)):
@@ -249,7 +249,7 @@ def contains(items: Array, item: int) -> bool:
 def find_seen(
     first: int, last: int, users: Array, indptr: Array, items: Array, seen: Seen, was_seen: Array
 ) -> None:
-    """Mark the entries of rows that the user of row i, ``users[i]``, has seen."""
+    """Mark the entries of rows that their users have seen; row i belongs to ``users[i]``."""
     for row in range(first, last):
         start = seen.indptr[users[row]]
         stop = seen.indptr[users[row] + 1]
@@ -277,7 +277,7 @@ def extend_list(
 ) -> float:
     """Add the first `n` selected items to list `i`; return the relative score to reach next.
 
-    It is not determined anew if these `is_last`.
+    If the items are the last ones (`is_last`), this score is not updated.
     """
     score_exactly(user, user_factors, item_factors, selected, n, exact)
     scores = lists.scores[i]
@@ -301,7 +301,7 @@ def extend_list(
 
 @part
 def cut(i: int, k: int, lists: Lists) -> None:
-    """Keep the `k` best items of list `i`, and the best score of the others."""
+    """Keep the `k` best items of list `i`, and record the best score of the others."""
     scores = lists.scores[i]
     size = lists.size[i]
     select_best(scores, lists.items[i], size, k)
@@ -333,7 +333,7 @@ def write_list(i: int, row: int, k: int, lists: Lists, room: SortingRoom, out: L
 
 @part
 def limit_of_ranks(row: int, alive: int, scale: float, held_out: HeldOut) -> float:
-    """Return the relative score to reach: that of the lowest held-out item that is alive."""
+    """Return the relative score to reach: the score of the lowest held-out item that is alive."""
     held_out.alive[row] = alive
     if alive == 0:
         return np.inf

@@ -1,8 +1,8 @@
-"""Ranks of held-out items in the whole catalogue: a blocked product whose results are counted.
+"""Ranks of held-out items in the whole catalogue, counted in a blocked product.
 
-Nearly all items are far from a held-out one by their 16-bit product already, above it or below;
-those that are too near, about one in 3,000, are scored exactly. Products are kept as whole numbers
-of 16 bits, in units of the largest norm of their chunk of items, because that many more of them are
+For nearly all items, the 16-bit product already shows whether they are above or below a held-out
+item. The others, about one in 3,000, are too near and are scored exactly. Products are stored as
+16-bit integers, in units of the largest norm of their chunk of items, because more of them can be
 compared at once.
 """
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from .jit import Array
     from .structures import Catalogue, CountingSpace, HeldOut, Packed, Seen, Task, Users
 
-#: The whole number that stands for a relative score of the largest norm of a chunk; products that
-#: are a little larger for their rounding fit into 16 bits too.
+#: The integer that represents a relative score equal to the largest norm of a chunk. Products that
+#: are slightly larger because of rounding still fit into 16 bits.
 WHOLE = 30_000
 
-#: The number of an item that does not count.
+#: The product of an item that does not count.
 _NOTHING = -(2**15)
 
-#: The smallest norm that numbers are in units of, and a bound on what is lost of smaller scores.
+#: The smallest norm used as a unit, and a bound on the error of smaller scores.
 LEAST_NORM = 2.0**-80
 _LOST = 2.0**-100
 
@@ -49,11 +49,11 @@ def count_above(
     space: CountingSpace,
     counts: Array,
 ) -> None:
-    """Count all unseen candidates above every held-out item of users, and those that tie with it.
+    """Count the unseen candidates that are above each held-out item of users, or tie with it.
 
-    The users are sorted by their lowest held-out score, so that those of a tile are done after
-    about as many items. ``packed.weights`` are in units of the largest norm of a chunk, ``1 /
-    WHOLE`` of it; `error` bounds that of a cosine. Counts start at 0, and the number of products
+    Users are sorted by their lowest held-out score, so the users of a tile are done after about the
+    same number of items. ``packed.weights`` are in units of ``1 / WHOLE`` of the largest norm of a
+    chunk; `error` bounds the error of a cosine. Counts start at 0, and the number of products
     computed is added to ``counts[0]``.
     """
     n_items = len(catalogue.norms)
@@ -86,7 +86,7 @@ def count_above(
             strips = packed.strips[strip : strip + n_strips]
             weights = packed.weights[begin : begin + n_strips * LANES]
             rows = space.rows[:n]
-            for s in range(n_strips):  # a strip stays in the first cache for all users
+            for s in range(n_strips):  # a strip stays in the L1 cache for all users
                 for a in range(0, n, ROWS_AT_ONCE):
                     multiply(users.directions, rows, a, strips, s, weights, space.products)
             counts[0] += n * size
@@ -110,7 +110,7 @@ def count_above(
 def _divide_seen(
     slot: int, user: int, packed: Packed, seen: Seen, task: Task, space: CountingSpace
 ) -> None:
-    """Write down which candidates a user has seen, chunk by chunk, behind those of other slots."""
+    """Record the candidates that a user has seen, chunk by chunk, after those of earlier slots."""
     starts = space.seen_start[slot]
     n_before = 0
     if slot > 0:
@@ -126,7 +126,7 @@ def _divide_seen(
     for entry in range(seen.indptr[user], seen.indptr[user + 1]):
         index = packed.index_of[seen.items[entry]]
         if index >= 0:
-            following = index // task.chunk + 1  # which moves from the start to the end of a chunk
+            following = index // task.chunk + 1  # its start becomes the end of the chunk
             space.seen_index[starts[following]] = index
             starts[following] += 1
 
@@ -143,9 +143,10 @@ def _narrow(
     held_out: HeldOut,
     space: CountingSpace,
 ) -> bool:
-    """Leave the held-out items whose score one of `norm` can have; return whether there are any.
+    """Keep the held-out items with scores that an item of `norm` can reach; return if any remain.
 
-    No item from `begin` on is above one of a higher score, and all are above one of a lower score.
+    No item from `begin` on is above a held-out item with a higher score, and all are above one with
+    a lower score.
     """
     start = space.start[slot]
     stop = space.stop[slot]
@@ -177,9 +178,9 @@ def _count_line(
     held_out: HeldOut,
     space: CountingSpace,
 ) -> None:
-    """Count the products of a line above each held-out item, and note those that are too near."""
+    """Count the products of a line above each held-out item, and record those that are too near."""
     unit = max(norm, LEAST_NORM) / WHOLE
-    width = (norm * (error + ROUNDING) + _LOST) / unit + 0.5  # half of a number is rounded off
+    width = (norm * (error + ROUNDING) + _LOST) / unit + 0.5  # up to half a unit is rounded off
     selected = space.selected[slot]
     wanted = space.wanted[slot]
     for h in range(space.start[slot], space.stop[slot]):
@@ -205,7 +206,7 @@ def _decide(
     held_out: HeldOut,
     space: CountingSpace,
 ) -> None:
-    """Compare the items that are near held-out ones with them by exact scores."""
+    """Compare items with the held-out items that they are near to, by exact scores."""
     selected = space.selected[slot]
     n = space.n_near[slot]
     width = catalogue.factors.shape[1]

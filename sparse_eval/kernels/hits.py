@@ -1,8 +1,8 @@
-"""Sums over the ranks and gains of each user's hits, for what the sweep does not determine.
+"""Sums over the ranks and gains of each user's hits that the sweep does not compute.
 
-In every kernel, `out` receives one value per user. In the kernels of measures that know what was
-not judged, hits are all judged items, and those with gains above 1 are relevant. The last kernel is
-about random lists.
+In every kernel, `out` receives one value per user. In the kernels of measures that distinguish
+unjudged items, hits are all judged items, and hits with gains above 1 are relevant. The last kernel
+is about random lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Hits(NamedTuple):
-    """Every hit of a block of users, in the order of ranks.
+    """Every hit of a block of users, ordered by rank.
 
     `ranks` and `gains` of user u are at ``[indptr[u]:indptr[u + 1]]``.
     """
@@ -31,7 +31,7 @@ class Hits(NamedTuple):
 class TiedHits(NamedTuple):
     """Every hit of a block of users that may be in the list.
 
-    A hit has each rank from that in `ranks` to that in `last_ranks` with the same probability.
+    A hit has each rank from `ranks` to `last_ranks`, both included, with the same probability.
     """
 
     indptr: Array
@@ -68,7 +68,7 @@ def sum_ranks(hits: Hits, k: int, graded: bool, out: Array) -> None:
 def sum_tied_ranks(hits: TiedHits, lengths: Array, graded: bool, out: Array) -> None:
     """Write the expected Σ r, or Σ g·r if `graded`, over the ranks down to ``lengths[user]``.
 
-    Each hit has every rank from that in `ranks` to that in `last_ranks` with the same probability.
+    Each hit has every rank from `ranks` to `last_ranks`, both included, with the same probability.
     """
     for user in range(len(out)):
         total = 0.0
@@ -85,7 +85,7 @@ def sum_tied_ranks(hits: TiedHits, lengths: Array, graded: bool, out: Array) -> 
 @allocating_kernel
 def sum_geometric(hits: Hits, k: int, p: float, graded: bool, out: Array) -> None:
     """Write Σ p^(r − 1), or Σ g·p^(r − 1) if `graded`, down to rank k."""
-    powers = np.empty(min(k, 1000))  # computed one by one, they took most of the time
+    powers = np.empty(min(k, 1000))  # computing them one by one took most of the time
     for rank in range(1, len(powers) + 1):
         powers[rank - 1] = p ** (rank - 1)
     for user in range(len(out)):
@@ -101,7 +101,7 @@ def sum_geometric(hits: Hits, k: int, p: float, graded: bool, out: Array) -> Non
 
 @kernel
 def interpolate(hits: Hits, k: int, needed: Array, out: Array) -> None:
-    """Write the largest precision at the ranks down to k with ``needed[user]`` hits or more."""
+    """Write the largest precision at the ranks down to k with at least ``needed[user]`` hits."""
     for user in range(len(out)):
         start = hits.indptr[user]
         count = 0
@@ -140,8 +140,8 @@ def sum_cascade(hits: Hits, k: int, largest: float, out: Array) -> None:
 def count_pairs(hits: Hits, lengths: Array, concordant: Array, discordant: Array) -> None:
     """Count the pairs of the first `lengths` positions by whether the larger gain comes first.
 
-    A position without a hit has gain 0, so only the number of misses before and after a hit is
-    needed. Among h hits the pairs are counted with a Fenwick tree over their gains, in O(h log h).
+    A position without a hit has gain 0, so only the numbers of misses before and after a hit are
+    needed. The pairs of h hits are counted with a Fenwick tree over their gains, in O(h log h).
     """
     longest = 0
     for user in range(len(lengths)):
@@ -169,7 +169,7 @@ def count_pairs(hits: Hits, lengths: Array, concordant: Array, discordant: Array
             tree[: size + 1] = 0
             for before in range(n):
                 gain = hits.gains[start + before]
-                # The number of hits before with at most this gain, and with less.
+                # The numbers of earlier hits with at most this gain, and with less.
                 leaf = np.searchsorted(distinct, gain) + 1
                 at_most = 0
                 node = leaf
@@ -219,9 +219,10 @@ def sum_preferences(hits: Hits, k: int, n_relevant: Array, n_judged: Array, out:
 
 @kernel
 def sum_inferred(hits: Hits, k: int, smoothing: float, out: Array) -> None:
-    """Write the sum over the hits to rank k of the precisions that are inferred at their ranks.
+    """Write the sum over the hits to rank k of the precisions inferred at their ranks.
 
-    Those are 1/r + (judged above / r)·(hits above + ε) / (judged above + 2ε), ε being `smoothing`.
+    The inferred precision is 1/r + (judged above / r)·(hits above + ε) / (judged above + 2ε), where
+    ε is `smoothing`.
 
     References
     ----------

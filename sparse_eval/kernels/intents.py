@@ -1,7 +1,7 @@
-"""Sums over lists in which an item counts for each of its groups, less the more often they come.
+"""Sums over lists in which an item counts for each of its groups, and repeated groups count less.
 
-Items of `lists` that do not count have False in `counted`; `groups` are those of each item. Scratch
-has an entry for each group; it is left as it was.
+Items of `lists` that do not count have False in `counted`. `groups` are the groups of each item.
+Scratch arrays have an entry for each group, and are reset before a kernel returns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def sum_by_groups(
 ) -> None:
     """Write Σ over the list of ``discounts[rank]`` · Σ over groups of decay^(items of it above).
 
-    `worth` is scratch, and 1.
+    `worth` is scratch and must be 1.
     """
     for row in range(len(out)):
         items = lists.items[lists.indptr[row] : lists.indptr[row + 1]]
@@ -51,10 +51,11 @@ def sum_by_groups(
 def order_by_new_groups(
     lists: Rows, groups: Rows, decay: float, taken: Array, worth: Array, best: Rows
 ) -> None:
-    """Write the items of each row, at every rank one that adds most; of equal ones the last.
+    """Order the items of each row greedily by their new groups.
 
-    Row r of `best` has room for the first of them. `taken`, False for each item of `lists`, and
-    `worth`, 1, are scratch; `taken` is not left as it was.
+    At each rank, the item that adds the most is taken; of items that add the same, the last one.
+    Row r of `best` has room for the first items of this order. `taken` and `worth` are scratch.
+    `taken` must be False for each item of `lists` and is not reset; `worth` must be 1.
     """
     for row in range(len(lists.indptr) - 1):
         items = lists.items[lists.indptr[row] : lists.indptr[row + 1]]
@@ -92,9 +93,9 @@ def sum_precision_by_groups(
     found: Array,
     out: Array,
 ) -> None:
-    """Write the mean over the groups of the relevant items of their average precision.
+    """Write the mean average precision over the groups of the relevant items.
 
-    0 without relevant items. `sizes` and `found` are scratch, and 0.
+    It is 0 without relevant items. `sizes` and `found` are scratch and must be 0.
     """
     for row in range(len(out)):
         items = lists.items[lists.indptr[row] : lists.indptr[row + 1]]

@@ -25,10 +25,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Whether ``NUMBA_DISABLE_JIT`` asks for kernels that run as plain Python.
 INTERPRETED: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 
-#: numba's types leave out the options that we use.
+#: numba's type annotations lack some of the options used here.
 _njit: Any = njit
 
-#: Kernels are called from Python and from one another only; nothing takes their C form.
+#: Kernels are only called from Python and from one another, so they need no C wrapper.
 _KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _PART = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
@@ -36,24 +36,24 @@ _PART = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper":
 def kernel(function: F) -> F:
     """Compile `function` on its first call, releasing the interpreter's lock, and cache it on disk.
 
-    Types are inferred at the first call, because explicit signatures cost import time and refuse
-    read-only arrays. ``parallel`` is off, because threads over blocks of users are as fast and
-    reentrant. ``fastmath`` is off, because sums would not be reproducible.
+    Types are inferred at the first call, because explicit signatures cost import time and do not
+    accept read-only arrays. ``parallel`` is off, because threads over blocks of users are as fast,
+    and reentrant. ``fastmath`` is off, because it would make sums irreproducible.
 
-    A kernel allocates nothing: it is given the arrays that it works in. Then no references need to
-    be counted, which took half of the time to compile a function with many arrays, and a tenth of
-    the time to run one that calls another for each user.
+    A kernel does not allocate memory: its caller passes the work arrays. So numba need not count
+    references. This counting took half of the time to compile a function with many arrays, and a
+    tenth of the time to run a function that calls another one for each user.
     """
     return _compile(function, _nrt=False)
 
 
 def allocating_kernel(function: F) -> F:
-    """Compile `function` as `kernel` does, with references counted, so that it may allocate."""
+    """Compile `function` as `kernel` does, but count references so that it may allocate memory."""
     return _compile(function)
 
 
 def _compile(function: F, **options: bool) -> F:
-    if INTERPRETED:  # compiled kernels do not warn of floating-point events
+    if INTERPRETED:  # compiled kernels do not warn about floating-point events
         return np.errstate(all="ignore")(function)
     compiled = _njit(**_KERNEL, **options)(function)
     compiled._cache = KernelCache(function)
@@ -62,10 +62,10 @@ def _compile(function: F, **options: bool) -> F:
 
 
 def _beside_signals(compile_kernel: Callable[[Any], Any], signature: Any) -> Any:
-    """Compile, or load what was compiled before, in a thread to which no signal comes.
+    """Compile a kernel, or load it from the cache, in a thread that receives no signals.
 
-    Python raises Ctrl-C in the main thread, wherever that is: once it was between taking the lock
-    of LLVM and giving it back, and the threads that wanted to compile next waited for ever.
+    Ctrl-C raises an exception anywhere in the main thread. Once this happened between acquiring and
+    releasing LLVM's lock, and all threads that compiled next waited forever.
     """
     if current_thread() is not main_thread():
         return compile_kernel(signature)
@@ -82,7 +82,7 @@ def _beside_signals(compile_kernel: Callable[[Any], Any], signature: Any) -> Any
 
 
 def is_ready(function: Callable[..., Any]) -> bool:
-    """Return whether a kernel has been compiled before, in this process or one that kept it."""
+    """Return whether a kernel is already compiled, in this process or in the cache."""
     if INTERPRETED:
         return True
     compiled: Any = function
@@ -90,9 +90,9 @@ def is_ready(function: Callable[..., Any]) -> bool:
 
 
 def part(function: F) -> F:
-    """Compile `function` as a part of the kernels that call it; it allocates nothing either.
+    """Compile `function` as a part of the kernels that call it; it allocates no memory either.
 
-    It is typed and lowered once and linked into each of them, where the compiler may inline it.
-    Inlined by numba, before types are known, all parts took twice as long to compile.
+    It is typed and lowered once, and linked into each kernel, where the compiler may inline it. If
+    numba inlined the parts, before types are known, their compilation took twice as long.
     """
     return cast("F", _njit(_nrt=False, **_PART)(function))

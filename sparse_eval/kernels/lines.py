@@ -1,4 +1,4 @@
-"""Lines of products: the products of a user with a batch of items, and what they select."""
+"""Lines of products: the products of a user and a batch of items, and selection by them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @part
 def bound_of_best(values: Array, k: int) -> float:
-    """Return a number that at least `k` of the values reach, close to the k-th largest.
+    """Return a lower bound on the k-th largest value, close to it.
 
     It is found by bisection: counting is vectorized, and took a tenth of the time of a selection,
-    whose branches are unpredictable. Minus infinity marks values that do not count.
+    which has unpredictable branches. Minus infinity marks values that do not count.
     """
     low: Single | float = np.float32(np.inf)
     high: Single | float = np.float32(-np.inf)
@@ -65,7 +65,7 @@ def select_above(line: Array, bound: Single, items: Array, selected: Array) -> i
 
 @part
 def _bound_of_list(line: Array, maxima: Array, k: int) -> float:
-    """Return a number that at least `k` products of a line reach, if it is long enough.
+    """Return a lower bound on the k-th largest product of a line, if the line is long enough.
 
     The k-th largest of the maxima of disjoint parts of the line is at most the k-th largest
     product, and needs no sorting of the line.
@@ -94,7 +94,7 @@ def _reachable(
         above = np.int32(0)
         for j in range(len(line)):
             above += line[j] > least
-        if above >= k:  # and so it is for all worse ones
+        if above >= k:  # the same holds for all worse ones
             return int(h - start)
     return int(alive)
 
@@ -119,11 +119,11 @@ def extend_by_line(
 ) -> None:
     """Add the items of a line to the list of a user, or count them, and raise the limit.
 
-    Either `held_out` or `lists` is None, and numba compiles what is left.
+    Either `held_out` or `lists` is None, and numba compiles only the code for the other one.
 
-    Products are exact up to `margin`; those of seen items are minus infinity. The limit of a user
-    is minus infinity, and lists and counts are empty, if this is the first line. A list needs no
-    limit after the last one.
+    Products are exact up to `margin`; the products of seen items are minus infinity. At the first
+    line, the limit of a user is minus infinity, and lists and counts are empty. After the last
+    line, a list needs no limit.
     """
     limit = limits[at]
     scale = users.scale[at]

@@ -1,9 +1,9 @@
 """Exact search through the items by descending norm: a blocked product that ends early.
 
 Users are processed in tiles, and items in chunks that fit into the cache together. A user is done
-when no norm that is left reaches the limit. Where many norms are alike this is the whole product,
-and where the catalogue is small, or a user needs a good part of it, nothing is faster; where norms
-differ much, as in over-regularized models, a few hundred items are enough.
+when none of the remaining norms reaches the limit. If many norms are similar, this is the whole
+product, which is the fastest method if the catalogue is small or a user needs a large part of it.
+If norms differ a lot, as in over-regularized models, a few hundred items are enough.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def search_in_order(
 ) -> None:
     """Search for the users ``chosen[first:last]``, tile by tile.
 
-    ``limits[i]`` is the relative score that items of user i must reach, minus infinity if nothing
-    is known; it becomes infinity. Lists and counts start again whatever was found before; of
-    held-out items only those that are alive are counted. The number of products computed is added
-    to ``counts[0]``. `lists` have room for those of a tile while they grow, and `out` for the
-    results; both are None if items are counted, and `held_out` if they are not.
+    ``limits[i]`` is the relative score that items of user i must reach, minus infinity if none is
+    known; it becomes infinity. Lists and counts start from the beginning, and only held-out items
+    that are alive are counted. The number of products computed is added to ``counts[0]``. `lists`
+    has room for the lists of a tile while they grow, and `out` for the results. Both are None if
+    items are counted; otherwise `held_out` is None.
     """
     n_items = len(catalogue.norms)
     for tile in range(first, last, task.tile):
@@ -84,7 +84,7 @@ def search_in_order(
             strips = packed.strips[strip : strip + n_strips]
             weights = packed.weights[begin : begin + n_strips * LANES]
             rows = space.rows[:n]
-            for s in range(n_strips):  # a strip stays in the first cache for all users
+            for s in range(n_strips):  # a strip stays in the L1 cache for all users
                 for a in range(0, n, ROWS_AT_ONCE):
                     multiply(users.directions, rows, a, strips, s, weights, space.products)
             counts[0] += n * size

@@ -1,13 +1,13 @@
 """The inner loop of retrieval: batched dot products of quantized vectors, in 16-bit integers.
 
-A *direction* is a vector of length 1 whose elements are whole multiples of 1/`UNIT`, stored as
-int16. Two neighbouring elements form a pair of 32 bits. Rows of pairs are multiplied with *strips*:
+A *direction* is a vector of length 1 whose elements are integer multiples of 1/`UNIT`, stored as
+int16. Two neighbouring elements form a pair of 32 bits. Rows of pairs are multiplied by *strips*:
 `LANES` directions side by side, interleaved pair by pair. One processor instruction multiplies and
-adds a pair in each lane: twice as many products as in single precision, from half of the memory,
-and without gathering or packing the rows. It reached 450 billion operations per second on two
-cores, where the BLAS reached 175 on matrices of this size.
+adds a pair in each lane. Compared with single precision, this computes twice as many products from
+half of the memory, without gathering or packing the rows. It reached 450 billion operations per
+second on two cores; the BLAS reached 175 billion on matrices of this size.
 
-LLVM chooses the instructions of the processor, from SSE2's pmaddwd to AVX-512's vpdpwssd.
+LLVM chooses the processor's instructions, from pmaddwd of SSE2 to vpdpwssd of AVX-512.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .vectors import F32, I16, I32, I64, LANES, LANES_OF_F32, LANES_OF_I32, Emit
 if TYPE_CHECKING:
     from .jit import Array
 
-#: The number of rows multiplied with a strip at once. With more, AVX2 runs out of registers.
+#: The number of rows multiplied by a strip at once. With more, AVX2 runs out of registers.
 ROWS_AT_ONCE = 6
 
 #: The integer that stands for 1. All partial sums of a dot product of two directions are below
@@ -60,8 +60,8 @@ def to_directions(
         row = rows[i]
         norm = norms[i] if norms[i] > 0.0 else 1.0
         for f in range(width):
-            # Divided, because the inverse of the smallest norms is infinite; clipped, because their
-            # norms are rounded as well.
+            # Divide, because the inverse of the smallest norms is infinite. Clip, because their
+            # norms are rounded too.
             value = np.float64(factors[row, f]) / norm * UNIT
             out[i, f] = np.int16(math.floor(min(max(value, -UNIT), UNIT) + 0.5))
         for f in range(width, out.shape[1]):
@@ -130,7 +130,7 @@ def _mark_in_numpy(
 
 
 def _load_rows(emitter: Emitter, rows: ir.Value, first: ir.Value) -> list[ir.Value]:
-    """Load the row numbers; the last one is repeated past the end."""
+    """Load the row numbers, repeating the last one past the end."""
     builder = emitter.builder
     row_type = ir.IntType(emitter.types[1].dtype.bitwidth)
     last = builder.sub(builder.extract_value(rows.shape, 0), I64(1))
@@ -177,10 +177,10 @@ def _multiply_pairs(
 
 
 def _multiply_pair(emitter: Emitter, pair: ir.Value, lanes: ir.Value) -> ir.Value:
-    """Multiply a pair with the pair of each lane, and add the two products.
+    """Multiply a pair by the pair of each lane, and add the two products.
 
-    LLVM recognizes this form, both halves of one wide product, as one instruction of many
-    processors. It did not when the halves were taken before the product.
+    In this form, with both halves taken from one wide product, LLVM recognizes a single instruction
+    of many processors. It did not when the halves were taken before the product.
     """
     builder = emitter.builder
     halves = ir.VectorType(I16, 2 * LANES)
@@ -260,9 +260,9 @@ _FACTORS = (types.int32,), (), types.int64, (types.int32,), types.int64
 _FLOATS = (types.float32,)
 
 #: ``multiply(directions, rows, first, strips, strip, weights, out)`` multiplies
-#: ``rows[first : first + ROWS_AT_ONCE]`` of `directions` with a strip, and each lane with its
-#: weight, into ``out[first : first + ROWS_AT_ONCE, LANES * strip : LANES * (strip + 1)]``, which is
-#: of float32 or, rounded, of int16. Past the end of `rows` its last element is repeated; `out` must
+#: ``rows[first : first + ROWS_AT_ONCE]`` of `directions` by a strip, and each lane by its weight.
+#: It writes to ``out[first : first + ROWS_AT_ONCE, LANES * strip : LANES * (strip + 1)]``, as
+#: float32 or, rounded, as int16. Past the end of `rows`, its last element is repeated; `out` must
 #: have room for these rows.
 multiply = emitted(
     _multiply_in_numpy, _multiply, types.void, *_FACTORS, _FLOATS, (types.float32, types.int16)
@@ -271,7 +271,7 @@ multiply = emitted(
 #: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bit
 #: l of ``marks[first + r, strip]``, of uint16, if the product of row r and lane l, times the
 #: weight of the row, plus its margin, exceeds ``limits[LANES * strip + l]``. `weights` and
-#: `margins` are indexed like `directions`; past the end of `rows` as in `multiply`.
+#: `margins` are indexed like `directions`. Past the end of `rows`, it behaves like `multiply`.
 mark_above = emitted(
     _mark_in_numpy, _mark_above, types.void, *_FACTORS, _FLOATS, _FLOATS, _FLOATS, (types.uint16,)
 )

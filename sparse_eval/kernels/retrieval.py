@@ -1,9 +1,9 @@
-"""Exact retrieval of the best items of users, or of the ranks of held-out ones, by selection.
+"""Exact retrieval of the best items of users, or of the ranks of held-out items, by selection.
 
 Most pairs are never scored: products of directions in 16-bit integers *select* items. An item is
-scored exactly if its product, plus a bound on its error, reaches what the user still needs; only
-exact scores enter the result. So neither the blocks of users and items nor the number of threads
-can change a result, and lists and ranks agree to the last bit.
+scored exactly if its product, plus a bound on its error, reaches the limit of the user. Only exact
+scores enter the result. So neither the blocks of users and items nor the number of threads can
+change a result, and lists and ranks agree to the last bit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: The number of classes into which `collect` sorts the keys of items.
 BUCKETS = 128
 
-#: The number of items from which it is estimated how many a user needs.
+#: The size of the sample for the estimate of how many items a user needs.
 SAMPLE = 512
 
 #: Use the keys only if they cut the items of a user by at least this factor; computing them takes
@@ -65,12 +65,12 @@ def _count_at_least(norms: Array, least: float) -> int:
 
 @part
 def _key(norm: Single, projection: Single, cosine: Single, sine: Single) -> Single:
-    """Return a bound on the product of an item and any user whose angle to the centre is given.
+    """Return a bound on the product of an item and any user with the given angle to the centre.
 
-    That is the norm of the item, times the cosine of the difference of both angles to the centre if
-    that of the item is larger.
+    This is the norm of the item. If the item's angle to the centre is larger than the user's, it is
+    multiplied by the cosine of the difference of the two angles.
     """
-    # Not norm² − projection², whose difference would be lost to rounding.
+    # norm² − projection² would lose the difference to rounding.
     across = np.sqrt((norm - projection) * (norm + projection))
     turned = projection * cosine + across * sine
     return norm if projection >= norm * cosine else turned
@@ -95,10 +95,11 @@ def collect(
     tops: Array,
     counts: Array,
 ) -> int:
-    """Collect the items outside of the batch whose key is at least `least`; return their number.
+    """Collect the items outside the batch whose key is at least `least`; return their number.
 
-    Their indices in the catalogue are written to `order` by descending bucket of the key: bucket b
-    starts at ``starts[b]`` and has no key above ``tops[b]``. There is room for a count of each.
+    Their indices in the catalogue are written to `order`, by descending bucket of the key. Bucket b
+    starts at ``starts[b]`` and has no key above ``tops[b]``. `counts` has room for a count of each
+    bucket.
     """
     n = _count_at_least(norms, least)
     cosine32 = np.float32(cosine)
@@ -150,8 +151,8 @@ def pick_batch(projection: Array, catalogue: Catalogue, size: int, order: Array)
 
     `order` has room for the whole catalogue.
     """
-    # A projection is at most the norm of its item, so a bound from a few of them excludes the items
-    # of smaller norms.
+    # A projection is at most the norm of its item, so a bound from a few projections excludes the
+    # items with smaller norms.
     few = min(16 * size, len(projection))
     reach = _count_at_least(catalogue.norms, bound_of_best(projection[:few], size))
     longest = projection[: max(reach, few)]
@@ -172,7 +173,7 @@ def begin_batch(
     space: GroupSpace,
     work: Workspace,
 ) -> None:
-    """Process a first batch of items for `n` users from `first` on, and write their limits."""
+    """Process the first batch of items for `n` users from `first` on, and write their limits."""
     margin = space.margins[0]
     for j in range(task.batch):
         margin = max(margin, space.margins[j])
@@ -214,8 +215,8 @@ def scan(
 ) -> int:
     """Scan the items in an order, for the first `n` of ``work.at``; return the number of products.
 
-    ``bounds[c]`` bounds the relative scores of all items from chunk c on: a user is done when it is
-    below the limit of the user.
+    ``bounds[c]`` bounds the relative scores of all items from chunk c on. A user is done when this
+    bound is below the user's limit.
     """
     width = catalogue.factors.shape[1]
     n_products = 0
@@ -314,10 +315,10 @@ def search_groups(
 ) -> None:
     """Search for the users of groups, near the centre of each group.
 
-    ``limits[i]`` becomes the relative score that items of user i must reach, infinity for a user
-    who is done. The others are left to `ordered.search_in_order`. The number of products computed
-    is added to ``counts[0]``. `lists` have room for those of a group while they grow; they and
-    `out` are None if items are counted, and `held_out` if they are not.
+    ``limits[i]`` becomes the relative score that items of user i must reach, or infinity if the
+    user is done. `ordered.search_in_order` continues with the other users. The number of products
+    computed is added to ``counts[0]``. `lists` has room for the lists of a group while they grow.
+    `lists` and `out` are None if items are counted; otherwise `held_out` is None.
     """
     n_items = len(catalogue.norms)
     batch = task.batch
@@ -336,8 +337,8 @@ def search_groups(
         n = groups.start[group + 1] - begin
         projection = groups.projections[groups.centre[group]]
 
-        # The first batch are the items most likely in the lists of all: the k-th best of them
-        # gives each user a limit.
+        # The first batch consists of the items most likely to be in the users' lists: the k-th best
+        # of them gives each user a limit.
         pick_batch(projection, catalogue, batch, order)
         for j in range(batch):
             index = order[j]
@@ -358,7 +359,7 @@ def search_groups(
         for j in range(batch):
             space.in_slot[items[j] >> 5] = 0
 
-        # A sample of items tells which users need far fewer items by key than by norm.
+        # A sample of items shows which users need far fewer items by key than by norm.
         for j in range(n_sample):
             index = j * n_items // n_sample
             space.sample_norm[j] = catalogue.norms[index]
@@ -381,7 +382,7 @@ def search_groups(
                 n_chosen += 1
         sort_best_first(space.cosines, chosen, n_chosen)
 
-        # Users of similar angle share the keys, and the scan in the order of the keys.
+        # Users with similar angles share the keys, and the scan in the order of the keys.
         for tile in range(0, n_chosen, task.tile):
             n_active = min(task.tile, n_chosen - tile)
             lowest_limit = np.inf
@@ -395,8 +396,8 @@ def search_groups(
                 projection, catalogue.norms, cosine, lowest_limit, space.in_batch, space.keys,
                 order, starts, tops, space.counts,
             )  # fmt: skip
-            # The users who need most would prolong the scan for themselves alone: cut where the
-            # total cost is lowest.
+            # The users who need the most items would prolong the scan only for themselves, so cut
+            # at the lowest total cost.
             cost = 0
             per_bucket = BUCKETS / max(tops[0] - max(lowest_limit, -1.0), 1e-30)
             for a in range(n_active):
@@ -405,9 +406,9 @@ def search_groups(
                 needs[a] = -starts[min(max(b, 0), BUCKETS - 1) + 1]
                 by_need[a] = a
                 cost += space.reaches[i]
-            sort_best_first(needs, by_need, n_active)  # negative: who needs least comes first
+            sort_best_first(needs, by_need, n_active)  # negative: the smallest need comes first
             cheapest = cost
-            n_kept = int(np.int64(0))  # no literal 0, for which `scan` would be compiled once more
+            n_kept = int(np.int64(0))  # a literal 0 would compile `scan` once more
             for a in range(n_active):
                 need = -int(needs[a])
                 cost += need - space.reaches[chosen[tile + by_need[a]]]

@@ -1,7 +1,7 @@
-"""Checks and selections of sparse rows, and lists in the order of their positions or scores.
+"""Checks and selections of sparse rows, and sorting of lists by positions or scores.
 
-A checking kernel looks at the rows from `first` to `last` and writes (kind, row, entry) to `fault`
-where it finds one. Kind 0 is no fault; a kernel with only one kind of fault calls it 1.
+A checking kernel checks the rows from `first` to `last` and writes (kind, row, entry) to `fault` if
+it finds one. Kind 0 means no fault. If a kernel detects only one kind of fault, it is kind 1.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .sorting import sort_best_first, sort_falling
 if TYPE_CHECKING:
     from .jit import Array
 
-#: The kinds of faults that `check_rows` distinguishes: a row that is not sorted or holds a column
-#: twice, a column out of range, and row bounds that cross or lie outside of the data.
+#: The kinds of faults that `check_rows` distinguishes: a row that is not sorted or contains a
+#: column twice, a column out of range, and row bounds that cross or lie outside the data.
 UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
 
 
@@ -31,8 +31,8 @@ def check_rows(
             fault[0] = BAD_BOUNDS
             fault[1] = row
             return
-    # Counts over the whole block, which the compiler vectorizes: three times as fast as checking
-    # entry by entry, and most matrices have no fault.
+    # The compiler vectorizes these counts over the whole block. They are three times as fast as
+    # checking entry by entry, and most matrices have no fault.
     begin = indptr[first]
     columns = indices[begin : indptr[last]]
     outside = 0
@@ -63,7 +63,7 @@ def check_rows(
 
 @part
 def first_repeat(ids: Array, scratch: Array) -> int:
-    """Return the index of the first id that occurs before it, or -1; the id -1 may repeat."""
+    """Return the index of the first repetition of an id, or -1; the id -1 may be repeated."""
     if len(ids) > 64:  # comparing all pairs would be quadratic
         for i in range(len(ids)):
             scratch[i] = ids[i]
@@ -74,8 +74,8 @@ def first_repeat(ids: Array, scratch: Array) -> int:
                 repeated = True
         if not repeated:
             return -1
-    # Two words with a bit for the lowest and for the next six bits of each id. If one of its bits
-    # is not set yet, an id is new.
+    # Two words with a bit for the lowest and for the next six bits of each id. An id is new if one
+    # of its bits is not set yet.
     low_bits = np.uint64(0)
     high_bits = np.uint64(0)
     for i in range(len(ids)):
@@ -115,14 +115,14 @@ def order_by_position(
     positions: Array,
     fault: Array,
 ) -> None:
-    """Copy the rows of a position matrix in the order of their positions.
+    """Copy the rows of a position matrix, sorted by position.
 
     A position that occurs twice in its row is a fault.
     """
     for row in range(first, last):
         start = indptr[row]
         stop = indptr[row + 1]
-        # Nearly all positions are 1, 2, 3, … without a gap, and say where they belong.
+        # Nearly all positions are 1, 2, 3, … without a gap, and can be used as indices.
         for entry in range(start, stop):
             positions[entry] = 0
         n_placed = 0
@@ -161,9 +161,9 @@ def rank_scores(
 ) -> int:
     """Rank the first `n` candidates by descending score, and equal scores in their given order.
 
-    Writes at most k items with the first and last position that each may take, and returns the
-    number written. With `keep_ties`, items of equal score share positions, and the group that
-    crosses position k is kept whole, so that more than k items may be written.
+    Write at most k items with the first and last position that each may take, and return their
+    number. With `keep_ties`, items with equal scores share positions. A group of ties that crosses
+    position k is kept whole, so more than k items may be written.
     """
     if n == 0:
         return 0
@@ -199,10 +199,10 @@ def rank_scores(
 
 @allocating_kernel
 def rank_keys(first: int, last: int, bounds: Array, keys: Array, positions: Array) -> None:
-    """Write the position of each entry among those of its row, sorted by their keys."""
+    """Write the position of each entry in its row after sorting the row by keys."""
     for row in range(first, last):
         start = bounds[row]
-        order = np.argsort(keys[start : bounds[row + 1]], kind="mergesort")  # which is stable
+        order = np.argsort(keys[start : bounds[row + 1]], kind="mergesort")  # stable
         for position in range(len(order)):
             positions[start + order[position]] = position
 
@@ -222,10 +222,10 @@ def keep_unseen(
 ) -> None:
     """Write the first k unseen items that a model recommends to `lists`, in the model's order.
 
-    A model pads a list that it cannot fill, with ids outside of the catalogue or with items whose
-    score is at most `blocked`, and it may return items that the user has seen. ``complete[i]``
-    tells whether requesting more than `n_requested` items could not change list i, because it has k
-    items or the model has no more.
+    A model pads a list that it cannot fill, with ids outside the catalogue or with items whose
+    score is at most `blocked`. It may also return items that the user has seen. ``complete[i]`` is
+    true if requesting more than `n_requested` items cannot change list i, because it has k items or
+    the model has no more.
     """
     k = lists.shape[1]
     for i in range(ids.shape[0]):
@@ -272,10 +272,10 @@ def select(
     columns, values, chosen : ndarray, shape (n,)
         The entries, and which of them to copy.
     out_bounds : ndarray of int64, shape (n_rows + 1,)
-        Where the pairs of each row start and end, of those with a chosen entry.
+        Where the pairs of each row that have a chosen entry start and end.
     out_starts, out_columns, out_values : ndarray
-        As `starts` (not written if that is empty), the columns of the pairs, and the values of the
-        entries.
+        As `starts` (not written if `starts` is empty), the columns of the pairs, and the values of
+        the entries.
     """
     distinct = len(starts) == 0
     n_values = 0

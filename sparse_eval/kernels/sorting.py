@@ -1,7 +1,7 @@
-"""Sorting in place, for rows that are too long to be sorted by insertion or by counting.
+"""Sorting in place, for rows that are too long for sorting by insertion or by counting.
 
-numba's own sorts take a second to compile for each type. These are Shell sorts: insertion sorts
-over ever smaller gaps, as fast as a quicksort up to a few thousand entries.
+numba's own sorts take a second to compile for each type. These are Shell sorts, insertion sorts
+with decreasing gaps. They are as fast as a quicksort for up to a few thousand entries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @part
 def is_better(score: float, item: int, other_score: float, other_item: int) -> bool:
-    """Return whether an item comes before another; of equal scores the lower id does."""
+    """Return whether an item comes before another; of equal scores, the lower id comes first."""
     return score > other_score or (score == other_score and item < other_item)
 
 

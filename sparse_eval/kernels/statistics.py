@@ -1,7 +1,7 @@
-"""The sweep: statistics of each user's list at all cut-offs, in one pass over list and relevance.
+"""Sums over each user's list at all cut-offs, in one pass (`sweep`).
 
-Metrics are NumPy formulas of these statistics. One kernel instead of one per metric compiles once,
-is cached, and reads each list once.
+Metrics are NumPy formulas of these sums. There is one kernel instead of one per metric: it is
+compiled and cached once, and reads each list once.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class Sums:
     """The sums of a sweep for each user, in the order of its `table`.
 
-    They are over the positions r <= k of the list, for each cut-off k, with gain g, hit h and
-    discount d(r) = 1 / log2(r + 1). To add one, declare it here and add it up in `sweep`: formulas
-    read it by name from `metrics.statistics.Statistics`.
+    For each cut-off k, they are sums over the positions r <= k of the list, with gain g, hit h and
+    discount d(r) = 1 / log2(r + 1). To add a sum, declare it here and compute it in `sweep`;
+    formulas read it by name from `metrics.statistics.Statistics`.
     """
 
     hits: Floats  # Σ h
@@ -48,13 +48,13 @@ class Sums:
 
 NAMES = tuple(Sums.__annotations__)
 
-#: The index of each sum along the first axis of a `table`; constants to numba.
+#: The index of each sum along the first axis of a `table`; numba treats them as constants.
 AT: Any = namedtuple("AT", NAMES)(*range(len(NAMES)))
 
 
 @part
 def raised_gain(gain: float) -> float:
-    """Return 2^g − 1, exact for whole numbers and accurate for small ones."""
+    """Return 2^g − 1, exact for integers and accurate for small gains."""
     if gain < 0.5:
         return math.expm1(gain * 0.6931471805599453)  # the natural logarithm of 2
     return float(2.0**gain - 1.0)
@@ -77,12 +77,12 @@ def sum_ideal(
 ) -> None:
     """Write the number of relevant items and the ideal sums of a block of users.
 
-    `indptr` holds the bounds of the block's rows of `gains`. If `binary`, every gain is 1, and they
-    are neither read nor sorted. Cut-offs ascend, ``discounts[r]`` is the discount of rank r, and
-    ``discount_sums[r]`` the sum over the ranks 1 to r. If `slots`, the ideal list has an item of
-    gain 1 at every rank down to the cut-off. Otherwise it has the user's relevant items, at most
-    ``limits[user]`` of them unless `limits` is empty. `ideal`, of float64, has room for the longest
-    row, if gains are read. `table` has shape (statistics, cut-offs, users).
+    `indptr` holds the bounds of the block's rows of `gains`. If `binary`, every gain is 1, and
+    gains are neither read nor sorted. Cut-offs ascend, ``discounts[r]`` is the discount of rank r,
+    and ``discount_sums[r]`` the sum over the ranks 1 to r. If `slots`, the ideal list has an item
+    with gain 1 at every rank down to the cut-off. Otherwise it has the user's relevant items, at
+    most ``limits[user]`` of them unless `limits` is empty. If gains are read, `ideal` (float64) has
+    room for the longest row. `table` has shape (statistics, cut-offs, users).
     """
     n_users = len(indptr) - 1
     n_cutoffs = len(cutoffs)
@@ -143,13 +143,13 @@ def sweep(
     first_hit: Array,
     found: Hits,
 ) -> None:
-    """Write the statistics of a block of users, all but the ideal ones.
+    """Write the statistics of a block of users, except the ideal ones.
 
-    Both `indptr` are of the block's users only. Lists are sorted by position; these are 1, 2, 3, …
-    if `gapped_positions` is empty. Relevant items are sorted by id. The other arguments are those
-    of `sum_ideal`; past the end of `discounts` the discount of rank r is 1 / log2(r + `shift`).
-    `first_hit` must be zero, and remains zero for a user without a hit. Every hit down to the last
-    cut-off is written to `found`, unless that has no room.
+    Both `indptr` contain only the block's users. Lists are sorted by position; if
+    `gapped_positions` is empty, the positions are 1, 2, 3, …. Relevant items are sorted by id. The
+    other arguments are as for `sum_ideal`; past the end of `discounts`, the discount of rank r is
+    1 / log2(r + `shift`). `first_hit` must be zero, and remains zero for a user without a hit.
+    Every hit down to the last cut-off is written to `found`, unless `found` is empty.
     """
     list_indptr, list_items = lists
     relevant_indptr, relevant_items = relevant
@@ -164,10 +164,10 @@ def sweep(
         start = relevant_indptr[user]
         stop = relevant_indptr[user + 1]
 
-        # Three words with a bit of each id: for its lowest six bits, for the next six, and for all
-        # of them mixed. They rule out most items that are not relevant without a search, whose
-        # branches are unpredictable; the third alone saves a tenth of the time. Unsigned indices
-        # cannot count from the end, and loops over them become vector instructions.
+        # Three words with a bit for each id: from its lowest six bits, from the next six, and from
+        # all of them mixed. They rule out most irrelevant items without a search, which has
+        # unpredictable branches; the third word by itself saves a tenth of the time. Unsigned
+        # indices cannot count from the end, so loops over them become vector instructions.
         low_bits = np.uint64(0)
         high_bits = np.uint64(0)
         mixed_bits = np.uint64(0)
@@ -187,7 +187,7 @@ def sweep(
         reciprocal_sum = 0.0
         reciprocal_gain = 0.0
         begin = list_indptr[user]
-        end = list_indptr[user + 1] if start < stop else begin  # there are no hits to look for
+        end = list_indptr[user + 1] if start < stop else begin  # no search for hits
         entry = begin
         for cut in range(n_cutoffs):
             cutoff = cutoffs[cut]
@@ -202,10 +202,10 @@ def sweep(
                 mixed = mixed_bits >> np.uint64((item ^ (item >> 6) ^ (item >> 12)) & 63)
                 if low & high & mixed & np.uint64(1) == 0:
                     continue
-                # A binary search down to 64 items, of which those before this one are counted: the
-                # end of each search would be another unpredictable branch, and most users have
-                # fewer. It is not a function, because numba would count references to its
-                # arguments.
+                # A binary search down to 64 items. Of these, the ones before this item are counted,
+                # because the end of each search would be another unpredictable branch, and most
+                # users have fewer items. This is not a function, because numba would count
+                # references to its arguments.
                 hit = start
                 size = stop - start
                 while size > 64:
@@ -221,7 +221,7 @@ def sweep(
                 gain = 1.0 if binary else gains[hit]
                 if gain <= 0.0:
                     continue
-                # Only a few hits of very long lists are past the end of the table.
+                # Only a few hits of very long lists are past the end of `discounts`.
                 discount = (
                     discounts[rank] if rank < len(discounts) else 1.0 / math.log2(rank + shift)
                 )
@@ -268,11 +268,11 @@ def sweep_tied(
 ) -> None:
     """Write the expected statistics of lists in which equal scores share positions.
 
-    An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1),
-    so its expected discount at a cut-off is the mean of the discounts from a to b, where those
-    beyond the cut-off or the list are 0. Only the gain statistics have an expectation of this form;
-    the others stay as they are. The arguments are those of `sweep`, but `table` must be zero. The
-    first and last rank that each hit may take, and its gain, are written to `found`.
+    An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1).
+    So its expected discount at a cut-off is the mean of the discounts from a to b, with 0 for
+    positions beyond the cut-off or the list. Only the gain statistics have an expectation of this
+    form; the others are not changed. The arguments are as for `sweep`, but `table` must be zero.
+    The first and last rank that each hit may take, and its gain, are written to `found`.
 
     References
     ----------

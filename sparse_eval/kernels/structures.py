@@ -1,7 +1,7 @@
 """Named tuples of arrays that the kernels of exact retrieval share.
 
-Lengths are relative: the vectors of users have length 1, those of items at most 1. A *relative
-score* is a score divided by the norm of the user and the largest norm of an item.
+Lengths are relative: user vectors have length 1, and item vectors at most 1. A *relative score* is
+a score divided by the norm of the user and the largest norm of an item.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Seen = Rows
 
 
 class Lists(NamedTuple):
-    """The best items of each row so far, either in the results or of a block of users.
+    """The best items of each row so far, either in the results or for a block of users.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class HeldOut(NamedTuple):
     tied : ndarray of int32
         The number of unseen candidates counted so far with the same score.
     alive : ndarray of int64, shape (n_rows,)
-        The number of items of a row that may still be among the first k; the others need not be
-        counted further.
+        The number of items of a row that may still be among the first k; counting stops for the
+        others.
     """
 
     indptr: Array
@@ -108,9 +108,9 @@ class Packed(NamedTuple):
     strips : ndarray of int32, shape (⌈n / LANES⌉, pairs, LANES)
         See `products`.
     weights : ndarray of float32, shape (⌈n / LANES⌉ · LANES,)
-        Those of `Catalogue`, padded with zeros.
+        The weights of `Catalogue`, padded with zeros.
     index_of : ndarray of int32, shape (n_ids,)
-        The index in the catalogue of each item, -1 for one that is no candidate.
+        The index in the catalogue of each item, -1 if it is not a candidate.
     """
 
     strips: Array
@@ -168,7 +168,7 @@ class Groups(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What to search for, and sizes that do not change a result.
+    """The goal of a search, and sizes that do not change a result.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Task(NamedTuple):
 
 
 class SortingRoom(NamedTuple):
-    """What `exact.write_list` sorts a long list in: an item, a score and a count for each entry."""
+    """Work arrays of `exact.write_list` for a long list: an item, score and count per entry."""
 
     scores: Array
     items: Array
@@ -197,7 +197,7 @@ class SortingRoom(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What `retrieval.scan` writes to: users being processed, and candidates found for them.
+    """Work arrays of `retrieval.scan`: users being processed, and candidates found for them.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Workspace(NamedTuple):
     hits, n_hits : ndarray of int32, shape (tile, chunk), and of int64, shape (tile,)
         Items whose products reach the limit, and their number.
     selected, exact : ndarray of int32 and of float64
-        The unseen ones of a user, and their exact scores.
+        The unseen selected items of a user, and their exact scores.
     room : SortingRoom
     """
 
@@ -234,27 +234,30 @@ class Workspace(NamedTuple):
 
 
 class GroupSpace(NamedTuple):
-    """What `retrieval.search_groups` writes to while it processes a group.
+    """Work arrays of `retrieval.search_groups`, for one group at a time.
 
     Attributes
     ----------
     done : ndarray of bool, shape (n_users,)
         Users of the group who need nothing more.
     reaches, chosen, cosines : ndarray of int64, int64 and float32, shape (n_users,)
-        The number of items that users need by norm; users who are searched by key, and the cosines
-        of those.
+        The number of items that users need by norm; users who are searched by key, and their
+        cosines.
     needs, by_need : ndarray of float32 and int64, shape (tile,)
-        The number of items that users need by key, negative, and the users in that order.
+        The negative number of items that users need by key, and the users in this order.
     indices, items, weights, margins : ndarray of int32, int32, float32 and float32
-        The first batch: indices in the catalogue and, from there, rows of factors and the rest.
+        The first batch: indices in the catalogue, and the rows of factors, weights and margins of
+        these items.
     strips, products : ndarray of int32 and float32
         Directions of the batch, and products with it, user by user.
     maxima : ndarray of float32
-        The largest products of parts of the batch, at least twice as many as a list has items.
+        The largest products of parts of the batch; there are at least twice as many parts as a list
+        has items.
     in_batch, slot, in_slot : ndarray of uint8, int32 and uint32
-        Whether an index is in the batch; the place of an item in it; whether it has one, in bits.
+        Whether an index is in the batch; the place of an item in the batch; bits that show whether
+        an item has a place.
     keys, order, starts, tops, counts, bounds : ndarray
-        See `retrieval.collect`; `bounds` are those of the chunks of `order`.
+        See `retrieval.collect`; `bounds` are the bounds of the chunks of `order`.
     sample_norm, sample_along : ndarray of float32
         Norms and projections of a sample of the catalogue.
     """
@@ -286,12 +289,12 @@ class GroupSpace(NamedTuple):
 
 
 class OrderSpace(NamedTuple):
-    """What `ordered.search_in_order` writes to while it processes a tile of users.
+    """Work arrays of `ordered.search_in_order`, for one tile of users at a time.
 
     Attributes
     ----------
     at, slot, rows : ndarray of int64, shape (tile,)
-        The users still searched for: indices in `Users`, rows of their lists, rows of directions.
+        The users who are not done: indices in `Users`, rows of their lists, rows of directions.
     products : ndarray of float32
         Products with a chunk of items, user by user.
     maxima : ndarray of float32
@@ -312,27 +315,27 @@ class OrderSpace(NamedTuple):
 
 
 class CountingSpace(NamedTuple):
-    """What `full_ranks.count_above` writes to while it processes a tile of users.
+    """Work arrays of `full_ranks.count_above`, for one tile of users at a time.
 
     Attributes
     ----------
     slot, rows : ndarray of int64, shape (tile,)
-        The users whose items are still counted: their places in the tile, rows of directions.
+        The users whose items are still counted: places in the tile, rows of directions.
     start, stop : ndarray of int64, shape (tile,)
-        The bounds of their held-out items that items left can be above or below of.
+        The bounds of the held-out items that the remaining items can be above or below.
     products : ndarray of int16
         Products with a chunk of items, user by user.
     n_near : ndarray of int64, shape (tile,)
-        The number of pairs of an item and a held-out one that products cannot tell apart.
+        The number of pairs of an item and a held-out item that products cannot distinguish.
     selected, wanted : ndarray of int32 and of int64, shape (tile, capacity)
-        These items, first as indices in the catalogue, and entries of `HeldOut`.
+        The items of these pairs, first as indices in the catalogue, and entries of `HeldOut`.
     exact : ndarray of float64, shape (capacity + 7,)
         Their exact scores.
     seen_start : ndarray of int64, shape (tile, n_chunks + 2)
         Where the candidates that a user has seen begin in `seen_index`, chunk by chunk; the last
-        but one is the end of all.
+        but one entry is the end of all chunks.
     seen_index : ndarray of int32
-        Their indices in the catalogue, of all users of the tile.
+        The indices of these candidates in the catalogue, for all users of the tile.
     """
 
     slot: Array

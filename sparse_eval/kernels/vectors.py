@@ -1,8 +1,8 @@
-"""Vector operations that numba cannot express, written twice: in NumPy, and as LLVM's instructions.
+"""Vector operations that numba cannot express, written twice: in NumPy, and as LLVM instructions.
 
 The NumPy form is the reference, and runs if compilation is disabled. LLVM chooses the instructions
-of the processor. Selecting has no branches: which items pass is unpredictable, and a processor that
-guesses wrong loses as much time as it takes to multiply an item.
+of the processor. Selection has no branches, because it is unpredictable which items pass, and a
+wrong prediction costs as much time as multiplying an item.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 #: The number of elements of 32 bits in a vector.
 LANES = 16
 
-#: The number of elements that `count_in_line` compares at once, whose results fit into a word.
+#: The number of elements that `count_in_line` compares at once; their results fit into a word.
 COMPARED_AT_ONCE = 64
 
 #: The prefetch distance, in rows.
@@ -54,8 +54,8 @@ def emitted(
     """Return an operation for kernels, or its plain form if compilation is disabled.
 
     `emit` takes an `Emitter` and the arguments of `plain`, and writes the instructions. `kinds` are
-    the types of the arguments: of an array, a tuple of the types that its elements may have, any
-    if it is empty.
+    the types of the arguments. For an array, this is a tuple of the types that its elements may
+    have; an empty tuple allows any type.
     """
 
     def operation(typing: object, *given: types.Type) -> Any:
@@ -87,7 +87,7 @@ def emitted(
 
 
 class Emitter:
-    """Writes LLVM's instructions for vectors, given the arguments of an operation."""
+    """Writes LLVM instructions for vectors, from the arguments of an operation."""
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class Emitter:
     def pointer(self, array: ir.Value, element: ir.Type, index: ir.Value) -> ir.Value:
         """Return a pointer to an element of an array."""
         pointer = self.builder.gep(array.data, [index], source_etype=element)
-        # numba's arrays hold typed pointers as long as llvmlite has them, and `store` would compare
-        # the pointee with a vector.
+        # numba's arrays have typed pointers while llvmlite still supports them, and `store` would
+        # compare the type of the pointee with a vector.
         pointer.type = ir.PointerType()
         return pointer
 
     def load(self, kind: ir.Type, pointer: ir.Value) -> ir.Value:
-        """Load a number or a vector, which need not be aligned as a vector."""
+        """Load a number or a vector, without requiring the alignment of a vector."""
         return self.builder.load(pointer, align=4, typ=kind)
 
     def broadcast(self, value: ir.Value, element: ir.Type, lanes: int = LANES) -> ir.Value:
@@ -126,7 +126,7 @@ class Emitter:
         return self.builder.shuffle_vector(first, undefined, zeros)
 
     def rint(self, lanes: ir.Value) -> ir.Value:
-        """Round to the nearest whole numbers, halves to even ones."""
+        """Round to the nearest integers, and halves to even integers."""
         rint = self.builder.module.declare_intrinsic(
             f"llvm.rint.v{LANES}f32", (), ir.FunctionType(LANES_OF_F32, [LANES_OF_F32])
         )
@@ -135,10 +135,10 @@ class Emitter:
     def write_passing(
         self, ids: ir.Value, passes: ir.Value, selected: ir.Value, n: ir.Value
     ) -> ir.Value:
-        """Write the ids in the lanes that pass side by side; return where the next ones go.
+        """Write the ids of the passing lanes without gaps; return the position of the next ones.
 
-        They go to `selected` from `n` on, and what follows them there is overwritten: there is room
-        for `LANES`.
+        They are written to `selected` from `n` on. Up to `LANES` elements there are overwritten, so
+        `selected` must have room for them.
         """
         builder = self.builder
         kinds = [LANES_OF_I32, passes.type, LANES_OF_I32]
@@ -182,9 +182,9 @@ def _prefetch(emitter: Emitter, value: ir.Value, first: ir.Value, n: ir.Value) -
 
 
 #: ``prefetch(array, first, n)`` asks the processor to load `n` elements of a contiguous array that
-#: will be read soon, from element `first` of its flat form on. They may lie outside of the array,
+#: will be read soon, from element `first` of its flat form on. They may lie outside the array,
 #: because nothing is read. Users are processed in the order of their groups, so the data of a user
-#: can be anywhere in memory: a hundred nanoseconds away, as long as all that is then done with it.
+#: can be anywhere in memory. Loading them takes a hundred nanoseconds, as long as the work on them.
 prefetch = emitted(_do_nothing, _prefetch, types.void, (), types.int64, types.int64)
 
 
@@ -216,11 +216,11 @@ def _compress(
     return emitter.write_passing(item, passes, selected, n)
 
 
-#: ``compress(line, first, bound, items, selected, n)`` writes those of the `LANES` items from
-#: `first` on whose product is at least `bound`, and more than minus infinity, to `selected` from
-#: `n` on, in their order, and returns where the next ones go. What follows them there is
-#: overwritten: there is room for `LANES`. `line` and `items` have at least ``first + LANES``
-#: elements.
+#: ``compress(line, first, bound, items, selected, n)`` selects from the `LANES` items from `first`
+#: on. It writes the items whose product is at least `bound`, and more than minus infinity, to
+#: `selected` from `n` on, in their order, and returns the position of the next ones. Up to `LANES`
+#: elements of `selected` are overwritten, so it must have room for them. `line` and `items` have at
+#: least ``first + LANES`` elements.
 compress = emitted(
     _compress_in_numpy, _compress, types.int64,
     (types.float32,), types.int64, types.float32, (types.int32,), (types.int32,), types.int64,
@@ -290,11 +290,12 @@ def _count_in_line(
     return more, n_after
 
 
-#: ``count_in_line(line, low, high, index, selected, n)`` returns how many elements of `line`, of
-#: int16, are above `high`. The positions of those above `low` but not above `high`, `index` for the
-#: first element, are written to `selected` from `n` on, in their order; where the next ones go is
-#: returned second. What follows them there is overwritten: there is room for `LANES`. The length of
-#: `line` is a multiple of `COMPARED_AT_ONCE`, and not 0; ``low <= high``, both within int16.
+#: ``count_in_line(line, low, high, index, selected, n)`` returns the number of elements of `line`
+#: (int16) above `high`, and the position in `selected` after the last one written. It writes the
+#: positions of the elements above `low` but not above `high` to `selected` from `n` on, in their
+#: order; the position of the first element is `index`. Up to `LANES` elements after the written
+#: ones are overwritten, so `selected` must have room for them. The length of `line` is a multiple
+#: of `COMPARED_AT_ONCE`, and not 0; ``low <= high``, both within int16.
 count_in_line = emitted(
     _count_in_numpy, _count_in_line, types.UniTuple(types.int64, 2),
     (types.int16,), types.int64, types.int64, types.int64, (types.int32,), types.int64,

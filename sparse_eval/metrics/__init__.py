@@ -1,4 +1,4 @@
-"""Metrics: their names, formulas and conventions, and the registry of them all."""
+"""Metrics: their names, formulas and conventions, and the registry of all metrics."""
 
 from ..inputs.training import Training
 from ..kernels.hits import Hits

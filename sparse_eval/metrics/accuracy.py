@@ -1,8 +1,8 @@
 """The accuracy metrics: formulas over `Statistics`.
 
 A user without relevant items has n = 0 and sums of 0; the formula's value for such a user is
-discarded. A formula that returns a pair gives numerator and denominator, so that ``average=micro``
-can sum both over users first.
+discarded. A formula may return a pair of numerator and denominator, so that ``average=micro`` can
+sum each of them over users first.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ LI = "items=: Li, Jullien, Ariannezhad and de Rijke, 2023, ACM TOIS 41(4), doi:1
 JAIN = "Jain, Prabhu and Varma, 2016, KDD, doi:10.1145/2939672.2939756"
 RIJSBERGEN = "van Rijsbergen, 1979, Information Retrieval, chapter 7"
 
-#: Beyond its bound the square, and with it the metric, would be infinite.
+#: Above the upper bound, β² and the metric would be infinite.
 BETA = Number("beta", "1", 0, 1e100, "recall counts β times as much as precision")
 
 
-#: The options of metrics whose values are averaged as ratios, or as logarithms.
+#: The option of metrics whose values can be averaged as ratios or as logarithms.
 AVERAGE = Choice(
     "average",
     ("macro", "micro"),
@@ -61,7 +61,7 @@ GEOMETRIC = Choice(
     "mean over users, or the geometric mean of their values, 0.00001 at least",
 )
 
-#: Values below it count as much in a geometric mean, as in trec_eval.
+#: The value that replaces smaller ones in a geometric mean, as in trec_eval.
 _LEAST = 1e-5
 
 #: The options of metrics relative to the largest possible sums of weights.
@@ -82,34 +82,34 @@ PROPENSITY = (
     Number("b", "1.5", 0, math.inf, "0.4 is usual for Wikipedia, 2.6 for Amazon"),
 )
 
-#: ε of infap, as trec_eval has it.
+#: ε of infap, as in trec_eval.
 _SMOOTHING = 1e-5
 
 #: The levels of the eleven-point average.
 LEVELS = tuple(level / 10 for level in range(11))
 
-#: What products of levels and numbers of items may be off by in floating point.
+#: A bound on the floating-point error of products of levels and numbers of items.
 _NEAR = 1e-9
 
 
 def logarithms(values: Floats, n_relevant: Integers) -> tuple[Floats, Floats]:
     """Return the logarithms that a geometric mean averages, and their weights of 1.
 
-    The value of a user without relevant items, where it counts, is 0.
+    If users without relevant items count, their value is 0.
     """
     known = np.where(n_relevant > 0, values, 0.0)
     return np.log(np.maximum(known, _LEAST)), np.ones(len(values))
 
 
 def f_measure(s: Statistics, n_listed: Integers | int, beta: float) -> Floats:
-    """Return (1 + β²)·pr / (β²·p + r), p = hits / n_listed and r = hits / n; 0 if both are 0."""
+    """Return (1 + β²)·pr / (β²·p + r) for p = hits / n_listed and r = hits / n; 0 if both are 0."""
     square = beta * beta
     values: Floats = (1 + square) * s.hits / (n_listed + square * s.n_relevant)
     return values
 
 
 def hits_needed(level: float, n_relevant: Integers, rounding: str) -> Integers:
-    """Return how many hits have the given recall."""
+    """Return the number of hits needed for the given recall."""
     exact = level * n_relevant
     if rounding == "trec9":
         needed = np.floor(exact + 0.9)
@@ -131,7 +131,7 @@ def cg(s: Statistics) -> Floats:
 
     Σ g(r)
 
-    How much relevance the list holds in all, wherever in it.
+    How much relevance the list contains in total, at any position.
     """
     return s.gain
 
@@ -148,7 +148,7 @@ def dcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
 
     Σ g(r) / log2(r + 1)
 
-    How much relevance the list holds, where an item counts the less the further down it is.
+    How much relevance the list contains; items further down count less.
     """
     if gain == "exp":
         return s.dcg_exp
@@ -161,7 +161,7 @@ def idcg(s: Statistics, gain: str) -> Floats:
 
     dcg of the first min(n, k) gains in descending order
 
-    The dcg that a perfect list would reach for the user: what ndcg is measured against.
+    The dcg that a perfect list would reach for the user, to which ndcg compares the list.
     """
     if gain == "exp":
         return s.idcg_exp
@@ -180,14 +180,14 @@ def ndcg(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
 
     dcg / idcg
 
-    How close the list comes to the best order possible: 1 means that all relevant items are on top,
-    0 that none is there; the higher an item stands, the more it counts.
+    How close the list is to the best possible order: 1 if all relevant items are on top, 0 if none
+    is in the list; items further up count more.
     """
     return dcg(s, gain, weights, gamma) / idcg(s, gain)
 
 
 def _hits(s: Statistics, weights: str) -> Floats:
-    """Return the hits, or the sum of their weights, which are then in place of gains."""
+    """Return the number of hits, or the sum of their weights, which then replace the gains."""
     return s.hits if weights == "none" else s.gain
 
 
@@ -275,7 +275,7 @@ def jaccard(s: Statistics) -> Floats:
 
     hits / (list length + n − hits)
 
-    How much the items shown and the items of interest overlap; 1 if they are the same ones.
+    How much the items shown and the items of interest overlap; 1 if they are the same.
     """
     return s.hits / (s.list_length + s.n_relevant - s.hits)
 
@@ -286,8 +286,7 @@ def mrr(s: Statistics) -> Floats:
 
     1 / rank of the first hit, else 0
 
-    How far up the first item of interest stands: 1 if it is always first, 0.5 if second, 0.1 if
-    tenth.
+    How far up the first item of interest is: 1 if it is always first, 0.5 if second, 0.1 if tenth.
     """
     return s.reciprocal_rank
 
@@ -298,8 +297,8 @@ def arhr(s: Statistics, gain: str, weights: str, gamma: float | str) -> Floats:
 
     Σ h(r) / r
 
-    How many items of interest are shown, where one counts the less the further down it is: the
-    second half, the tenth a tenth.
+    How many items of interest are shown; items further down count less, the second one half, the
+    tenth one tenth.
     """
     return s.reciprocal_gain if gain == "linear" or weights != "none" else s.reciprocal_sum
 
@@ -309,7 +308,7 @@ def _upper_if_normalized(options: Arguments) -> float:
 
 
 def _normalized(total: Floats, s: Statistics, normalizer: str) -> Floats:
-    """Divide a sum over hits as the option says."""
+    """Divide a sum over hits by the normalizer that the option names."""
     if normalizer == "none":
         return total
     if normalizer == "hits":
@@ -333,7 +332,7 @@ def average_precision(s: Statistics, normalizer: str, average: str) -> Floats | 
 
     (1/n) Σ h(r)·precision@r
 
-    How well the list puts items of interest before all others; 1 if all of them come first.
+    How well the list puts items of interest before other items; 1 if all of them come first.
     """
     values = _normalized(s.precision_sum, s, normalizer)
     return logarithms(values, s.n_relevant) if average == "geometric" else values
@@ -345,10 +344,10 @@ def average_recall(s: Statistics, normalizer: str) -> Floats:
 
     (1/n) Σ h(r)·recall@r
 
-    How many of the items of interest the list finds, where each further one adds more.
+    How many of the items of interest the list finds; each further one adds more.
     """
     # The recall at the j-th hit is j / n.
-    if normalizer == "hits":  # (1 + … + h) / h, 0 without hits, as a sum that has an expectation
+    if normalizer == "hits":  # (1 + … + h) / h, 0 without hits, as a sum with an expectation
         return (s.hits + s.any_hit) / (2 * s.n_relevant)
     return _normalized(s.step_sum / s.n_relevant, s, normalizer)
 
@@ -388,8 +387,8 @@ def fcp(s: Statistics) -> Floats:
 
     concordant / (concordant + discordant)
 
-    How often, of two listed items that the user values differently, the more valued one comes
-    first; 0.5 is chance.
+    How often the more valued one of two listed items that the user values differently comes first;
+    0.5 is chance.
     """
     concordant, discordant = s.pairs
     return concordant / (concordant + discordant)
@@ -402,8 +401,8 @@ def _averages_auc(options: Arguments) -> bool:
 def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float | str) -> Floats:
     if weights == "none":
         return auc(s, among, weights, gamma)
-    # Half of the misses are below an item that a list can hold, wherever it ends; below any other,
-    # half of those behind the list.
+    # On average, half of the misses are below an item that a list can hold, for any length of the
+    # list. Below any other item are half of the misses behind the list.
     n_misses, listed = s.candidates - s.n_relevant, s.chances.gain
     behind = (s.all_gain - listed) * (n_misses - s.list_length + s.hits) / n_misses
     return (listed + behind) / (2 * s.n_relevant)
@@ -436,15 +435,15 @@ def auc(s: Statistics, among: str, weights: str, gamma: float | str) -> Floats:
         return s.order_of_list
     # Pairs of a hit and a miss below it in the list: hits·L − Σ rank − hits·(hits − 1)/2. Below
     # the list, n − hits relevant and C − n − L + hits irrelevant items are in unknown order, so
-    # half of their pairs count. The squares cancel in the sum of both.
+    # half of their pairs count. The squares cancel in the sum of both terms.
     n, length = s.n_relevant, s.list_length
     n_misses = s.candidates - n
-    # Without a pair it is undefined; sums over ties are rounded, and not always 0 then.
+    # Without a pair, auc is undefined. Sums over ties are rounded, so they are not always 0 then.
     n_pairs = np.where(n * n_misses > 0, n * n_misses, np.nan)
     if weights == "none":
         pairs = (s.hits * (s.candidates + length + 1) + n * (n_misses - length)) / 2 - s.rank_sum
         return pairs / n_pairs
-    # Each hit by its weight: the misses above it are its rank less the hits down to it.
+    # Weigh each hit: the number of misses above it is its rank minus the hits down to it.
     below = s.gain * n_misses - (s.gain_rank_sum - s.gain_step_sum)
     behind = (s.all_gain - s.gain) * (n_misses - length + s.hits) / 2
     return (below + behind) / n_pairs
@@ -469,8 +468,8 @@ def gauc(s: Statistics, weight: str) -> Ratio:
 
     Σ w·auc / Σ w, w = C
 
-    How often an item of interest is ranked above another one, where users with more candidates
-    count more; 0.5 is chance.
+    How often an item of interest is ranked above one that is not; users with more candidates count
+    more, and 0.5 is chance.
     """
     weights = (s.n_relevant if weight == "relevant" else s.candidates).astype(np.float64)
     return weights * auc(s, "candidates", "none", "given"), weights  # NaN leaves a user out
@@ -489,7 +488,7 @@ def err(s: Statistics, max: float | str) -> Floats:  # noqa: A002 - the option's
 
     Σ (1/r)·R(r)·Π (1 − R before r), R = (2^g − 1) / 2^max
 
-    How soon a reader stops who reads from the top until satisfied; 1 is at the first item.
+    How soon a reader who reads from the top until satisfied stops; 1 is at the first item.
     """
     return s.cascade_sum(s.largest_gain if isinstance(max, str) else max)
 
@@ -514,8 +513,8 @@ def rbp(s: Statistics, p: float, gain: str) -> Floats:
 
     (1 − p) Σ h(r)·p^(r − 1)
 
-    How many items of interest a reader sees who may give up after each item; items at the top count
-    most.
+    How many items of interest are seen by a reader who may give up after each item; items at the
+    top count most.
     """
     value = (1 - p) * s.geometric_sum(p, graded=gain != "binary")
     return value / s.largest_gain if gain == "linear" else value
@@ -540,7 +539,7 @@ def mean_rank(s: Statistics) -> Floats:
 
     (1/n) Σ rank of each relevant item
 
-    At which rank an item of interest stands on average; 1 is the top.
+    The average rank of an item of interest; 1 is the top.
     """
     n = s.n_relevant
     return (s.rank_sum + (n - s.hits) * _unlisted_rank(s)) / n
@@ -560,7 +559,7 @@ def percentile_rank(s: Statistics, gain: str, average: str) -> Ratio:
 
     Σ g·(rank − 1)/(C − 1) / Σ g
 
-    How far down the ranking items of interest stand: 0 is the top, 1 the bottom, 0.5 chance.
+    How far down the ranking items of interest are: 0 is the top, 1 the bottom, 0.5 chance.
     """
     if gain == "linear":
         listed_ranks, listed_gain, total_gain = s.gain_rank_sum, s.gain, s.all_gain
@@ -577,7 +576,7 @@ def psp(s: Statistics, **_: object) -> Ratio:
 
     Σ h(r) / p(i) / the largest such sum
 
-    Precision where finding a little-known item counts more than finding a popular one; 1 is the
+    Precision in which finding a little-known item counts more than finding a popular one; 1 is the
     best possible.
     """
     return s.gain, s.largest_sum
@@ -589,8 +588,8 @@ def psrecall(s: Statistics, **_: object) -> Ratio:
 
     Σ h(r) / p(i) / n / the largest such sum / n
 
-    Recall where finding a little-known item counts more than finding a popular one; 1 is the best
-    possible.
+    Recall in which finding a little-known item counts more than finding a popular one; 1 is the
+    best possible.
     """
     n = np.maximum(s.n_relevant, 1)
     return s.gain / n, s.largest_sum / n
@@ -602,7 +601,7 @@ def psndcg(s: Statistics, **_: object) -> Ratio:
 
     Σ h(r) / p(i) / log2(r + 1) / idcg(gain=binary), / the largest such sum
 
-    Ndcg where finding a little-known item counts more than finding a popular one; 1 is the best
+    Ndcg in which finding a little-known item counts more than finding a popular one; 1 is the best
     possible.
     """
     best = np.where(s.n_relevant > 0, s.idcg_binary, 1.0)
@@ -621,8 +620,8 @@ def bpref(s: Statistics, average: str) -> Floats | tuple[Floats, Floats]:
 
     (1/n) Σ h(r)·(1 − min(judged misses above r, n) / min(judged misses, n))
 
-    How rarely an item that was judged to be of no interest stands above one of interest; items that
-    nobody judged do not count.
+    How rarely an item judged as not of interest is above an item of interest; items that were not
+    judged do not count.
     """
     out = np.empty(len(s.hits))
     kernels.sum_preferences(s.hits_of_list, s.k, s.n_relevant, s.judged_items, out)
@@ -641,7 +640,7 @@ def infap(s: Statistics) -> Floats:
 
     (1/n) Σ h(r)·(1 + judged above r·(hits above r + ε) / (judged above r + 2ε)) / r, ε = 0.00001
 
-    An estimate of map where only some of the items were judged.
+    An estimate of map if only some of the items were judged.
     """
     out = np.empty(len(s.hits))
     kernels.sum_inferred(s.hits_of_list, s.k, _SMOOTHING, out)
@@ -654,7 +653,7 @@ def judged(s: Statistics) -> tuple[Floats, Integers]:
 
     judged items / list length
 
-    The share of the list that somebody has judged: how far the other metrics can be trusted.
+    The share of the list that was judged, which shows how far other metrics can be trusted.
     """
     return s.hits, s.list_length
 
@@ -746,7 +745,7 @@ def utility(s: Statistics) -> Floats:
 
     hits − misses
 
-    How many more items of interest than others the list holds; below 0 if there are fewer.
+    How many more items of interest than other items the list contains; below 0 if there are fewer.
     """
     return 2 * s.hits - s.list_length
 
@@ -796,6 +795,6 @@ def num_nonrel_judged_ret(s: Statistics) -> Floats:
 
     judged items − hits
 
-    How many listed items were judged to be of no interest.
+    How many listed items were judged as not of interest.
     """
-    return 2 * s.hits - s.gain  # of judged items, gains are 2 where they are relevant and else 1
+    return 2 * s.hits - s.gain  # judged items have gain 2 if relevant, else 1

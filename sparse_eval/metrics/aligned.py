@@ -1,4 +1,4 @@
-"""`Aligned`: the lists and relevant items of the same users, and the side data beside them."""
+"""`Aligned`: the lists and relevant items of the same users, together with side data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """What formulas are applied to: both sides, with the same rows and columns.
+    """The input of formulas: lists and relevance with the same rows and columns.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Aligned:
     relevance : Relevance
     side_data : SideData
     convention : Convention
-        Which of the candidates and of the stored items count.
+        The rules for which candidates and stored items count.
     weights : ndarray of float64 or None
-        What each stored item counts as a hit, where that is not its gain.
+        The weight of each stored item as a hit, if it is not the item's gain.
     listed : ndarray of bool or None
-        Whether each user has a list, if items were taken out of it since.
+        Whether each user had a list before items were removed from it.
     """
 
     rankings: Rankings
@@ -53,12 +53,12 @@ class Aligned:
 
     @property
     def has_list(self) -> Booleans:
-        """Whether each user has a list, be it that nothing of it counts."""
+        """Whether each user has a list, even if none of its items counts."""
         return self.rankings.lengths > 0 if self.listed is None else self.listed
 
     @property
     def n_users(self) -> int:
-        """Number of rows of both sides."""
+        """The number of rows of lists and relevance."""
         return len(self.relevance.indptr) - 1
 
     @property
@@ -80,7 +80,7 @@ class Aligned:
 
     @cached_property
     def relevant_gains(self) -> Floats:
-        """What each stored item counts, 0 where it is not relevant."""
+        """The gain or weight of each stored item, 0 if it is not relevant."""
         if self.weights is None:
             return self.relevance.gains
         return np.where(self.relevance.gains > 0, self.weights, 0.0)
@@ -93,8 +93,8 @@ class Aligned:
     def count_candidates(self, first: int, last: int) -> Integers:
         """Count the items that can be recommended to each of the users from `first` to `last`.
 
-        The catalogue, or the user's candidates, without the seen items, or with them where they may
-        be recommended again; and those that are relevant or in the list in any case.
+        These are the items of the catalogue, or the user's candidates. Seen items are excluded
+        unless they may be recommended again. Items that are relevant or in the list always count.
         """
         side_data, users = self.side_data, np.arange(first, last)
         if side_data.candidates is None:
@@ -113,7 +113,7 @@ class Aligned:
         return own.counts + np.bincount(beyond, minlength=last - first)
 
     def count_population(self, first: int, last: int) -> Integers:
-        """Count the same of the whole catalogue, whatever candidates are given."""
+        """Count the same items in the whole catalogue, ignoring any given candidates."""
         training, n_items = self.side_data.training, self.side_data.n_items
         counts = np.full(last - first, n_items, np.int64)
         if training is None or training.allows_seen or self.convention.whole_catalogue:
@@ -126,13 +126,13 @@ class Aligned:
         return counts
 
     def _seen(self, users: Integers) -> tuple[Integers, Items] | None:
-        """Return what is taken out of the candidates of some users, if the convention does so."""
+        """Return the items to exclude from the candidates of some users, None if there are none."""
         training = self.side_data.training
         return None if training is None or self.convention.whole_catalogue else training.seen(users)
 
     @cached_property
     def eligible(self) -> Eligible | None:
-        """What can be in the lists, where candidates are given."""
+        """The eligible items of each user, None if no candidates are given."""
         candidates = self.side_data.candidates
         if candidates is None:
             return None
@@ -143,13 +143,13 @@ class Aligned:
     def n_drawn(self) -> Integers:
         """The number of items that each random list is drawn from.
 
-        Without `candidates` a relevant item that was seen is one of them, as in `n_candidates`.
+        Without `candidates`, this includes relevant items that were seen, as in `n_candidates`.
         """
         return self.n_candidates if self.eligible is None else self.eligible.counts
 
     @cached_property
     def drawn_hits(self) -> Booleans:
-        """Whether each stored item is a hit where a random list holds it, as it may."""
+        """Whether each stored item would be a hit, and a random list can hold it."""
         is_hit: Booleans = self.hit_gains[0] > 0
         if self.eligible is None:
             return is_hit
@@ -157,18 +157,18 @@ class Aligned:
         return is_hit & self.eligible.contain(rows, self.relevance.items)
 
     def with_relevant(self, kept: Booleans) -> Aligned:
-        """Return the lists beside some entries of the relevance only."""
+        """Return the lists together with only some entries of the relevance."""
         return replace(self, relevance=self.relevance.keep(kept))
 
     def of(self, view: View) -> Aligned:
-        """Return the lists beside what a metric takes for relevant."""
+        """Return the lists together with the items that a metric counts as relevant."""
         part = self.of_items(view.items)
         if view.judged:
             return replace(part, weights=np.where(part.relevance.gains > 0, 2.0, 1.0))
         return part if view.weights is None else part._weighted(view.weights)
 
     def _weighted(self, weights: Weights) -> Aligned:
-        """Return the lists beside relevant items that are weighted by inverse propensities."""
+        """Return the lists together with relevant items weighted by inverse propensities."""
         relevance, gains = self.relevance, self.hit_gains[0]
         inverse = 1.0 / propensities(weights, self.side_data)[relevance.items]
         hit_weights = np.where(gains > 0, inverse, 0.0)
@@ -193,12 +193,13 @@ class Aligned:
         )
 
     def of_items(self, items: str) -> Aligned:
-        """Return the lists beside the relevant items that a metric is about.
+        """Return the lists together with the relevant items that a metric is about.
 
         Parameters
         ----------
         items : {"all", "repeat", "explore"}
-            All of them, or those that their user has or has not interacted with in training.
+            All relevant items, or only those that the user has or has not interacted with in
+            training.
         """
         if items == "all":
             return self

@@ -1,4 +1,4 @@
-"""The metrics of what is recommended, relevant or not: formulas over `Lists`."""
+"""The metrics of recommended items, relevant or not: formulas over `Lists`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VARGAS = "Vargas and Castells, 2011, RecSys, doi:10.1145/2043932.2043955"
 
-#: Steck's smoothing: the share of the history's mix that is put into the list's.
+#: Steck's smoothing: the share of the history's mix that is added to the list's mix.
 SMOOTHING = 0.01
 
 #: The largest number of cells of a dense table of users × groups.
@@ -93,7 +93,7 @@ def entropy(lists: Lists, unit: str) -> float:
 
     −Σ p(i)·log2 p(i), p = share of the recommendations
 
-    How evenly recommendations are spread over the items; higher if more items have their share.
+    How evenly recommendations are spread over the items; higher if more items get a share.
     """
     counts = lists.item_counts[lists.item_counts > 0]
     if len(counts) == 0:
@@ -135,7 +135,7 @@ def _expected_diversity(random: RandomLists, similarity: str) -> Floats | None:
         columns = (groups[:, [group]].toarray().ravel() for group in range(groups.shape[1]))
         squared_sums = sum(random.sum_unseen(column) ** 2 for column in columns)
         squares = random.sum_unseen(np.ones(groups.shape[0]))
-    else:  # of items' users: every pair of what a user has seen would have to be compared
+    else:  # for items' users, this would compare every pair of items that a user has seen
         return None
     cosines = squared_sums - squares  # of ordered pairs
     n = random.n_unseen
@@ -178,7 +178,7 @@ def diversity(lists: Lists, similarity: str) -> Floats:
 
     1 − mean cosine of the pairs of a list
 
-    How different from each other the items of one list are; near 0 if they are all alike.
+    How different from each other the items of one list are; near 0 if they are all similar.
     """
     n = lists.lengths
     if similarity == "vectors":
@@ -192,15 +192,15 @@ def diversity(lists: Lists, similarity: str) -> Floats:
 
 
 def _expected_categorical_diversity(random: RandomLists) -> Floats:
-    """Add up each group's chance to be in the list."""
+    """Add up the probability of each group to be in the list."""
     lists, n = random.lists, random.n_unseen
     depths = np.minimum(random.depths, n)
 
     def chances(n_members: Integers, users: Integers) -> Floats:
-        # A user may have seen more of a group than are left.
+        # A group may have more members than the user has unseen items.
         return chances_of_first(np.minimum(n_members, n[users]), n[users], depths[users])[0]
 
-    # Most groups have as many eligible items for a user as for any: as many lists, as many chances.
+    # Most groups have the same number of eligible items for every user, so few values differ.
     common, apart = lists.eligible.count_members(lists.group_members)
     sizes, n_groups = np.unique(common, return_counts=True)
     _, first, like = np.unique(
@@ -229,7 +229,7 @@ def categorical_diversity(lists: Lists) -> Floats:
 
     distinct item groups of the list / k
 
-    How many kinds of items one list holds, relative to its length.
+    How many kinds of items one list contains, relative to its length.
     """
     n_groups: Integers = np.diff((lists.picks @ lists.group_members).indptr)
     return n_groups / lists.k
@@ -268,22 +268,23 @@ def personalization(lists: Lists) -> float:
 
 
 def _where_known(lists: Lists, values: Floats) -> Floats:
-    """Return the values of users, NaN for those without history."""
+    """Return the values of users, NaN for users without history."""
     return np.where(np.diff(lists.train.history(lists.users)[0]) > 0, values, np.nan)
 
 
 def _levels(lists: Lists, items: Items) -> Integers:
     """Return the popularity rank of items, N + 1 without training users.
 
-    The surplus over an item's rank in the list is how much more likely it is recommended to this
-    user than to any, and an item without training users is recommended to nobody.
+    The surplus over an item's rank in the list measures how much more likely the item is
+    recommended to this user than to users in general. An item without training users would be
+    recommended to nobody.
     """
     levels = lists.train.popularity_levels[items]
     return np.where(levels > 0, levels, lists.n_items + 1)
 
 
 def _likeness_to_history(lists: Lists, rows: Integers, items: Items, form: str) -> Floats:
-    """Return the mean cosine of items with the history of their users, NaN without one."""
+    """Return the mean cosine of items with the history of their users, NaN without history."""
     if form == "cosine":
         return lists.train.cosines_with_history(lists.users, rows, items)
     history = lists.picked(*lists.train.history(lists.users))
@@ -306,7 +307,7 @@ def _expected_serendipity(random: RandomLists, form: str) -> Floats:
     if form == "rank":
         depths = np.minimum(random.depths, random.n_unseen)[rows]
         levels = _levels(lists, items)
-        last = np.minimum(depths, levels - 1)  # below it the surplus is 0
+        last = np.minimum(depths, levels - 1)  # at lower ranks the surplus is 0
         sums = last * levels - last * (last + 1) // 2
         return random.mean_of_hits(sums / (depths * lists.n_items))
     surprise = 1 - _likeness_to_history(lists, rows, items, form)
@@ -364,14 +365,14 @@ def _divergence(history: Floats, listed: Floats) -> Floats:
     """Return the Kullback-Leibler divergence of the smoothed mix of each list, in bits."""
     mixed = (1 - SMOOTHING) * listed + SMOOTHING * history
     terms = np.where(history > 0, history * np.log2(history / mixed), 0.0)
-    # Two equal mixes may differ in the last bit, and their divergence be slightly below 0.
+    # Two equal mixes may differ in the last bit, and their divergence may be slightly below 0.
     divergence: Floats = np.maximum(terms.sum(axis=1), 0.0)
     divergence[np.isnan(mixed).any(axis=1)] = np.nan
     return divergence
 
 
 def _mix(picks: sparse.csr_matrix, groups: sparse.csr_matrix) -> Floats:
-    """Return the mean shares of groups over each user's items, NaN for a user without any."""
+    """Return the mean shares of groups over each user's items, NaN for a user without items."""
     mix: Floats = (picks @ groups).toarray() / np.diff(picks.indptr)[:, None]
     return mix
 
@@ -389,11 +390,11 @@ def calibration(lists: Lists) -> Floats:
 
     Σ p(g)·log2(p(g) / q(g)), q = 0.99·list + 0.01·history
 
-    How far the mix of kinds in a list is from what the user has chosen so far; 0 if it is the same.
+    How far the mix of kinds in a list is from the user's choices so far; 0 if it is the same.
     """
     groups = lists.groups
     history = lists.picked(*lists.train.history(lists.users))
-    n_rows = max(_MIXES // max(groups.shape[1], 1), 1)  # users × groups are dense
+    n_rows = max(_MIXES // max(groups.shape[1], 1), 1)  # users × groups is dense
     return np.concatenate(
         [
             _divergence(
@@ -411,7 +412,7 @@ def _bits(training: Training, form: str, denominator: str) -> Floats:
     if form == "bits":
         return novelty
     relative: Floats = novelty / np.log2(training.n_active)
-    if denominator == "k":  # as RePlay, even if fewer than two users are in train
+    if denominator == "k":  # as in RePlay, even with fewer than two users in train
         relative[training.item_counts == 0] = 1.0
     return relative
 
@@ -426,7 +427,7 @@ def _expected_novelty(
         eligible = lists.eligible.contain(owners, known)
         return 1 - np.bincount(owners[eligible], minlength=len(lists.users)) / random.n_unseen
     if unknown == "skip" and not random.lists.train.item_counts.all():
-        return None  # a list may be of items to leave out alone, and then leaves its user out
+        return None  # a list may contain only skipped items; then its user is left out
     means = random.mean_of(_bits(random.lists.train, form, denominator))
     if denominator == "k" and random.lists.k != FULL_LIST:
         means *= np.minimum(random.depths, random.n_unseen) / random.lists.k
@@ -491,7 +492,7 @@ def novelty(lists: Lists, form: str, unknown: str, denominator: str) -> Floats:
 
 
 def _expected_of_hits(random: RandomLists, item_values: Floats) -> Floats:
-    """Return the expectation of `_of_hits`: each rank is as likely to hold each candidate."""
+    """Return the expectation of `_of_hits`: each rank holds each candidate with equal chance."""
     if random.lists.train.n_active == 0:
         return np.full(len(random.lists.users), np.nan)
     return random.mean_of_hits(item_values[random.possible_hits[1]])
@@ -503,7 +504,7 @@ def _complements(training: Training) -> Floats:
 
 
 def _of_hits(lists: Lists, item_values: Floats) -> Floats:
-    """Return the discounted mean over each list of the values of hits; others count 0."""
+    """Return the discounted mean over each list of the values of hits; other items count 0."""
     if lists.train.n_active == 0:
         return np.full(len(lists.users), np.nan)
     discounts, sums = discount_tables(STANDARD, int(lists.lengths.max(initial=1)))
@@ -525,7 +526,7 @@ def epc(lists: Lists) -> Floats:
 
     Σ h(r)·(1 − users of i / users) / log2(r + 1) / Σ 1 / log2(r + 1)
 
-    How many little-known items of interest stand near the top of the list.
+    How many little-known items of interest are near the top of the list.
     """
     return _of_hits(lists, _complements(lists.train))
 

@@ -24,8 +24,8 @@ Fact: TypeAlias = str | int | tuple[str, ...]
 
 def discount(rank: int, shift: int) -> float:
     """Return 1 / log2(max(rank + shift, 2))."""
-    # math.log2, not np.log2: on processors with wider vectors NumPy picks another routine, whose
-    # last bit may differ.
+    # math.log2, not np.log2: on processors with wider vectors, NumPy uses a different routine, and
+    # the last bit may differ.
     return 1.0 / math.log2(max(rank + shift, 2))
 
 
@@ -42,8 +42,8 @@ class Convention:
     library : str
         The library whose numbers it reproduces.
     options : mapping
-        Defaults of options that differ from the standard ones, by metric. A metric's alias as a
-        key has the options that this alias implies.
+        Defaults of options that differ from the standard ones, by metric. If a key is an alias of
+        a metric, its value has the options that this alias implies.
     notes : tuple of str
         Differences that no option covers, and behaviour of the library that is not reproduced.
     shift : {1, 0}
@@ -59,7 +59,7 @@ class Convention:
     without_list_zero : tuple of str
         Metrics for which such a user counts 0 although `without_list` is "exclude".
     lists_of_all : bool
-        Whether metrics of what is recommended count every list, including those of users without
+        Whether metrics of recommended items count every list, including the lists of users without
         relevant items.
     stored_zeros : bool
         Whether an item stored with a zero in the validation data is a hit of gain 1 in the sums
@@ -72,12 +72,13 @@ class Convention:
     ties : {"item", "item_descending", "average", "pessimistic"}
         How lists should order equal scores, as in `Rankings.from_scores`.
     uncut : tuple of str
-        Metrics that the library computes without cut-off only.
+        Metrics that the library only computes without a cut-off.
     ranks_all : bool
-        Whether those are of the ranking of all candidates, rather than of lists as they come.
+        Whether `uncut` metrics are computed on the ranking of all candidates, rather than on the
+        lists as given.
     unlike : mapping of str to str
-        How the library counts metrics that it has under our name and that are not reproduced, by
-        metric; they are refused.
+        For metrics of the library that have our name but a different definition, the library's
+        definition. They are not reproduced, and raise an error.
 
     See Also
     --------
@@ -107,7 +108,7 @@ class Convention:
         return discount(rank, self.shift)
 
     def arguments(self, metric: Metric) -> dict[str, str | float]:
-        """Return the value of every option of a metric, as its formula takes it."""
+        """Return the value of every option of a metric, in the form that its formula takes."""
         options = metric.definition.options
         chosen = {**self.options.get(metric.name, {}), **dict(metric.options)}
         return {o.name: o.value(chosen.get(o.name, o.default)) for o in options}
@@ -133,7 +134,7 @@ class Convention:
             )
 
     def differences(self) -> list[tuple[str, str, str]]:
-        """Return printable (subject, here, standard) of everything that differs."""
+        """Return every difference as printable (subject, here, standard)."""
         rows = []
         for name, options in self.options.items():
             defaults = {option.name: option.default for option in definition(name).options}

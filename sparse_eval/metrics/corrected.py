@@ -1,12 +1,12 @@
 """Estimates of metrics of the whole catalogue from ranks among sampled candidates.
 
-A relevant item at rank r of n items is above all but r̃ − 1 of m items sampled without replacement
-from the n − 1 others, where r̃ − 1 is hypergeometric. A metric f(r) is estimated by a function of r̃,
-chosen as [1]_ do it:
+Sample m items without replacement from the n − 1 items other than a relevant item at rank r of n.
+The relevant item is above all but r̃ − 1 of them, where r̃ − 1 is hypergeometric. A metric f(r) is
+estimated by a function of r̃, chosen as in [1]_:
 
 - "unbiased": f at an unbiased estimate of the rank, 1 + (n − 1)·(r̃ − 1) / m;
-- "bias_variance": the function that minimizes the mean, over ranks that are equally likely, of the
-  squared bias and γ times the variance of the estimate, with γ = 0.01.
+- "bias_variance": the function that minimizes the squared bias plus γ times the variance of the
+  estimate, averaged over equally likely ranks, with γ = 0.01.
 
 References
 ----------
@@ -33,17 +33,18 @@ if TYPE_CHECKING:
     from .conventions import Convention
     from .plan import Plan
 
-#: The weight of the variance, as Krichene and Rendle choose it.
+#: The weight of the variance, as chosen by Krichene and Rendle.
 GAMMA = 0.01
 
-#: Of larger catalogues estimates are tabulated for numbers of items whose logarithms to base 2 are
-#: multiples of 1 / 16, and interpolated between them: users have seen different numbers of items.
+#: Users have seen different numbers of items. For catalogues above the first number, estimates are
+#: tabulated for numbers of items whose logarithms to base 2 are multiples of 1 / 16, and
+#: interpolated between them.
 _EXACT, _PER_OCTAVE = 4096, 16
 
-#: Probabilities computed at once.
+#: The number of probabilities computed at once.
 _CELLS = 1 << 22
 
-#: What formulas may read of the one relevant item of each user.
+#: The attributes that formulas may read for the one relevant item of each user.
 _USES = {"hits", "candidates", "total_gain", "exp"}
 
 
@@ -93,7 +94,7 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> 
         known = (s.n_relevant == 1) & (ranks > 0)
         parts = (ranks[known].astype(np.float64), sizes[known], populations[known])
         values[known] = estimate(*parts)
-        missed = (s.n_relevant == 1) & (ranks == 0)  # as if it were last
+        missed = (s.n_relevant == 1) & (ranks == 0)  # as if the item were last
         last = populations[missed]
         values[missed] = _values(plan, last.astype(np.float64), last)
         return values
@@ -151,7 +152,7 @@ class _OneHit(Statistics):
 
     @classmethod
     def at(cls, rank: Floats, k: int, n_items: Integers) -> _OneHit:
-        """Return those of whole rankings of `n_items` each."""
+        """Return the statistics of whole rankings of `n_items` items each."""
         hit = (rank <= k).astype(np.float64)
         discount = hit / np.log2(rank + 1.0)
         ones = np.ones(len(rank))
@@ -182,7 +183,7 @@ class _OneHit(Statistics):
 
 
 def _values(plan: Plan, rank: Floats, n_items: Integers) -> Floats:
-    """Return a metric of users with one relevant item at a rank among `n_items`."""
+    """Return a metric's values for users with one relevant item at a rank among `n_items`."""
     statistics = _OneHit.at(rank, plan.metric.k, n_items)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = plan.definition.formula(statistics, **plan.arguments)
@@ -231,23 +232,23 @@ class _Tables:
 
 
 def minimal_estimates(values: Floats, m: int, gamma: float = GAMMA) -> Floats:
-    """Return the estimates with the least squared bias + γ·variance, ranks being equally likely.
+    """Return the estimates with the least squared bias + γ·variance for equally likely ranks.
 
     Parameters
     ----------
     values : ndarray of float64, shape (n_metrics, n)
-        Of metrics at each rank.
+        The values of metrics at each rank.
     m : int
-        Sampled items.
+        The number of sampled items.
     gamma : float
-        γ; 0 for the least bias alone.
+        γ; 0 minimizes only the bias.
 
     Returns
     -------
     ndarray of float64, shape (n_metrics, m + 1)
         The estimate of each metric for each rank among the candidates.
     """
-    from scipy.linalg import lu_factor, lu_solve  # here, because few calls need it
+    from scipy.linalg import lu_factor, lu_solve  # imported here, because few calls need it
 
     n = values.shape[1]
     gram, moments = np.zeros((m + 1, m + 1)), np.zeros((len(values), m + 1))
@@ -258,17 +259,18 @@ def minimal_estimates(values: Floats, m: int, gamma: float = GAMMA) -> Floats:
         gram += chances.T @ chances
         for moment, value in zip(moments, values, strict=True):
             moment += chances.T @ value[first:last]
-    # Each rank among the candidates is as likely as any other.
+    # All ranks among the candidates are equally likely.
     system = (1 - gamma) * gram + gamma * np.eye(m + 1) * (n / (m + 1))
     factors = lu_factor(system)
-    # One by one: solved together, the last bits of a metric would depend on the others.
+    # Solve one by one: if solved together, the last bits of a metric would depend on the others.
     return np.stack([lu_solve(factors, moment) for moment in moments])
 
 
 def rank_chances(first: int, last: int, n: int, m: int) -> Floats:
-    """Return the chance of each rank among the candidates, of ranks ``first + 1`` to `last` of n.
+    """Return the probability of each rank among the candidates, given the rank among all n items.
 
-    Shape (last − first, m + 1); hypergeometric.
+    The rows are the ranks ``first + 1`` to `last` of n; the shape is (last − first, m + 1). The
+    distribution is hypergeometric.
     """
     logs = _log_factorials(n)
     above = np.arange(first, last)[:, None]

@@ -1,4 +1,4 @@
-"""The items that can be in users' lists: the candidates of each user that it has not seen."""
+"""The items that can be in users' lists: each user's candidates that the user has not seen."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def eligible_items(
     candidates: Candidates | None,
     users: Integers,
 ) -> Eligible:
-    """Return what can be in the lists of some users.
+    """Return the items that can be in the lists of some users.
 
     Parameters
     ----------
     n_items : int
         N, the number of items in the catalogue.
     seen : tuple of ndarray, optional
-        (indptr, items) of what these users have seen, ascending.
+        (indptr, items) of the items that these users have seen, ascending.
     candidates : Candidates, optional
-        Of all users; by default the catalogue.
+        The candidates of all users; by default the catalogue.
     users : ndarray of int64
-        Their rows in `candidates`.
+        The rows of these users in `candidates`.
     """
     if seen is None:
         seen = np.zeros(len(users) + 1, np.int64), np.empty(0, np.int32)
@@ -45,7 +45,7 @@ def eligible_items(
 
 
 class Eligible:
-    """The items that each of some users can be recommended.
+    """The items that can be recommended to each of some users.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Eligible:
     indptr, items : ndarray
         Where the rows of users start and end, and the items of each user, ascending.
     common : ndarray of int32, optional
-        The items that all users have in common, ascending, from which `items`, which they have
-        seen, are taken out.
+        The items that all users have in common, ascending. If given, `items` are the seen items to
+        exclude from them.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Eligible:
         return n_entries if self.common is None else len(self.common) - n_entries
 
     def contain(self, rows: Integers, items: Integers | Items) -> Booleans:
-        """Return whether pairs of a user and an item are among them."""
+        """Return whether the items of pairs of user and item can be recommended to the users."""
         owners = np.repeat(np.arange(self.n_users), np.diff(self.indptr))
         found = are_in(rows * self.n_items + items, owners * self.n_items + self.items)
         return found if self.common is None else ~found & (self.number_of[items] >= 0)
@@ -94,14 +94,14 @@ class Eligible:
         return sums if self.common is None else item_values[self.common].sum(axis=0) - sums
 
     def sum_over_users(self, user_values: Floats) -> Floats:
-        """Return the sum of a value of users over those who can be recommended each item."""
+        """Return for each item the sum of a value over the users it can be recommended to."""
         sums: Floats = self.matrix.T @ user_values
         if self.common is None:
             return sums
         return np.where(self.number_of >= 0, user_values.sum() - sums, 0.0)
 
     def count_members(self, members: sparse.csr_matrix) -> tuple[Integers, sparse.csr_matrix]:
-        """Return how many items of each group all users have, and how many more each user has."""
+        """Return the number of common items of each group, and each user's difference from it."""
         members = members.astype(np.int64)
         of_users = self.matrix.astype(np.int64) @ members
         if self.common is None:
@@ -109,7 +109,7 @@ class Eligible:
         return np.asarray(members[self.common].sum(axis=0)).ravel(), -of_users
 
     def first(self, order: Items, k: int) -> Items:
-        """Return the first k items of each user in a common order, -1 if there are fewer."""
+        """Return the first k items of each user in a common order, padded with -1."""
         if self.common is not None:
             out = np.empty((self.n_users, min(k, len(self.common))), np.int32)
             popular_unseen(order[self.number_of[order] >= 0], self.indptr, self.items, out)
@@ -124,7 +124,7 @@ class Eligible:
         return out
 
     def draw(self, numbers: Floats) -> Items:
-        """Draw a list for each user from uniform numbers of shape (n_users, k)."""
+        """Draw a list for each user, using uniform numbers of shape (n_users, k)."""
         out = np.full(numbers.shape, -1, np.int32)
         if self.common is not None:
             seen = self.number_of[self.items]
@@ -139,7 +139,7 @@ class Eligible:
 
 
 def are_in(keys: Integers, ascending: Integers) -> Booleans:
-    """Return which keys are among ascending ones."""
+    """Return whether each key is in an ascending array."""
     if not len(ascending):
         return np.zeros(len(keys), bool)
     places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)

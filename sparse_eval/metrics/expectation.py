@@ -1,7 +1,7 @@
 """The exact expectation of statistics and metrics under a random ranking.
 
-A formula that is linear in the statistics, applied to their expectations, gives its own
-expectation. So metrics need no second formula here, whatever their options and the convention.
+If a formula is linear in the statistics, applying it to their expectations gives its own
+expectation. So metrics need no second formula here, for any options and convention.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Chances:
     Attributes
     ----------
     n_candidates : ndarray of int64
-        C; every order of them is equally likely.
+        C, the number of candidates; all their orders are equally likely.
     depths : ndarray of int64
         m <= C, the length of the list.
     n_hits : ndarray of int64
         The number of candidates that are hits.
     gain, exp_gain : ndarray of float64
-        The sums of their g and 2^g − 1.
+        The sums of g and of 2^g − 1 over the hits.
     discount_sum : ndarray of float64
         The sum of the discounts of ranks 1 to m.
     """
@@ -46,7 +46,7 @@ class Chances:
 
     @cached_property
     def share(self) -> Floats:
-        """The chance of a candidate to be in the list, m / C."""
+        """The probability that a candidate is in the list, m / C."""
         return self.depths / np.maximum(self.n_candidates, 1)
 
     @cached_property
@@ -57,17 +57,17 @@ class Chances:
         return sums[self.depths]
 
     def over(self, sums: Floats) -> Floats:
-        """Return the expectation at a single rank of what `sums` adds up over the candidates."""
+        """Return the expectation at a single rank of a quantity with these sums over candidates."""
         return sums / np.maximum(self.n_candidates, 1)
 
     @cached_property
     def first_hits(self) -> tuple[Floats, Floats]:
-        """The chance of any hit, and the expected reciprocal rank of the first."""
+        """The probability of any hit, and the expected reciprocal rank of the first hit."""
         return chances_of_first(self.n_hits, self.n_candidates, self.depths)
 
     @cached_property
     def any_miss(self) -> Floats:
-        """The chance of an item in the list that is no hit."""
+        """The probability that the list contains an item that is not a hit."""
         n_misses = self.n_candidates - self.n_hits
         return chances_of_first(n_misses, self.n_candidates, self.depths)[0]
 
@@ -75,9 +75,9 @@ class Chances:
 def chances_of_first(
     n_hits: Integers, n_candidates: Integers, depths: Integers
 ) -> tuple[Floats, Floats]:
-    """Return each list's chance of any hit, and the expected reciprocal rank of its first.
+    """Return each list's probability of a hit, and the expected reciprocal rank of its first hit.
 
-    A list is the first `depths` of `n_candidates` in random order, of which `n_hits` are hits.
+    A list is the first `depths` of `n_candidates` items in random order; `n_hits` of them are hits.
     """
     cases = np.stack((n_hits, n_candidates, depths))
     unique, inverse = np.unique(cases, axis=1, return_inverse=True)
@@ -96,8 +96,8 @@ class ExpectedStatistics(Statistics):
     def of(cls, k: int, chances: Chances, **others: Any) -> ExpectedStatistics:
         """Compute the expectations at cut-off `k`.
 
-        `others` are the attributes that do not depend on the order of the list. `candidates`, as
-        formulas count them, include relevant items that no list can hold.
+        `others` are the attributes that do not depend on the order of the list. As in the formulas,
+        `candidates` include relevant items that no list can hold.
         """
         c, m = chances, chances.depths
         n_hits = c.n_hits.astype(np.float64)
@@ -122,12 +122,12 @@ class ExpectedStatistics(Statistics):
 
     @property
     def any_hit(self) -> Floats:
-        """The chance of a hit."""
+        """The probability of a hit."""
         return self.chances.first_hits[0]
 
     @property
     def order_of_list(self) -> Floats:
-        """Its expectation: 1/2 of a list with hits and misses, 1 of one with hits alone."""
+        """The expectation: 1/2 for a list with hits and misses, 1 for a list with only hits."""
         hits_alone = np.where(self.chances.depths > 0, 1.0 - self.chances.any_miss, 0.0)
         return (self.any_hit + hits_alone) / 2
 
@@ -145,7 +145,7 @@ class ExpectedStatistics(Statistics):
         return steps
 
     def hits_within(self, ranks: Integers) -> Floats:
-        """Return the expected number of hits down to a rank of each user's own."""
+        """Return the expected number of hits down to a given rank for each user."""
         c = self.chances
         return c.over(c.n_hits.astype(np.float64)) * np.minimum(ranks, c.depths)
 
@@ -162,7 +162,7 @@ class ExpectedStatistics(Statistics):
         return c.over(c.gain) * (m * (m + 1) / 2)
 
     def geometric_sum(self, p: float, graded: bool) -> Floats:
-        """E[Σ h·p^(r − 1)], or of g if `graded`."""
+        """E[Σ h·p^(r − 1)], or E[Σ g·p^(r − 1)] if `graded`."""
         c = self.chances
         total = c.gain if graded else c.n_hits.astype(np.float64)
         powers: Floats = -np.expm1(c.depths * np.log(p)) / (1 - p)

@@ -6,9 +6,9 @@
     metric  = name ["(" option "=" value ("," option "=" value)* ")"] ["@" cutoffs]
     cutoffs = k ("," k)* | "{" k ("," k)* "}"
 
-Case and white space are ignored. A name may be one of the registry's `ALIASES`, and end in its
+Case and white space are ignored. A name may be one of the registry's `ALIASES`. It may end with the
 cut-off, as in trec_eval's ``P_10`` and ``ndcg_cut_10``, ``ndcg_at_10`` and ``ndcg10``. A `Metric`
-has the registry's own name.
+always has the registry's own name.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .statistics import FULL_LIST
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Defaults of options that differ from the registry's, by metric. A metric's alias as a key has the
-#: options that this alias implies.
+#: Defaults of options that differ from the registry's, by metric. If a key is an alias of a metric,
+#: its value has the options that this alias implies.
 Defaults: TypeAlias = Mapping[str, Mapping[str, str]]
 
 _METRIC = re.compile(r"(?P<name>[^()@{},]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<cutoffs>.*))?")
@@ -92,7 +92,7 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     ----------
     text : str
         For instance ``"ndcg@10"``, ``"map(normalizer=min)@{5,10}"`` or ``"ndcg@10, recall@20"``.
-        Usual other names are understood too: ``"hr@10"``, ``"P_10"``.
+        Common other names are recognized too: ``"hr@10"``, ``"P_10"``.
     defaults : mapping, optional
         Defaults of options that differ from the registry's, by metric, such as
         ``Convention.options``.
@@ -105,13 +105,13 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     Raises
     ------
     InvalidMetricError
-        If the text does not follow the grammar, a metric, option or value is unknown (the message
-        names the nearest ones), a name may mean several metrics, or a cut-off is missing or not a
-        whole number of at least 1.
+        If the text does not follow the grammar; a metric, option or value is unknown (the message
+        shows the nearest ones); a name may mean several metrics; or a cut-off is missing or is not
+        a positive integer.
 
     See Also
     --------
-    parse_metrics : The same for several arguments, without duplicates.
+    parse_metrics : Parse several arguments, without duplicates.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def parse_metrics(
     Parameters
     ----------
     metrics : str, Metric or iterable of these
-        Texts may name several metrics.
+        Each text may name several metrics.
     defaults : mapping, optional
         As in `parse`.
 
@@ -166,11 +166,11 @@ def parse_metrics(
     Raises
     ------
     InvalidMetricError
-        As `parse` does, or if there is no metric.
+        As from `parse`, or if there is no metric.
 
     See Also
     --------
-    parse : The same for one text, with duplicates.
+    parse : Parse one text, with duplicates.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def _split(text: str) -> list[str]:
 
 
 def _joined(parts: list[str]) -> list[str]:
-    """Return metrics with all their cut-offs: those of ``recall@10,20`` are in two parts."""
+    """Join metrics with all their cut-offs, such as ``recall@10,20``, which is in two parts."""
     joined: list[list[str]] = []
     takes_more = False
     for part in parts:

@@ -1,7 +1,7 @@
-"""The metrics of lists that should have something relevant of each of several groups of items.
+"""Metrics of lists that should contain relevant items from each of several groups.
 
-What a user wants, the intents, are the groups of the user's relevant items; all count equally, as
-in TREC's ndeval.
+The intents of a user are the groups of the user's relevant items. All intents count equally, as in
+TREC's ndeval.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLARKE = "Clarke, Kolla, Cormack et al., 2008, SIGIR, doi:10.1145/1390334.139044
 CLARKE_2011 = "Clarke, Craswell, Soboroff and Ashkan, 2011, WSDM, doi:10.1145/1935826.1935847"
 AGRAWAL = "Agrawal, Gollapudi, Halverson and Ieong, 2009, WSDM, doi:10.1145/1498759.1498766"
 
-#: The logarithm of a number below all that are not 0.
+#: The logarithm of a number below all positive floats.
 _SMALLEST = -746.0
 
 
@@ -62,7 +62,7 @@ def _relevant(lists: Lists) -> Rows:
 
 
 def _ideal(lists: Lists, alpha: float, discounts: Floats) -> Floats:
-    """Return the same of a list that takes the item that adds most at every rank."""
+    """Return the same sum for a list that takes the item that adds the most at every rank."""
     groups, n_groups = _members(lists)
     relevant, worth = _relevant(lists), np.ones(n_groups)
     bounds = indptr_from_counts(np.minimum(np.diff(relevant.indptr), lists.k))
@@ -87,7 +87,7 @@ def _deepest(lists: Lists) -> int:
     options=(ALPHA,),
     needs=("item_groups",),
     cutoff="required",
-    upper=np.inf,  # the ideal list takes one item after the other, and may not be the best
+    upper=np.inf,  # the ideal list is built greedily and may not be the best
     source=CLARKE,
 )
 def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
@@ -95,7 +95,7 @@ def alpha_ndcg(lists: Lists, alpha: float) -> Floats:
 
     Σ h(r)·Σ (1 − alpha)^(hits of the group above) / log2(r + 1) / the ideal list's
 
-    Ndcg that rewards variety: one more item of a kind that is in the list already counts less.
+    Ndcg that rewards variety: another item of a kind that is already in the list counts less.
     """
     discounts = discount_tables(STANDARD, _deepest(lists))[0]
     return _over(_discounted(lists, alpha, discounts), _ideal(lists, alpha, discounts))
@@ -114,9 +114,9 @@ def err_ia(lists: Lists, alpha: float) -> Floats:
 
     Σ (1/r)·h(r)·Σ (1 − alpha)^(hits of the group above) / (intents·Σ (1 − alpha)^(r − 1)/r)
 
-    How soon every kind of item that may be of interest is served near the top of the list.
+    How soon the list shows every kind of item that may be of interest.
     """
-    # A rank so far down that the power underflows counts nothing, however large the cut-off is.
+    # Ranks so far down that the power underflows count nothing, for any cut-off.
     last = int(np.ceil(_SMALLEST / np.log1p(-alpha))) + 1
     ranks = np.arange(1, min(lists.k, last) + 1)
     discounts = np.concatenate(([0.0], 1 / np.arange(1, _deepest(lists) + 1)))
@@ -137,7 +137,8 @@ def _expected_map_ia(random: RandomLists) -> Floats:
     n, depths = random.n_unseen, np.minimum(random.depths, random.n_unseen)
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, depths.max(initial=0) + 1))))
     first = harmonic[depths]
-    # Of e items of a group, one is at a rank r with e / n, and has (r − 1)(e − 1)/(n − 1) above it.
+    # With e items in a group, rank r holds one with probability e / n. It then has
+    # (r − 1)(e − 1)/(n − 1) items of the group above it.
     users = np.repeat(np.arange(len(n)), np.diff(of_reachable.indptr))
     e = of_reachable.data
     above = (e - 1) / np.maximum(n - 1, 1)[users]
@@ -154,7 +155,7 @@ def map_ia(lists: Lists) -> Floats:
 
     mean over groups of map of the relevant items of the group
 
-    Map on average over the kinds of items that the user is interested in.
+    The average of map over the kinds of items that the user is interested in.
     """
     groups, n_groups = _members(lists)
     rows, hits = Rows(lists.indptr, lists.items), lists.gains > 0

@@ -1,4 +1,4 @@
-"""The first k items of users' lists, from which metrics of what is recommended are computed."""
+"""The first k items of users' lists, from which metrics of recommended items are computed."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Lists:
     users : ndarray of int64, shape (n_users,)
         Row numbers of the users.
     rankings : tuple of ndarray
-        (indptr, items) of all users, best first; see `indptr` and `items` for those of `users`.
+        (indptr, items) of all users, best first; `indptr` and `items` are the arrays of `users`.
     n_items : int
         N, the number of items in the catalogue.
     relevance : tuple of ndarray
-        (indptr, items, gains) of all users; see `relevant` for those of `users`.
+        (indptr, items, gains) of all users; `relevant` has the arrays of `users`.
     training : Training or None
         For a metric that needs "train".
     groups : csr_matrix of float64, shape (n_items, n_groups), or None
         For a metric that needs "item_groups": each item's shares of the groups, which sum to 1.
     vectors : ndarray of float64, shape (n_items, width), or None
-        For a metric that needs "item_vectors": of length 1, or 0 for a vector of zeros.
+        For a metric that needs "item_vectors": vectors of length 1, or 0 for a vector of zeros.
     candidates : Candidates or None
-        What users can be recommended, where that is not the whole catalogue.
+        The items that can be recommended, if these are not the whole catalogue.
 
     See Also
     --------
-    Statistics : What accuracy metrics are computed from.
-    sparse_eval.register_metric : Register a formula over either.
+    Statistics : The sums from which accuracy metrics are computed.
+    sparse_eval.register_metric : Register a formula over `Lists` or `Statistics`.
     """
 
     k: int
@@ -63,7 +63,7 @@ class Lists:
 
     @cached_property
     def group_members(self) -> sparse.csr_matrix:
-        """Items × groups, 1 where the item is in the group."""
+        """Items × groups, 1 if the item is in the group."""
         members = self.groups.copy()
         members.data = (members.data > 0).astype(np.float64)
         members.eliminate_zeros()
@@ -77,7 +77,7 @@ class Lists:
 
     @cached_property
     def eligible(self) -> Eligible:
-        """The items that each of `users` could have in the list."""
+        """The items that could be in the list of each of `users`."""
         seen = None if self.training is None else self.training.seen(self.users)
         return eligible_items(self.n_items, seen, self.candidates, self.users)
 
@@ -138,14 +138,14 @@ class Lists:
 
     @cached_property
     def item_counts(self) -> Integers:
-        """The number of lists that hold each item of the catalogue."""
+        """The number of lists that contain each item of the catalogue."""
         counts = np.zeros(self.n_items, np.int64)
         count_listed(*self.rankings, self.k, self.users, counts)  # fast, for bootstraps
         return counts
 
     @cached_property
     def picks(self) -> sparse.csr_matrix:
-        """Users × items, 1 where the item is in the user's list."""
+        """Users × items, 1 if the item is in the user's list."""
         return self.picked(self.indptr, self.items)
 
     def picked(self, indptr: Integers, items: Items) -> sparse.csr_matrix:
@@ -154,7 +154,7 @@ class Lists:
         return sparse.csr_matrix((np.ones(len(items)), items, indptr), shape=shape)
 
     def mean_of(self, item_values: Floats) -> Floats:
-        """Return the mean of a value of items over each list, NaN for an empty one."""
+        """Return the mean of a value of items over each list, NaN for an empty list."""
         sums = np.bincount(self.rows, item_values[self.items], len(self.users))
         means: Floats = sums / self.lengths
         return means
@@ -162,7 +162,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class RandomLists:
-    """Lists drawn from what each user can be recommended, every order equally likely.
+    """Random lists from the items that can be recommended to each user, in random order.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class RandomLists:
 
     @cached_property
     def share(self) -> Floats:
-        """The chance of an unseen item to be in the user's list."""
+        """The probability that an unseen item is in the user's list."""
         return np.minimum(self.depths, self.n_unseen) / np.maximum(self.n_unseen, 1)
 
     def sum_unseen(self, item_values: Floats) -> Floats:
@@ -190,7 +190,7 @@ class RandomLists:
         return self.lists.eligible.sum_over_items(item_values)
 
     def over_users(self, user_values: Floats) -> Floats:
-        """Return the sum of a value of users over those who can be recommended each item."""
+        """Return for each item the sum of a value over the users it can be recommended to."""
         return self.lists.eligible.sum_over_users(user_values)
 
     def mean_of(self, item_values: Floats) -> Floats:
@@ -199,23 +199,23 @@ class RandomLists:
 
     @cached_property
     def possible_hits(self) -> tuple[Integers, Items]:
-        """The rows in `users`, and the items, of the relevant items that a list can hold."""
+        """The relevant items that a list can hold: rows in `users`, and items."""
         indptr, items, gains = self.lists.relevant
         rows = np.repeat(np.arange(len(self.lists.users)), np.diff(indptr))
         possible = (gains > 0) & self.lists.eligible.contain(rows, items)
         return rows[possible], items[possible]
 
     def mean_of_hits(self, hit_values: Floats) -> Floats:
-        """Return the expected mean over each list of a value of `possible_hits`, others being 0.
+        """Return the expected mean over each list of a value of `possible_hits`.
 
-        It is 0 for an empty list.
+        The value of other items is 0, and so is the mean of an empty list.
         """
         sums = np.bincount(self.possible_hits[0], hit_values, len(self.lists.users))
         return np.where(self.depths > 0, sums / np.maximum(self.n_unseen, 1), 0.0)
 
 
 def row_sums(matrix: Floats | sparse.csr_matrix, power: int) -> Floats:
-    """Return the sum over each row of a dense or sparse matrix of a power of its entries."""
+    """Return the sum of a power of the entries of each row of a dense or sparse matrix."""
     powers = matrix.power(power) if isinstance(matrix, sparse.csr_matrix) else matrix**power
     sums: Floats = np.asarray(powers.sum(axis=1)).ravel()
     return sums

@@ -1,4 +1,4 @@
-"""Apply the formulas of metrics to users, a block of them at a time."""
+"""Apply the formulas of metrics to users, one block at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from .aligned import Aligned
 
-#: Discounts of so many ranks are tabulated, unless a user has more relevant items.
+#: The number of ranks whose discounts are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
 
 
@@ -39,7 +39,8 @@ def measure(
 ) -> tuple[MetricColumns, Integers]:
     """Compute every plan for every user, and count each user's relevant items.
 
-    Metrics over statistics are NaN for users without relevant items, but those of everyone.
+    Metrics over statistics are NaN for users without relevant items, except metrics that are
+    defined for them.
     """
     columns = MetricColumns.empty(plans, aligned.n_users)
     swept = [row for row, plan in enumerate(plans) if plan.is_swept]
@@ -64,8 +65,8 @@ def measure(
 class _Sweep:
     """Apply the formulas over statistics to a block of users at a time.
 
-    They are applied while the block's statistics are still in the cache; the statistics of all
-    users never exist at once.
+    They are applied while the block's statistics are still in the cache. The statistics of all
+    users never exist at the same time.
     """
 
     def __init__(
@@ -74,12 +75,12 @@ class _Sweep:
         rankings, relevance, convention = aligned.rankings, aligned.relevance, aligned.convention
         self.aligned = aligned
         self.columns = columns
-        # In the order of a loop over blocks: tuples are read faster than the attributes of plans.
+        # For the loop over blocks: tuples are read faster than the attributes of plans.
         self.formulas = [
             (row, plan.depth, plan.metric, plan.definition.formula, plan.arguments)
             for row, plan in ((row, plans[row]) for row in swept)
         ]
-        # A user without items of those that count adds nothing to either sum of a micro average.
+        # A user without items that count adds nothing to either sum of a micro average.
         self.empty = {
             row: 0.0 if plans[row].is_micro and plans[row].items != "all" else np.nan
             for row in swept
@@ -88,11 +89,12 @@ class _Sweep:
         self.cutoffs = np.array(sorted({plans[row].depth for row in swept}), np.int64)
         uses = {name for row in swept for name in plans[row].uses}
         if "candidates" in uses:
-            uses.add("hits")  # to tell whether lists hold more items than there are candidates
+            uses.add("hits")  # to check that lists do not hold more items than there are candidates
         self.exponential = any(plans[row].is_exponential for row in swept)
         longest = int(rankings.lengths.max(initial=0))
         deepest = max(
-            # A position may be as large as a catalogue: the sweep computes what no table holds.
+            # A position may be as large as the catalogue; beyond the table, the sweep computes
+            # discounts itself.
             min(longest, MAX_TABLE) if rankings.last_positions is None else longest,
             int(np.diff(relevance.indptr).max(initial=0)),
         )
@@ -110,8 +112,8 @@ class _Sweep:
         left_out = () if self.exponential else ("dcg_exp", "idcg_exp")
         self.sums = [(at, name) for at, name in enumerate(NAMES) if name not in left_out]
         self.largest_gain = aligned.largest_gain if "hits" in uses else 0.0
-        # A thread takes a buffer and gives it back: a fresh one for every block would cost more in
-        # page faults than the sweep itself.
+        # Threads take a buffer and return it: with a new buffer for every block, page faults would
+        # cost more than the sweep itself.
         self.buffers: list[Floats] = []
 
     def __call__(self, first: int, last: int) -> None:
@@ -131,13 +133,13 @@ class _Sweep:
             for row, depth, metric, formula, arguments in self.formulas:
                 value = formula(statistics[depth], **arguments)
                 self.columns.store(row, first, last, value, metric)
-                # Here, while the row is in the cache: later it took a tenth of the whole time.
+                # Done here while the row is in the cache; later, it took a tenth of the whole time.
                 if row in self.empty:
                     self.columns.values[row, without_relevant] = self.empty[row]
         self.buffers.append(buffer)
 
     def _fill(self, first: int, last: int, table: Floats) -> dict[str, Any]:
-        """Fill the table of sums; return the first hits, and all hits if a metric uses them."""
+        """Fill the table of sums; return the first hits, and all hits if a metric needs them."""
         rankings, relevance = self.aligned.rankings, self.aligned.relevance
         hit_gains, binary_hits = self.aligned.hit_gains
         users, bounds = slice(first, last), slice(first, last + 1)
@@ -176,11 +178,11 @@ class _Sweep:
     def _statistics(
         self, first: int, last: int, table: Floats, found: dict[str, Any]
     ) -> dict[int, Statistics]:
-        """Return the statistics of a block by cut-off."""
+        """Return the statistics of a block, by cut-off."""
         n_relevant = self.n_relevant[first:last]
         lengths = self.aligned.rankings.lengths[first:last].view()
         for shared in (table, n_relevant, found["first_found"], lengths):
-            shared.flags.writeable = False  # formulas are anybody's, and lengths the caller's
+            shared.flags.writeable = False  # formulas may be foreign code
         if self.uses:
             found |= self._optional(first, last, n_relevant, found)
         largest = found.pop("largest_sum", None)
@@ -237,7 +239,7 @@ def fill_ideal(
 ) -> None:
     """Write the numbers of relevant items of some users, and the sums over ideal lists.
 
-    `ideal` is as in `Convention`, and `lengths` are those of the users' lists.
+    `ideal` is as in `Convention`, and `lengths` are the lengths of the users' lists.
     """
     # A user without a list gets an ideal list of one item, so that nothing is divided by 0.
     limits = np.maximum(lengths, 1) if ideal == "length" else lengths[:0]
@@ -289,7 +291,7 @@ def _measure_lists(
 
     def work(first: int, last: int) -> None:
         lists = aligned.lists(plan.metric.k, np.arange(first, last))
-        with np.errstate(divide="ignore", invalid="ignore"):  # of empty lists
+        with np.errstate(divide="ignore", invalid="ignore"):  # empty lists
             value = plan.definition.formula(lists, **plan.arguments)
             columns.store(row, first, last, value, plan.metric)
 
@@ -311,14 +313,14 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
 
 
 def value_of_lists(plan: Plan, lists: Any) -> float:
-    """Return a metric that is one number for all users, of lists or of what was counted of them.
+    """Return a metric that is one number for all users, from lists or their counts.
 
-    Without users the value is NaN if the formula divides by their number; coverage is 0.
+    Without users, the value is NaN if the formula divides by their number; coverage is 0.
 
     Raises
     ------
     InvalidMetricError
-        If the formula returns something else.
+        If the formula does not return one number.
     """
     try:
         value = plan.definition.formula(lists, **plan.arguments)
@@ -338,7 +340,7 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
 
 
 def _check_sizes(table: Floats, first_user: int) -> None:
-    # At the last cut-off these three bound every other statistic of gains.
+    # At the last cut-off, these three bound every other statistic of gains.
     for name in ("gain", "idcg", "idcg_exp"):
         gain = "2^g − 1" if name == "idcg_exp" else "g"
         _check_sums(table[getattr(AT, name), -1], first_user, gain)
@@ -357,7 +359,7 @@ def _check_sums(sums: Floats, first_user: int, summand: str) -> None:
 
 
 def _check_ideal(ideal: Floats, first_user: int) -> None:
-    # Below the smallest normal number a sum has few digits left, and 5e-324 / log2(3) is 5e-324.
+    # Below the smallest normal number, a sum has few digits left: 5e-324 / log2(3) is 5e-324.
     is_small = (ideal > 0) & (ideal < np.finfo(np.float64).tiny)
     if is_small.any():
         user = first_user + int(np.flatnonzero(is_small)[0])
@@ -369,9 +371,9 @@ def _check_ideal(ideal: Floats, first_user: int) -> None:
 
 
 def discount_tables(convention: Convention, deepest: int) -> tuple[Floats, Floats]:
-    """Return the discount of every rank down to `deepest` at least, and their running sums.
+    """Return the discount of every rank down to at least `deepest`, and the running sums.
 
-    Entry r belongs to rank r, and to the ranks from 1 to r.
+    Entry r is the discount of rank r, and the sum over the ranks from 1 to r.
     """
     return _discount_tables(convention.shift, max(1024, 1 << deepest.bit_length()))
 

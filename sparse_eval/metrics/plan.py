@@ -1,4 +1,4 @@
-"""`Plan`: how a metric is computed; and `MetricColumns`, the values of plans for each user."""
+"""`Plan`, how a metric is computed, and `MetricColumns`, the values of plans for each user."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from .registry import Definition
 
 
-#: Averages for which there is one number for all users, a function of a ratio of sums.
+#: Averages that give one number for all users, a function of a ratio of sums.
 OF_SUMS = frozenset(("micro", "geometric"))
 
 
 class View(NamedTuple):
-    """What a metric takes for relevant.
+    """The items that a metric counts as relevant.
 
     Attributes
     ----------
     items : str
-        Which of the relevant items count: "all", or those that `Aligned.of_items` tells.
+        Which of the relevant items count: "all", or a selection by `Aligned.of_items`.
     weights : Weights or None
-        What they count, if not their gains.
+        The weights of these items, if they are not the gains.
     judged : bool
-        Whether items that were judged to be not relevant are hits too.
+        Whether items that were judged as not relevant are hits too.
     """
 
     items: str = "all"
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
         return self.definition.is_ratio or self.arguments.get("average") in OF_SUMS
 
     def number_of(self, ratio: float) -> float:
-        """Return the number about all users, given the ratio of their sums."""
+        """Return the metric of all users, given the ratio of their sums."""
         return math.exp(ratio) if self.arguments.get("average") == "geometric" else ratio
 
     @property
@@ -67,29 +67,29 @@ class Plan(NamedTuple):
 
     @property
     def items(self) -> str:
-        """Which of the relevant items count: "all", or those that `Aligned.of_items` tells."""
+        """Which of the relevant items count: "all", or a selection by `Aligned.of_items`."""
         return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
 
     @property
     def weights(self) -> Weights | None:
-        """How the relevant items are weighted, None if they are not."""
+        """How the relevant items are weighted, or None."""
         return weights_of(self.arguments)
 
     @property
     def uses(self) -> frozenset[str]:
         """The optional attributes of `Statistics` that its formula reads."""
         uses = frozenset(self.definition.uses)
-        # Of hits that are not listed no more is known than their number, unless they are weighted.
+        # For hits that are not listed, only their number is needed, unless they are weighted.
         return uses | {"total_gain"} if self.weights and "candidates" in uses else uses
 
     @property
     def uses_judged(self) -> bool:
-        """Whether it tells items that are judged to be not relevant from those not judged."""
+        """Whether it distinguishes items judged as not relevant from unjudged items."""
         return "judged" in self.definition.uses
 
     @property
     def view(self) -> View:
-        """What it takes for relevant."""
+        """The items that the metric counts as relevant."""
         return View(self.items, self.weights, self.uses_judged)
 
     @property
@@ -117,7 +117,7 @@ class Plan(NamedTuple):
 
     @property
     def upper(self) -> float:
-        """The largest value it can take."""
+        """The largest possible value."""
         upper = self.definition.upper
         return upper(self.arguments) if callable(upper) else upper
 
@@ -134,9 +134,9 @@ class Plan(NamedTuple):
         return frozenset(chosen.union(self.definition.needs, beside))
 
     def counts_apart(self, convention: Convention) -> tuple[bool, bool]:
-        """Return whether it is over every list, and whether users without a list count 0.
+        """Return whether every list counts, and whether users without a list count 0.
 
-        Both are exceptions that a convention makes for some metrics.
+        A convention makes both exceptions for some metrics.
         """
         over_lists = not self.is_swept and self.metric.name != "user_coverage"
         return (
@@ -151,9 +151,9 @@ class MetricColumns(NamedTuple):
     Attributes
     ----------
     values : ndarray of float64, shape (n_plans, n_users)
-        The numerators where the plan is a micro average; NaN where it has one number for all users.
+        For a micro average, the numerators. NaN if the plan has only one number for all users.
     denominators : dict of int to ndarray of float64, shape (n_users,)
-        Of the micro averages, by row.
+        The denominators of micro averages, by row.
     """
 
     values: Floats
@@ -166,7 +166,7 @@ class MetricColumns(NamedTuple):
         return cls(np.empty((len(plans), n_users)), {row: np.empty(n_users) for row in micro})
 
     def store(self, row: int, first: int, last: int, value: object, metric: object) -> None:
-        """Store what the formula of a metric returned for the users from `first` to `last`."""
+        """Store the result of a metric's formula for the users from `first` to `last`."""
         size = last - first
         if isinstance(value, tuple) and len(value) == 2:
             above, below = value
@@ -195,8 +195,8 @@ class MetricColumns(NamedTuple):
     def mean(self, row: int, users: Integers | slice = slice(None)) -> float:
         """Return the mean over some users, or the ratio of sums of a micro average.
 
-        Each sum is rounded once, so that it does not depend on the order of the users. NaN without
-        users.
+        Each sum is rounded once, so it does not depend on the order of the users. The mean is NaN
+        without users.
         """
         above = self.moments(row, users)
         if row in self.denominators and above.n:
@@ -206,7 +206,7 @@ class MetricColumns(NamedTuple):
 
 def ratio_of(above: Moments, below: Moments) -> float:
     """Return the ratio of two sums, each rounded once; 0 / 0 is 0."""
-    if math.isinf(above.sum) or math.isinf(below.sum):  # of numbers near the largest float
+    if math.isinf(above.sum) or math.isinf(below.sum):  # numbers near the largest float
         return above.mean / (below.mean or 1.0)
     return above.sum / (below.sum or 1.0)
 

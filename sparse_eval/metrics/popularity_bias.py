@@ -1,7 +1,7 @@
-"""The metrics of how popular, and how equally shown, the recommended items are.
+"""The metrics of how popular the recommended items are, and how equally they are shown.
 
-Those about all users together add up whole numbers over users, from which `Definition.combine`
-makes the number, so that it is the same however users are cut into blocks.
+Metrics of all users together add up integers over users, and `Definition.combine` computes the
+value from these sums. So the value does not depend on how users are divided into blocks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ABDOLLAHPOURI = "Abdollahpouri, Burke and Mobasher, 2019, FLAIRS, arXiv:1901.075
 ZHU = "Zhu, Wang and Caverlee, 2020, SIGIR, doi:10.1145/3397271.3401177"
 DIAZ = "Diaz, Mitra, Ekstrand et al., 2020, CIKM, doi:10.1145/3340531.3411962"
 
-#: Of the interactions, in tenths: those of the most popular items, behind which the tail begins.
+#: The share of the interactions, in tenths, that belong to the most popular items, before the tail.
 _HEAD = 8
 
 TAIL = Number(
@@ -38,7 +38,7 @@ TAIL = Number(
     "least one), and above 1, items in train with at most so many users",
 )
 
-#: Positions weigh whole multiples of 2^-60, in two numbers of 30 bits.
+#: Weights of positions are integer multiples of 2^-60, stored as two numbers of 30 bits.
 _BITS = 30
 
 
@@ -77,7 +77,7 @@ def aplt(lists: Lists, tail: float | str) -> Floats:
 
     listed items of the long tail / list length
 
-    The share of the list that is taken from the little-known items, the long tail.
+    The share of the list that consists of little-known items, the long tail.
     """
     return lists.mean_of(long_tail(lists.train, tail).astype(np.float64))
 
@@ -101,7 +101,7 @@ def aclt(lists: Lists, tail: float | str) -> Floats:
 
     listed items of the long tail
 
-    How many items of the list are little-known ones, of the long tail.
+    How many items of the list are little-known, in the long tail.
     """
     in_tail = long_tail(lists.train, tail)[lists.items]
     return np.bincount(lists.rows, in_tail, len(lists.users)).astype(np.float64)
@@ -116,20 +116,20 @@ def variation(sums: Integers, **_: object) -> float:
     return float(ratios.std() / ratios.mean())
 
 
-#: A metric of groups of items, all of whose chances should be equal.
+#: A metric of groups of items that should all have equal chances.
 of_groups = partial(
     metric, over="lists", per_user=False, higher_is_better=False, combine=variation, source=ZHU
 )
 
 
 def _beyond(lists: Lists, entries: Booleans | slice) -> Items:
-    """Return those of some listed items that their users could not be recommended."""
+    """Return those listed items that could not be recommended to their users."""
     items = lists.items[entries]
     return items[~lists.eligible.contain(lists.rows[entries], items)]
 
 
 def _hits_of_groups(lists: Lists, codes: Integers) -> Integers:
-    """Count hits, and the relevant items that a list can hold or does hold, of each group."""
+    """Count for each group the hits, and the relevant items that a list can hold or does hold."""
     n_groups = int(codes.max(initial=-1)) + 1
     is_hit = lists.gains > 0
     hits = np.bincount(codes[lists.items[is_hit]], minlength=n_groups)
@@ -143,7 +143,7 @@ def _hits_of_groups(lists: Lists, codes: Integers) -> Integers:
 def _given_groups(lists: Lists) -> Integers:
     """Return the group of each item, numbered from 0 on."""
     codes: Integers = lists.groups.indices[lists.groups.data > 0].astype(np.int64)
-    if len(codes) != lists.n_items:  # each item has one at least
+    if len(codes) != lists.n_items:  # each item has at least one
         raise InvalidDataError(
             "groups= of se.ItemData puts an item into several groups; reo and rsp are of items "
             "with one group each"
@@ -164,7 +164,7 @@ def reo(lists: Lists) -> Integers:
 
 
 def _shown_of_groups(lists: Lists, codes: Integers) -> Integers:
-    """Count listed items, and the items that a list can hold or does hold, of each group."""
+    """Count for each group the listed items, and the items that a list can hold or does hold."""
     n_groups = int(codes.max(initial=-1)) + 1
     shown = np.bincount(codes[lists.items], minlength=n_groups)
     everyone = np.ones(len(lists.users))
@@ -235,11 +235,11 @@ def exposure(lists: Lists, weights: str, p: float) -> Integers:
 
     gini of Σ w(r) of each item, w(r) = p^(r − 1)
 
-    How unequally attention is spread over the items, where the top of a list gets most of it: 0 if
+    How unequally attention is spread over the items, if the top of a list gets most of it: 0 if
     equally, near 1 if a few get all.
     """
     ranks = range(1, int(lists.lengths.max(initial=0)) + 1)
-    # Of Python, not of NumPy: on other processors its last bit may differ.
+    # Powers of Python, not NumPy, whose last bit may differ between processors.
     scale = 1 << _BITS
     high, low = np.zeros((2, len(ranks)), np.int64)
     for place, rank in enumerate(ranks):

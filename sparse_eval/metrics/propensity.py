@@ -1,7 +1,7 @@
-"""Propensities: the chances that relevant items were observed, and weights that make up for them.
+"""Propensities: probabilities that relevant items were observed, and weights that correct for them.
 
-Popular items are observed more often than they are relevant. Where an item that is relevant is
-observed with the propensity p, a hit of weight 1 / p counts for those that were not observed.
+Popular items are observed more often than they are relevant. If a relevant item is observed with
+propensity p, a hit with weight 1 / p also counts for the relevant items that were not observed.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Weights(NamedTuple):
     Attributes
     ----------
     kind : {"ips", "snips"}
-        By 1 / p, or by 1 / p over its mean of the user's relevant items.
+        By 1 / p, or by 1 / p divided by its mean over the user's relevant items.
     graded : bool
-        Whether weights are multiplied by gains, instead of taking their place.
+        Whether weights are multiplied by gains instead of replacing them.
     ideal : bool
         Whether the ideal list is weighted too.
     model : {"given", "power", "jain"}
-        Where the propensities p come from.
+        The source of the propensities p.
     parameters : tuple of float
         γ of "power", a and b of "jain".
     """
@@ -61,12 +61,12 @@ class Weights(NamedTuple):
 
     @property
     def needs(self) -> str:
-        """The input of `evaluate` that tells the propensities."""
+        """The input of `evaluate` from which the propensities are computed."""
         return "propensity" if self.model == "given" else "train"
 
 
 def weights_of(arguments: Arguments) -> Weights | None:
-    """Return how a metric weights relevant items, None if it does not."""
+    """Return the weights of a metric's relevant items, None if they are not weighted."""
     if {"propensity", "a", "b"} <= arguments.keys():
         is_given = arguments["propensity"] == "given"
         parameters = () if is_given else (float(arguments["a"]), float(arguments["b"]))
@@ -85,7 +85,7 @@ def weights_of(arguments: Arguments) -> Weights | None:
 
 
 def check_weights(metric: object, arguments: Arguments) -> None:
-    """Raise `InvalidMetricError` if options do not go together."""
+    """Raise `InvalidMetricError` if options cannot be combined."""
     weights, gamma = arguments.get("weights", "none"), arguments.get("gamma", "given")
     fault = None
     if arguments.get("propensity") == "given" and (arguments["a"], arguments["b"]) != (0.55, 1.5):
@@ -106,7 +106,7 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
     Raises
     ------
     InvalidDataError
-        If the training data are of too few users, or of none.
+        If the training data have too few users, or none.
     """
     if weights.model == "given":
         assert side_data.propensity is not None  # noqa: S101 - the metric is refused without it

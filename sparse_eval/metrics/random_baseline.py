@@ -1,10 +1,9 @@
 """The random baseline: the value of each metric if every user's list were drawn at random.
 
-Every order of a user's candidates is equally likely: of the catalogue, or of the candidates given,
-without what the user has seen.
-A list has k items or, without a cut-off, as many as the user's own. The sums over users are exact,
-and what is drawn for a user depends on the user alone, so that the baseline of blocks of users has
-the same bits as that of all users at once.
+All orders of a user's candidates are equally likely. The candidates are the catalogue or the given
+candidates, without the items that the user has seen. A list has k items or, without a cut-off, the
+length of the user's own list. The sums over users are exact, and the draws for a user depend only
+on the user. So the baseline computed in blocks of users has the same bits as for all users at once.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
     from .aligned import Aligned
     from .plan import Plan
 
-#: Random lists drawn for each user where the expectation is unknown.
+#: The number of random lists drawn for each user if the expectation is unknown.
 DRAWS = 10
 
-#: Lists of more items in total than this are not drawn: whole catalogues for every user.
+#: The largest total number of items to draw. Whole catalogues for every user may have more.
 _MOST_ITEMS = 100_000_000
 
 
 class Expectation(NamedTuple):
-    """The mean of a metric under random rankings, and its standard error: 0 where it is exact."""
+    """The mean of a metric under random rankings, and its standard error, 0 if it is exact."""
 
     mean: float
     error: float
@@ -55,21 +54,21 @@ UNKNOWN = Expectation(math.nan, math.nan)
 
 
 class RandomSums(NamedTuple):
-    """Sums over users of what random lists give, which can be added up in any order.
+    """Sums of the results of random lists over users, which can be added up in any order.
 
     Attributes
     ----------
     values : tuple of Moments
-        Of the expectations, or of each of the draws.
+        The sum of the expectations, or a sum for each draw.
     denominators : tuple of Moments
-        Of a micro average; otherwise empty.
+        The sums of denominators for a micro average; otherwise empty.
     """
 
     values: tuple[Moments, ...]
     denominators: tuple[Moments, ...] = ()
 
     def expectation(self, plan: Plan) -> Expectation:
-        """Return the mean over the users, or the number that a plan makes of their sums."""
+        """Return the mean over the users, or the number that a plan computes from their sums."""
         if self.denominators and self.values[0].n:
             pairs = zip(self.values, self.denominators, strict=True)
             means = np.array([plan.number_of(ratio_of(above, below)) for above, below in pairs])
@@ -81,8 +80,8 @@ class RandomSums(NamedTuple):
         return Expectation(float(means.mean()), error)
 
 
-#: For each plan its sums; the expectation itself, where it takes all users at once to know it; or
-#: None where only some of them were at hand.
+#: For each plan, its sums; the expectation itself, if it is computed from all users at once; or
+#: None, if it needs all users and only some of them are available.
 RandomTotals: TypeAlias = "tuple[RandomSums | Expectation | None, ...]"
 
 
@@ -94,20 +93,20 @@ def random_totals(
     *,
     all_users: bool,
 ) -> RandomTotals:
-    """Return the random baseline of each plan over `users`, those that count for it.
+    """Return the random baseline of each plan over the `users` that count for it.
 
     Parameters
     ----------
     aligned : Aligned
     plans : sequence of Plan
     users : sequence of ndarray of int64
-        For each plan the rows of the users that count.
+        For each plan, the rows of the users that count.
     keys : ndarray of uint64, shape (n_users,), or None
-        A hash of each user, from which its random lists are drawn. None if no list is to be drawn:
-        then only expectations with a closed form are returned.
+        A hash of each user, from which the user's random lists are drawn. With None, no lists are
+        drawn, and only expectations with a closed form are returned.
     all_users : bool
-        Whether these are all users, not a block of them: numbers about all lists together, such
-        as coverage, are left out otherwise.
+        Whether these are all users, and not only a block. For a block, metrics of all lists
+        together, such as coverage, are left out.
     """
     totals: list[RandomSums | Expectation | None] = [None] * len(plans)
     exact = [row for row, plan in enumerate(plans) if is_exact(plan)]
@@ -147,7 +146,7 @@ def is_exact(plan: Plan) -> bool:
 
 
 def _summed(draws: Sequence[MetricColumns], row: int, users: Integers) -> RandomSums:
-    """Sum a row of columns over some users."""
+    """Sum a row of each draw over some users."""
     values = tuple(columns.moments(row, users) for columns in draws)
     if row not in draws[0].denominators:
         return RandomSums(values)
@@ -158,7 +157,7 @@ def _summed(draws: Sequence[MetricColumns], row: int, users: Integers) -> Random
 def _count_as_zero(
     aligned: Aligned, columns: MetricColumns, plans: Iterable[Plan], rows: Iterable[int]
 ) -> None:
-    """Set the values of users without relevant items to 0, where statistics make them 0 / 0."""
+    """Set the values of users without relevant items to 0 if the formula makes them 0 / 0."""
     without_relevant = np.flatnonzero(aligned.relevance.n_relevant == 0)
     for row, plan in zip(rows, plans, strict=True):
         if plan.is_swept and not plan.of_everyone:
@@ -171,7 +170,7 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
     for view in dict.fromkeys(plan.view for plan in plans):
         rows = [row for row, plan in enumerate(plans) if plan.view == view]
         part = aligned.of(view)
-        if part is not aligned and not view.judged:  # of the same candidates
+        if part is not aligned and not view.judged:  # with the same candidates
             part.__dict__["n_candidates"] = aligned.n_candidates
         chosen = [plans[row] for row in rows]
         for first in range(0, part.n_users, BLOCK):
@@ -190,7 +189,7 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
 def _expected_statistics(
     aligned: Aligned, first: int, last: int, plans: Sequence[Plan]
 ) -> Iterator[tuple[int, ExpectedStatistics]]:
-    """Yield the cut-offs of plans, each with the expectations for a block of users."""
+    """Yield each cut-off of the plans with the expectations for a block of users."""
     convention, relevance, size = aligned.convention, aligned.relevance, last - first
     exponential = any(plan.is_exponential for plan in plans)
     indptr = relevance.indptr[first : last + 1]
@@ -232,7 +231,7 @@ def _expected_statistics(
 def _expected_lists(
     aligned: Aligned, plan: Plan, users: Integers
 ) -> RandomSums | Expectation | None:
-    """Return the expectation of a plan over lists where it is known."""
+    """Return the expectation of a plan over lists, None if it is unknown."""
     formula = plan.definition.expected
     if formula is None:
         return None
@@ -254,7 +253,7 @@ def _of_drawn(
     plans: Sequence[Plan],
     users: Sequence[Integers],
 ) -> list[RandomSums | Expectation]:
-    """Measure random lists, drawn several times."""
+    """Measure random lists that are drawn several times."""
     measured: list[MetricColumns] = []
     overall: list[list[float]] = [[] for _ in plans]
     for rankings in draws:
@@ -289,9 +288,9 @@ def _summed_where_defined(draws: list[MetricColumns], row: int, users: Integers)
 
 
 def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int) -> Rankings:
-    """Draw the ranks of the items that can be hits, which is all that the statistics need.
+    """Draw the ranks of the items that can be hits; statistics need no other ranks.
 
-    Lists are as long as the users' own if `whole`, otherwise `depth`.
+    If `whole`, lists have the lengths of the users' own lists, otherwise `depth` items.
     """
     relevance = aligned.relevance
     candidates = aligned.n_drawn
@@ -319,7 +318,7 @@ def _draw_ranks(aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: i
 def _draw_lists(
     aligned: Aligned, whole: bool, depth: int, keys: Hashes, seed: int
 ) -> Rankings | None:
-    """Draw lists of what the users can be recommended; None if they would be too long."""
+    """Draw lists of items that can be recommended to the users; None if they would be too long."""
     side_data, n_users = aligned.side_data, aligned.n_users
     lengths = aligned.rankings.lengths
     deepest = min(int(lengths.max(initial=1)) if whole else depth, side_data.n_items)

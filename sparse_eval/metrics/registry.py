@@ -1,4 +1,7 @@
-"""The registry of metrics: the formula, options and range of each, by name."""
+"""The registry of metrics: the formula, options and range of each metric, by name.
+
+Formulas are added with the decorator `metric`, or `register_metric` in other packages.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from ..core.warning import warn
 from ..errors import InvalidMetricError
 
-#: The group of entry points under which other packages announce modules that register metrics.
+#: The group of entry points with which other packages declare modules that register metrics.
 ENTRY_POINTS = "sparse_eval.metrics"
 
-#: The options of a metric as its formula takes them: words, and numbers.
+#: The options of a metric in the form that its formula takes: words and numbers.
 Arguments: TypeAlias = Mapping[str, str | float]
 
 Formula = TypeVar("Formula", bound=Callable[..., Any])
 
-#: Other names of metrics, by the metric that they mean.
+#: Other names of each metric.
 _OTHER_NAMES = {
     "aplt": ("tail_percentage", "tailpercentage"),
     "coverage": ("catalog_coverage", "catalogue_coverage", "item_coverage"),
@@ -48,8 +51,8 @@ _OTHER_NAMES = {
     "set_relative_precision": ("set_relative_p",),
 }
 
-#: Other names of metrics, and what they mean. One that may mean several metrics is refused, and
-#: the message asks which.
+#: Other names, and the metrics they may refer to. A name that may refer to several metrics raises
+#: an error that lists them.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     **{other: (name,) for name, others in _OTHER_NAMES.items() for other in others},
     "hits": ("hit_rate", "precision", "cg"),
@@ -57,7 +60,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "rank": ("mean_rank", "percentile_rank"),
 }
 
-#: Other names that mean a metric with an option, and what they mean.
+#: Other names that refer to a metric with an option: the metric and the option.
 ALIASES_WITH_OPTION: Mapping[str, tuple[str, str]] = {
     "gm_bpref": ("bpref", "average=geometric"),
     "gm_map": ("map", "average=geometric"),
@@ -77,7 +80,7 @@ _WITH_CUTOFF = re.compile("(?P<name>.+?)(?:(?:_cut|_at)?_)?(?P<cutoff>[0-9]+)")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """Return which of `choices` was probably meant, as the remedy of an error message."""
+    """Return the end of an error message that suggests the `choices` nearest to `word`."""
     names = sorted(choices)
     close = difflib.get_close_matches(word, names, n=3)
     if close:
@@ -95,9 +98,9 @@ class Choice:
     values : tuple of str
         The allowed words; the first is the default.
     description : str
-        What the words mean, in a line.
+        The meaning of the words, in a line.
     needs : mapping of str to str
-        For a word, the input of `evaluate` that the metric needs if it is chosen.
+        For each word, the input of `evaluate` that the metric needs if the word is chosen.
 
     See Also
     --------
@@ -128,7 +131,7 @@ class Choice:
         return text
 
     def value(self, text: str) -> str:
-        """Return the value as the formula takes it."""
+        """Return the value in the form that the formula takes."""
         return text
 
 
@@ -140,15 +143,15 @@ class Number:
     ----------
     name : str
     default : str
-        A number, or a word for one that depends on the data.
+        A number, or a word for a number that depends on the data.
     above, below : float
         The bounds.
     description : str
-        What the number means, in a line.
+        The meaning of the number, in a line.
     closed : bool
         Whether the bounds themselves are allowed.
     needs : mapping of str to str
-        Empty; as of `Choice`.
+        Always empty; for consistency with `Choice`.
 
     See Also
     --------
@@ -177,7 +180,7 @@ class Number:
         """Return the canonical spelling of a value, or raise `InvalidMetricError`."""
         if text == self.default:
             return text
-        # float() alone would also take signs, nan and 1_0.
+        # Without the pattern, float() would also accept signs, nan and 1_0.
         number = float(text) if re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", text) else math.nan
         is_end = self.closed and number in (self.above, self.below)
         if not (self.above < number < self.below or is_end):
@@ -187,7 +190,7 @@ class Number:
         return f"{number!r}".removesuffix(".0")
 
     def value(self, text: str) -> float | str:
-        """Return the value as the formula takes it: a number, or the default's word."""
+        """Return the value in the form that the formula takes: a number, or the default's word."""
         try:
             return float(text)
         except ValueError:
@@ -195,38 +198,38 @@ class Number:
 
 
 def always(options: Arguments) -> bool:
-    """Return True, whatever the options."""
+    """Return True for any options."""
     return True
 
 
 def never(options: Arguments) -> bool:
-    """Return False, whatever the options."""
+    """Return False for any options."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A metric: its formula, and what is known about it.
+    """A metric: its formula and its properties.
 
     It pickles by name, so the process that unpickles it must have registered the metric too.
 
     Attributes
     ----------
     name : str
-        As it is written in the grammar, lower case.
+        The name in the grammar, in lower case.
     formula : callable
         ``formula(statistics, **options)`` or ``formula(lists, **options)``, see `over`. It
         returns a float64 array with a value for each user, or a pair of arrays, numerator and
-        denominator, or, if `per_user` is false, one number. Its values for users who are left
-        out are not used and may be 0/0; NaN leaves a user out.
+        denominator. If `per_user` is false, it returns one number. Its values for users who are
+        left out are not used and may be 0/0; NaN leaves a user out.
     text, description : str
         The formula and its meaning, in a line each.
     plain : str
-        What it says, in a sentence for readers who know none of the terms.
+        An explanation in one sentence, for readers who do not know the terms.
     over : {"statistics", "lists"}
         Whether the formula takes `Statistics` or `Lists`.
     per_user : bool
-        Whether there is a value for each user, rather than one for all users together.
+        Whether there is a value for each user, rather than one value for all users together.
     options : tuple of Choice or Number
         The options that ``name(option=value)`` sets.
     cutoff : {"optional", "required", "none"}
@@ -242,8 +245,7 @@ class Definition:
     averages_ties : callable
         ``averages_ties(options)``: whether it has an expectation over random orders of tied items.
     needs : tuple of str
-        Inputs of `evaluate` without which it cannot be computed: "train", "item_groups",
-        "item_vectors".
+        Inputs of `evaluate` that the metric requires: "train", "item_groups", "item_vectors".
     uses : tuple of str
         Optional attributes of `Statistics` that the formula reads, see `register_metric`.
     closed_form : callable
@@ -251,29 +253,29 @@ class Definition:
         their expectations give the expectation of the metric under a random ranking.
     expected : callable, optional
         ``expected(random, **options)``: the expectation itself, if it is known although the
-        formula is not linear. It takes `ExpectedStatistics` or `RandomLists` and returns what the
-        formula returns, or None if the options have no known expectation. Without `closed_form`
-        and `expected` the expectation is estimated.
+        formula is not linear. It takes `ExpectedStatistics` or `RandomLists`. It returns the same
+        type of result as the formula, or None if the expectation is unknown for these options.
+        Without `closed_form` and `expected`, the expectation is estimated.
     of_largest : callable
         ``of_largest(options)``: whether the values depend on the largest gain of all users.
     combine : callable, optional
-        ``combine(sums, **options)``: the number about all users, where the formula returns an
-        array of int64 that can be added up over users, of a shape that they all share.
+        ``combine(sums, **options)``: the value for all users. The formula then returns an array of
+        int64 that is summed over users, with the same shape for all of them.
     of_everyone : bool
-        Whether users without relevant items have a value too, where they count; otherwise they
-        count 0.
+        Whether the formula has a value for users without relevant items too. Otherwise they count
+        0, if they count at all.
     by_item : bool
-        Whether it can be restricted to some of the relevant items, as recall can. An option
-        "items" says which, see `Aligned.of_items`.
+        Whether it can be restricted to some of the relevant items, as recall can. The option
+        "items" selects them, see `Aligned.of_items`.
     is_ratio : bool
-        Whether it is one number for all users, the sum of their numerators / the sum of their
-        denominators, whatever the options.
+        Whether it is one number for all users with any options: the sum of their numerators / the
+        sum of their denominators.
     source : str
         The publication that defines it.
 
     See Also
     --------
-    sparse_eval.register_metric : Make one of a function.
+    sparse_eval.register_metric : Register a function as a metric.
     """
 
     name: str
@@ -314,7 +316,7 @@ REGISTRY: dict[str, Definition] = {}
 
 
 def register(entry: Definition) -> None:
-    """Add a metric to the registry, or raise `InvalidMetricError` if its name is taken."""
+    """Add a metric to the registry, or raise `InvalidMetricError` if its name is already used."""
     if entry.name in REGISTRY.keys() | ALIASES.keys() | ALIASES_WITH_OPTION.keys():
         raise InvalidMetricError(
             f"{entry.name!r} is the name, or another name, of a registered metric; choose a new one"
@@ -325,8 +327,8 @@ def register(entry: Definition) -> None:
 def metric(name: str, **facts: Any) -> Callable[[Formula], Formula]:
     """Register the decorated formula as a metric of this package.
 
-    The paragraphs of its docstring are `description`, `text` and `plain` of its `Definition`, of
-    which `facts` are the others.
+    The three paragraphs of its docstring become `description`, `text` and `plain` of its
+    `Definition`; `facts` are the other attributes.
     """
 
     def add(formula: Formula) -> Formula:
@@ -339,12 +341,12 @@ def metric(name: str, **facts: Any) -> Callable[[Formula], Formula]:
 
 
 def definition(name: str) -> Definition:
-    """Return the metric of that name, or raise `InvalidMetricError` with the nearest names."""
+    """Return the metric with this name, or raise `InvalidMetricError` with the nearest names."""
     return find(name).definition
 
 
 class Meant(NamedTuple):
-    """What a name or alias means: a metric, and the cut-off and option that are part of it.
+    """The meaning of a name or alias: a metric, and the cut-off and option that it includes.
 
     `name` is the name or alias without its cut-off or number.
     """
@@ -356,17 +358,17 @@ class Meant(NamedTuple):
 
 
 def find(name: str) -> Meant:
-    """Return what the name of a metric, or an alias, means.
+    """Return the metric that a name or alias refers to.
 
     Raises
     ------
     InvalidMetricError
-        If there is no such metric, or the name may mean several.
+        If there is no such metric, or the name may refer to several metrics.
     """
     key = name.lower().replace("-", "_")
     if (meant := _named(key)) is not None:
         return meant
-    load_extensions()  # only now: finding other packages takes longer than evaluating
+    load_extensions()  # only if needed: finding other packages takes longer than evaluating
     if (meant := _named(key)) is not None:
         return meant
     if (numbered := _NUMBERED.fullmatch(key)) is not None:
@@ -379,7 +381,7 @@ def find(name: str) -> Meant:
 
 
 def _named(key: str) -> Meant | None:
-    """Return what a name or alias without a number means, None if there is no such metric."""
+    """Return the meaning of a name or alias without a number, None if there is no such metric."""
     if key in ALIASES_WITH_OPTION:
         name, option = ALIASES_WITH_OPTION[key]
         return Meant(REGISTRY[name], key, option=option)
@@ -393,9 +395,9 @@ def _named(key: str) -> Meant | None:
 
 @lru_cache(maxsize=1)
 def load_extensions() -> None:
-    """Import the modules that other packages announce as metrics, once.
+    """Import the modules with metrics that other packages declare, once.
 
-    A module that fails to load is left out with a warning.
+    If a module fails to load, it is left out with a warning.
     """
     for point in entry_points(group=ENTRY_POINTS):
         before = dict(REGISTRY)
@@ -403,7 +405,7 @@ def load_extensions() -> None:
             point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of foreign code
             REGISTRY.clear()
-            REGISTRY.update(before)  # without what it had registered before it failed
+            REGISTRY.update(before)  # remove the metrics that it registered before it failed
             warn(
                 f"the metrics of entry point {point.name!r} ({point.value}) are left out, because "
                 f"it failed to load: {type(error).__name__}: {error}"
@@ -429,19 +431,19 @@ def register_metric(
 ) -> Callable[[Formula], Formula]:
     """Register a function as a metric, to be used by name like the built-in ones.
 
-    A package can announce a module that registers metrics under the entry point group
+    A package can declare a module that registers metrics as an entry point of the group
     ``sparse_eval.metrics``. The module is imported when an unknown name is parsed or the metrics
     are listed, so its metrics work on the command line too.
 
     Parameters
     ----------
     name : str
-        Lower case letters, digits and underscores, the first a letter.
+        Lower case letters, digits and underscores, starting with a letter.
     description, text : str
         The meaning and the formula, in a line each.
     over : {"statistics", "lists"}
-        Whether the function takes `sparse_eval.metrics.Statistics` or
-        `sparse_eval.metrics.Lists`, of a block of users.
+        Whether the function takes the `sparse_eval.metrics.Statistics` or the
+        `sparse_eval.metrics.Lists` of a block of users.
     per_user : bool
         Whether the function returns a float64 array with a value for each user (NaN leaves the
         user out). Otherwise it returns one number for all users together; this requires
@@ -454,23 +456,23 @@ def register_metric(
     range : tuple of float
         The smallest and the largest possible value.
     higher_is_better : bool
-        Whether larger values are better when models are compared, or trained until the best one.
+        Whether larger values are better when models are compared, or training stops at the best.
     needs : sequence of {"train", "item_groups", "item_vectors"}
-        Inputs without which the metric cannot be computed: `train` of `evaluate`, and `groups`
-        and `vectors` of `ItemData`. A metric that reads ``lists.train`` must declare "train", or a
-        model's users cannot be evaluated in blocks.
+        Inputs that the metric requires: `train` of `evaluate`, and `groups` and `vectors` of
+        `ItemData`. A metric that reads ``lists.train`` must declare "train"; otherwise, a model's
+        users cannot be evaluated in blocks.
     uses : sequence of {"hits", "candidates", "total_gain", "exp", "judged"}
         Attributes of `Statistics` that are only computed for metrics that use them. "hits", the
         ranks of all hits: the methods, ``rank_sum``, ``gain_rank_sum``, ``pairs`` and
         ``largest_gain``; "candidates": ``candidates``; "total_gain": ``all_gain``; "exp":
-        ``dcg_exp`` and ``idcg_exp``; "judged": ``judged_items``, and what is not relevant but
-        stored counts as a hit of gain 1, what is relevant as one of gain 2.
+        ``dcg_exp`` and ``idcg_exp``; "judged": ``judged_items``. With "judged", stored items
+        count as hits: with gain 2 if they are relevant, otherwise with gain 1.
     linear : bool
         Whether the function is linear in the statistics, so that their expectations give the
-        expectation of the metric under a random ranking; otherwise `Evaluation.summary`
+        expectation of the metric under a random ranking. Otherwise, `Evaluation.summary`
         estimates it.
     plain : str
-        What it says, in a sentence for readers of a report who know none of the terms.
+        An explanation in one sentence, for readers of a report who do not know the terms.
     source : str
         The publication that defines the metric.
 
@@ -482,12 +484,12 @@ def register_metric(
     Raises
     ------
     InvalidMetricError
-        If the name is taken, also as another name of a metric, or not allowed, or an option cannot
-        be written in the grammar.
+        If the name is not allowed, or is already a name or another name of a metric, or if an
+        option cannot be written in the grammar.
 
     See Also
     --------
-    sparse_eval.metrics.Statistics, sparse_eval.metrics.Lists : What formulas are computed from.
+    sparse_eval.metrics.Statistics, sparse_eval.metrics.Lists : The inputs of formulas.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`Protocol` and `Request`: which metrics are to be computed, and how each of them is."""
+"""`Protocol` and `Request`: which metrics to compute, and how to compute them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
 
-#: One metric or several, by name or parsed, with or without their rules.
+#: One or several metrics, by name or parsed, with or without their rules.
 MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric] | Protocol"
 
 #: The rule for users without relevant items.
@@ -46,7 +46,7 @@ class Protocol:
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``.
     convention : str, optional
         Count as another library does: "trec_eval", "implicit", "ranx", … A convention changes the
-        defaults of options, the discount, the ideal list, and the rules for users: ``sparse-eval
+        defaults of options, the discount, the ideal list, and the rules for users. ``sparse-eval
         metrics --convention NAME`` lists its changes. Explicit options, `no_relevant` and
         `without_list` take precedence.
     no_relevant : {"exclude", "zero", "judged"}, optional
@@ -60,16 +60,17 @@ class Protocol:
     filter_seen : bool
         Whether seen items are left out of the lists of a model and of the candidates. With False,
         every item of the catalogue is a candidate and may be recommended again, for instance if
-        people listen or buy repeatedly. The held-out data must then have such items too, see
+        people listen or buy repeatedly. The held-out data must then contain such items too, see
         ``repeats="keep"`` of `split.temporal`. ``recall(items=repeat)`` and
         ``recall(items=explore)`` measure repeated and new items separately.
     judged_only : bool
         Whether unjudged items are first removed from the lists, and the other items move up
         (condensed lists, [1]_; trec_eval's ``-J``). Items stored in the validation data count as
-        judged, explicit zeros included, such as MIND's impressions. The candidates of a user are
+        judged, including explicit zeros, such as MIND's impressions. The candidates of a user are
         then the judged items, also for random lists, auc, …, and tables show ``ndcg@10 (judged)``.
-        Judged items outside the list count as missed, so give complete lists: cut lists look worse
-        than random ones. A user whose list has no judged item still has a list, see `without_list`.
+        Judged items outside the list count as missed, so pass complete lists: cut lists look worse
+        than random lists. A user whose list has no judged item still has a list, see
+        `without_list`.
 
     Raises
     ------
@@ -134,7 +135,7 @@ class Protocol:
         return metrics
 
 
-#: How the inputs are given that are not arguments.
+#: How to pass the inputs that are not arguments.
 _GIVEN = {
     "item_groups": "groups of items: give items=se.ItemData(groups=…)",
     "item_vectors": "vectors of items: give items=se.ItemData(vectors=…)",
@@ -144,9 +145,9 @@ _GIVEN = {
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be computed; immutable, and cheap to send to another process.
+    """The metrics to compute and their rules; immutable, and cheap to send to another process.
 
-    Make one with `Request.parse`.
+    `Request.parse` creates it.
 
     Attributes
     ----------
@@ -154,18 +155,18 @@ class Request:
         In the order in which they were requested, each once.
     convention : Convention
     no_relevant : {"exclude", "zero", "judged"}
-        What becomes of users without relevant items.
+        The rule for users without relevant items.
     inputs : frozenset of str
-        The inputs beside lists and relevance that are given: "train", "item_groups",
-        "item_vectors", "propensity", "candidates".
+        The given inputs other than lists and relevance: "train", "item_groups", "item_vectors",
+        "propensity", "candidates".
     corrected : {"unbiased", "bias_variance"} or None
         How metrics of the whole catalogue are estimated from sampled candidates.
     seen : {"exclude", "allow"}
-        Whether what users have seen is no candidate, or may be recommended again.
+        Whether seen items are not candidates, or may be recommended again.
     judged_only : bool
-        Whether lists are of judged items alone.
+        Whether lists contain only judged items.
     without_list : {"zero", "exclude"}
-        What becomes of users with relevant items and no list.
+        The rule for users with relevant items and no list.
     """
 
     metrics: tuple[Metric, ...]
@@ -179,7 +180,7 @@ class Request:
 
     @classmethod
     def parse(cls, protocol: Protocol, inputs: Iterable[str] = ()) -> Request:
-        """Check a protocol against the inputs that are given.
+        """Check a protocol against the given inputs.
 
         Raises
         ------
@@ -214,7 +215,7 @@ class Request:
         return request
 
     def corrected_by(self, estimator: Estimator | None) -> Request:
-        """Return the request for candidates from whose ranks metrics are estimated, if they are.
+        """Return the request with an estimator of metrics from ranks among candidates, if any.
 
         Raises
         ------
@@ -227,7 +228,7 @@ class Request:
         return replace(self, corrected=estimator)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickling without `plans`, whose functions every process has."""
+        """Support pickling without `plans`, because every process has their functions."""
         return Request, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
@@ -246,12 +247,12 @@ class Request:
 
     @cached_property
     def uses_judged(self) -> bool:
-        """Whether it matters which items are judged to be not relevant, and which nobody judged."""
+        """Whether items judged as not relevant are distinguished from unjudged items."""
         return self.judged_only or any(plan.uses_judged for plan in self.plans)
 
     @property
     def rules(self) -> str:
-        """The convention, and what is given besides of the rules about users, for tables."""
+        """The convention and the explicit rules about users, for tables."""
         own = [
             f"{name}={value}"
             for name in ("no_relevant", "without_list")
@@ -261,11 +262,11 @@ class Request:
 
     @property
     def ranks_stored_zeros(self) -> bool:
-        """Whether the ranks of items stored with a zero matter as those of relevant ones do."""
+        """Whether the ranks of items stored with a zero matter like those of relevant items."""
         return self.convention.stored_zeros or self.uses_judged
 
     def listed_users(self, relevance: Relevance) -> Integers:
-        """Return the rows of the users whose lists matter: who count, or whose lists do."""
+        """Return the rows of the users whose lists matter, because the user or the list counts."""
         if self.no_relevant == "zero" or self.convention.lists_of_all:
             return np.arange(relevance.shape[0])
         judged = np.diff(relevance.indptr) if self.no_relevant == "judged" else 0
@@ -273,7 +274,7 @@ class Request:
 
     @cached_property
     def of_whole_rankings(self) -> tuple[Metric, ...]:
-        """The metrics without a cut-off, but for those that the convention has so on any list."""
+        """The metrics without a cut-off, except those the convention computes on any list."""
         uncut = () if self.convention.ranks_all else self.convention.uncut
         return tuple(m for m in self.metrics if m.cutoff is None and m.name not in uncut)
 
@@ -289,7 +290,7 @@ class Request:
 
     @cached_property
     def weighted_by(self) -> frozenset[str]:
-        """The inputs that tell by which propensities hits are weighted."""
+        """The inputs from which the propensities that weight hits are computed."""
         views = {plan.weights for plan in self.plans}
         return frozenset(weights.needs for weights in views if weights is not None)
 

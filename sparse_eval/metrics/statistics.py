@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FULL_LIST = 2**62
 
 
-#: The attributes that are computed only if a metric has a word in `uses`, and that word.
+#: The attributes that are only computed if a metric has a word in `uses`, with this word.
 _USES = {
     "dcg_exp": "exp",
     "idcg_exp": "exp",
@@ -42,7 +42,7 @@ class Statistics(Sums):
     """Sums over each user's list down to one cut-off `k`.
 
     Every array has one entry for each user. With gain g, hit h (1 if g > 0), rank r and discount
-    d(r) = 1 / log2(r + 1), the sums run over the ranks r <= k of the list; the ideal sums over
+    d(r) = 1 / log2(r + 1), the sums run over the ranks r <= k of the list. The ideal sums run over
     the first min(n, k) of the user's gains in descending order.
 
     Attributes
@@ -52,7 +52,7 @@ class Statistics(Sums):
     n_relevant : ndarray of int64
         n, the number of the user's relevant items.
     first_hit : ndarray of int64
-        The rank of the first hit down to `k`, 0 without one.
+        The rank of the first hit down to `k`, 0 without a hit.
     lengths : ndarray of int64
         The length of the whole list.
     hits, gain, dcg, dcg_binary : ndarray of float64
@@ -79,13 +79,13 @@ class Statistics(Sums):
     largest_sum : ndarray of float64
         Σ g over the ideal list, if a metric uses "ideal_gain".
     population : ndarray of int64
-        The number of items that could be recommended were there no candidates given, if a metric
-        is estimated from a sample.
+        The number of items that could be recommended if no candidates were given, if a metric is
+        estimated from a sample.
 
     See Also
     --------
-    Lists : What metrics of recommended items are computed from.
-    sparse_eval.register_metric : Register a formula over either.
+    Lists : The lists from which metrics of recommended items are computed.
+    sparse_eval.register_metric : Register a formula over `Statistics` or `Lists`.
     """
 
     k: int
@@ -113,7 +113,7 @@ class Statistics(Sums):
 
     @cached_property
     def first_hit(self) -> Integers:
-        """The rank of the first hit down to `k`, 0 without one."""
+        """The rank of the first hit down to `k`, 0 without a hit."""
         return np.where(self.first_found <= self.k, self.first_found, 0)
 
     @property
@@ -128,7 +128,7 @@ class Statistics(Sums):
 
     @property
     def reciprocal_rank(self) -> Floats:
-        """1 / rank of the first hit, 0 without one."""
+        """1 / rank of the first hit, 0 without a hit."""
         first_hit = self.first_hit
         return np.where(first_hit > 0, 1.0 / np.maximum(first_hit, 1), 0.0)
 
@@ -139,9 +139,9 @@ class Statistics(Sums):
 
     @property
     def order_of_list(self) -> Floats:
-        """The share of pairs of a hit and a miss of the list in which the hit comes first.
+        """The share of pairs of a hit and a miss in the list in which the hit comes first.
 
-        0 without a hit, and 1 without a miss.
+        It is 0 without a hit, and 1 without a miss.
         """
         hits, misses = self.hits, self.list_length - self.hits
         in_order = hits * self.list_length - self.rank_sum - hits * (hits - 1) / 2
@@ -160,7 +160,7 @@ class Statistics(Sums):
         return Hits(before[indptr], ranks[entries], gains[entries])
 
     def hits_within(self, ranks: Integers) -> Floats:
-        """Return the number of hits down to a rank of each user's own, at most k."""
+        """Return the number of hits down to a given rank for each user, at most k."""
         return self._of_hits(kernels.count_within, np.minimum(ranks, self.k))
 
     @cached_property
@@ -236,7 +236,7 @@ class Statistics(Sums):
 
 
 class TiedStatistics(Statistics):
-    """The expectations of `Statistics` where items of equal score are in random order."""
+    """The expectations of `Statistics` if items with equal scores are in random order."""
 
     tied_hits: TiedHits
 

@@ -2,8 +2,8 @@
 
     python cases.py PATH      writes them as JSON
 
-Half of them have a score for every item, often with many ties; a quarter has lists that all reach
-the cut-off, a quarter lists that are short or missing. All draws come from one seed.
+Half of them have a score for every item, often with many ties. In a quarter, all lists reach the
+cut-off, and in a quarter, lists are short or missing. All draws come from one seed.
 """
 
 import json
@@ -42,12 +42,12 @@ def make_case(draw: random.Random, kind: str, *, binary: bool) -> dict[str, Any]
             draw.sample(range(n_items), list_length(draw, kind, min(depth, n_items)))
             for _ in range(n_users)
         ]
-    # Every other case is free of the users that libraries treat most differently.
+    # Every other case has none of the users that libraries treat most differently.
     careful = draw.random() < 0.5
     validation = [make_gains(draw, n_items, binary, empty=not careful) for _ in range(n_users)]
     if careful and kind == "short":
         lists = [row or [draw.randrange(n_items)] for row in lists]
-    # One user at least has a hit in the list: without any, there is nothing to evaluate.
+    # At least one user has a hit in the list: without hits, there is nothing to evaluate.
     user = draw.randrange(n_users)
     if not lists[user]:
         lists[user] = [draw.randrange(n_items)]
@@ -72,14 +72,14 @@ def list_length(draw: random.Random, kind: str, depth: int) -> int:
 
 
 def make_scores(draw: random.Random, n_items: int, levels: int) -> list[int]:
-    """Return positive scores, all different when there are many levels."""
+    """Return positive scores, all different if there are many levels."""
     if levels > n_items:
         return draw.sample(range(1, levels + 1), n_items)
     return [draw.randint(1, levels) for _ in range(n_items)]
 
 
 def make_gains(draw: random.Random, n_items: int, binary: bool, *, empty: bool) -> dict[int, int]:
-    """Return the stored gains of a user by item; explicit zeros are among them."""
+    """Return the stored gains of a user by item, including explicit zeros."""
     n_relevant = 0 if empty and draw.random() < 0.2 else draw.randint(1, max(1, n_items // 3))
     n_zeros = draw.choice((0, 0, 1, 2))
     items = draw.sample(range(n_items), min(n_relevant + n_zeros, n_items))
@@ -100,7 +100,7 @@ def make_train(
     ]
     train = [draw.sample(items, draw.randint(0, len(items))) for items in allowed]
     if draw.random() < 0.6:
-        for item in range(n_items):  # every item is in train, where that is possible
+        for item in range(n_items):  # every item is in train, if possible
             takers = [user for user, items in enumerate(allowed) if item in items]
             if takers and not any(item in row for row in train):
                 train[draw.choice(takers)].append(item)

@@ -1,4 +1,4 @@
-"""How far our numbers are from a library's, metric by metric, printed as JSON.
+"""Print the differences between our numbers and a library's, metric by metric, as JSON.
 
 python -P probe.py CASES VALUES
 """
@@ -17,7 +17,7 @@ import sparse_eval as se
 #: A part of our error if a library counts explicit zeros as relevant.
 ZEROS = "stores a zero"
 
-#: What is behind the names of metrics of judged items alone.
+#: The end of the names of metrics of only judged items.
 JUDGED = " (judged)"
 
 
@@ -56,7 +56,7 @@ def start(metrics: dict[str, dict[str, Any]], metric: str) -> dict[str, Any]:
 
 
 def without_zeros(case: dict[str, Any]) -> dict[str, Any]:
-    """Return a case without its explicit zeros, as our error asks for."""
+    """Return a case without its explicit zeros, as our error suggests."""
     stored = [[(item, gain) for item, gain in row if gain] for row in case["validation"]]
     return case | {"validation": stored}
 
@@ -64,7 +64,7 @@ def without_zeros(case: dict[str, Any]) -> dict[str, Any]:
 def evaluate_both(
     case: dict[str, Any], metrics: list[str], *rules: str | None
 ) -> dict[bool, se.Evaluation]:
-    """Evaluate whole lists, and those of judged items alone where a metric is of these."""
+    """Evaluate whole lists, and lists of only judged items for metrics that need them."""
     chosen = {only: [m for m in metrics if m.endswith(JUDGED) == only] for only in (False, True)}
     return {only: evaluate(case, names, *rules, only) for only, names in chosen.items() if names}
 
@@ -109,7 +109,7 @@ def matrix(rows: list[list[Any]], shape: tuple[int, int]) -> csr_matrix:
 
 
 def difference(ours: se.Evaluation, metric: str, theirs: Any) -> float:
-    """Return how far the values are apart, and their means; NaN and None equal NaN only."""
+    """Return the largest difference of values or means; NaN and None equal only NaN."""
     if not isinstance(theirs, list):
         return apart(np.array([ours[metric]]), np.array([theirs], float))
     found = np.array(theirs, float)  # None becomes NaN

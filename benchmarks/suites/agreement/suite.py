@@ -12,7 +12,7 @@ from . import cases as small
 def run(job: Job) -> dict[str, Any]:
     """Compare all libraries; return the report. Nothing is timed, and there are no rounds.
 
-    Raises `MismatchError` when a library differs in anything that its script does not declare.
+    Raises `MismatchError` if a library differs in anything that its script does not declare.
     """
     n_cases = small.N_CASES // 40 if job.smoke else small.N_CASES
     inputs = {"n_cases": n_cases, "seed": small.SEED}

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.format import label, markdown
 
-#: These are about what is recommended, relevant or not.
+#: Metrics of recommended items, relevant or not.
 OVER_LISTS = {
     "alpha_ndcg",
     "calibration",
@@ -26,7 +26,7 @@ OVER_LISTS = {
     "user_coverage",
 }
 
-#: And these are trec_eval's alone.
+#: Metrics that only trec_eval has.
 OF_TREC_EVAL = {
     "bpref",
     "infap",
@@ -66,7 +66,7 @@ def agreement(report: dict[str, Any]) -> str:
 
 
 class Agreement:
-    """What the comparison with one library found."""
+    """The result of the comparison with one library."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.found = found
@@ -74,7 +74,7 @@ class Agreement:
         self.n_cases = found["n_cases"]
 
     def families(self) -> list[str]:
-        """Return the metrics that it has, each once whatever its options."""
+        """Return the metrics of the library, each once for all its options."""
         names = (*self.found["metrics"], *self.found["not_compared"])
         return list(dict.fromkeys(map(family, names)))
 
@@ -103,7 +103,7 @@ def family(metric: str) -> str:
 
 
 def marks(notes: Iterable[str], footnotes: dict[str, int]) -> str:
-    """Return the superscripts of some footnotes; the same words have the same number."""
+    """Return the superscripts of some footnotes; the same text has the same number."""
     numbers = sorted({footnotes.setdefault(note, len(footnotes) + 1) for note in notes})
     return f"<sup>{', '.join(map(str, numbers))}</sup>" if numbers else ""
 

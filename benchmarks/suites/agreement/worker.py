@@ -1,26 +1,27 @@
-"""One library's own numbers on the cases, in the library's environment.
+"""Compute one library's own numbers on the cases, in the library's environment.
 
     python -P worker.py SCRIPT CASES VALUES
 
-SCRIPT is the library's, in the folder `rivals`. It has
+SCRIPT is the library's script, in the folder `rivals`. It has
 
-    METRICS      our name of a metric -> what calls the library with a `Case`: a value for each
-                 user (None for one whom the library leaves out), or the mean where it has no more.
-                 `@k` stands for the case's cut-off, and " (judged)" behind it for judged_only=.
+    METRICS      our name of a metric -> a function that calls the library with a `Case` and
+                 returns a value for each user (None if the library leaves the user out), or only
+                 the mean. `@k` stands for the case's cut-off, a following " (judged)" for
+                 judged_only=.
     CONVENTION   the convention= that must give the same, or None
-    TIES         where the library orders by score: our `ties=` for its order of equal scores;
+    TIES         if the library orders by score: our `ties=` for its order of equal scores;
                  without it, cases with scores are lists for the library as well
-    NEEDS        metric (or "*", for all) -> what a case must be: {property of `Case`: why}, with
-                 an empty reason where the metric is not defined otherwise
-    NOT_COMPARED metric -> why it is not here
-    TOLERANCE    how far values may be apart (by default 1e-9), and
-    IMPRECISE    why that is more
+    NEEDS        metric (or "*", for all) -> requirements for a case: {property of `Case`: reason},
+                 with an empty reason if the metric is not defined otherwise
+    NOT_COMPARED metric -> why it is not compared
+    TOLERANCE    the largest allowed difference (by default 1e-9)
+    IMPRECISE    the reason for a larger TOLERANCE
 
-Each case is measured without the explicit zeros of its gains, and again with them if it has any:
-scripts read the gains for a library from `Case.pairs`, which has the zeros the second time. Our
-convention must give the same number, or raise the error for stored zeros.
+Each case is measured without the explicit zeros of its gains. If it has any, it is measured again
+with them: scripts read the gains for a library from `Case.pairs`, which has the zeros the second
+time. Our convention must give the same number, or raise the error for stored zeros.
 
-Everything that is left out is so because of an entry in NEEDS or NOT_COMPARED, which the results
+Cases and metrics are only left out because of an entry in NEEDS or NOT_COMPARED, which the results
 repeat. `-P` keeps this folder off the module path: `import ranx` means the library.
 """
 
@@ -34,30 +35,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.script import load, protect_stdout
 
 
 @dataclass(frozen=True, eq=False)  # equal only to itself, so that calls can be cached by case
 class Case:
-    """What a library is given.
+    """The input of a library.
 
     Attributes
     ----------
     k : int
         The cut-off.
     n_items : int
-        Size of the catalogue.
+        The size of the catalogue.
     lists : list of list of int
         Each user's items, best first; empty for a user without a list.
     stored : list of dict
-        Each user's gains by item, explicit zeros too.
+        Each user's gains by item, including explicit zeros.
     train : list of list of int
-        What each user has seen.
+        The items that each user has seen.
     scores : list of list of int, or None
         Each user's score of every item; `lists` is the order by score, lower id first.
     with_zeros : bool
-        Whether `pairs` has the explicit zeros too.
+        Whether `pairs` includes the explicit zeros.
     """
 
     k: int
@@ -89,7 +90,7 @@ class Case:
 
     @property
     def pairs(self) -> list[dict[int, int]]:
-        """Each user's gains, as input for a library that may count every pair as relevant."""
+        """Each user's gains, for a library that may count every pair as relevant."""
         return self.stored if self.with_zeros else self.relevant
 
     @property
@@ -180,7 +181,7 @@ class Case:
 
 
 def main(script: Path, cases: Path, values: Path) -> None:
-    answers = protect_stdout()  # of which our driver reads the last line
+    answers = protect_stdout()  # our driver reads the last line
     warnings.simplefilter("ignore")
     # Waking a second thread takes longer than a case.
     os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -218,7 +219,7 @@ def _measure(library: ModuleType, needs: dict[str, dict[str, str]], case: Case) 
 
 
 def _reasons(needs: dict[str, str]) -> list[str]:
-    """Return the needs in words, but for those that go without saying."""
+    """Return the needs in words, except needs without a reason."""
     return [f"{getattr(Case, need).__doc__[:-1]}: {why}" for need, why in needs.items() if why]
 
 

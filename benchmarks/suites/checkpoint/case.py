@@ -1,4 +1,4 @@
-"""What everybody is given who ranks the unseen items of a trained model's users."""
+"""The input of all contestants that rank the unseen items of a trained model's users."""
 
 import json
 from pathlib import Path
@@ -12,9 +12,9 @@ from scipy.sparse import csr_matrix, load_npz
 class Checkpoint(NamedTuple):
     """Factors and data of one case.
 
-    `user_factors` and `item_factors` are float32, `train` (what is seen) and `validation` (what
-    is held out) have a row for each row of `user_factors`; values are float32. `users` are those
-    with held-out items, ascending: they are the ones who get a list of `k` items.
+    `user_factors` and `item_factors` are float32. `train` (seen items) and `validation` (held-out
+    items) have a row for each row of `user_factors`, and float32 values. `users`, ascending, are
+    the users with held-out items, who get a list of `k` items.
     """
 
     user_factors: npt.NDArray[np.float32]
@@ -27,7 +27,7 @@ class Checkpoint(NamedTuple):
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a case: a JSON file that names the others, beside it."""
+    """Read a case: a JSON file that names the other files in its folder."""
     case = json.loads(path.read_text(encoding="utf-8"))
     train, validation = (
         load_npz(path.with_name(f"{case['data']}-{part}.npz")) for part in ("train", "validation")

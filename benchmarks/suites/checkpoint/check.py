@@ -1,28 +1,28 @@
-"""Compare what everybody made of a case with the exact ranking; print what was found as JSON.
+"""Compare the contestants' answers for a case with the exact ranking; print the result as JSON.
 
     python -P check.py CASE OURS OTHER...
 
-Each file but CASE is an .npz of a contestant's answer, and holds one of
+Each file except CASE is an .npz of a contestant's answer, and contains one of
 
-    ids                                what each of `users` is recommended, best first
-    ndcg                               the mean of ndcg@k over them
-    ndcg_of_users                      that of each, where a library tells it
+    ids                                the items recommended to each of `users`, best first
+    ndcg                               the mean of ndcg@k over the users
+    ndcg_of_users                      the ndcg@k of each user, if the library returns it
     hit_users, hit_items, hit_ranks    the held-out items among the first k, and their ranks
-    nothing                            where there is nothing to compare
+    nothing                            if there is nothing to compare
 
-and perhaps `share`, of the scores that were computed at all, which is passed on. OURS holds ids.
+and possibly `share`, the share of scores that were computed, which is passed on. OURS has ids.
 
-Scores are the products of the factors in double precision. A library that computes in single
-precision finds a score up to `bound` from that, whatever the order of its sums; so a list is right
-if, and only if, scores this close to the exact ones would have it in its order:
+Scores are the products of the factors in double precision. In single precision, a library's score
+differs from this by at most `bound`, for any order of its sums. So a list is right if and only if
+its order is possible for scores that are this close to the exact ones:
 
-    no item x stands before an item y with score(x) + bound(x) < score(y) - bound(y)
+    no item x comes before an item y with score(x) + bound(x) < score(y) - bound(y)
 
-where every unseen item that is not listed stands behind all that are. This lets equal scores come
-in any order. Our own list has to be right in double precision. A mean ndcg is right between the
-values that the worst and the best possible ranks of the held-out items give, and hits are right if
-they are those of our list. What is told of each user has to be right for each of them, but for its
-rounding to single precision; the mean is taken here.
+Here, every unseen item that is not listed comes after all listed items. Equal scores may be in any
+order. Our own list must be right in double precision. A mean ndcg is right if it is between the
+values for the worst and the best possible ranks of the held-out items. Hits are right if they equal
+the hits of our list. The values of users must be right for each user, except for rounding to single
+precision; their mean is computed here.
 """
 
 import json
@@ -34,20 +34,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from suites.checkpoint.case import Checkpoint, read
 
 Array = npt.NDArray[Any]
 
 BLOCK = 128
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # unit roundoff
-SMALLEST = 2.0**-149  # what a product may lose where it is too small for single precision
-# Of a mean over all users, in double precision by everybody.
+SMALLEST = 2.0**-149  # the loss of a product that is too small for single precision
+# For a mean over all users, which all contestants compute in double precision.
 TOLERANCE = 1e-9
 
 
 class Block(NamedTuple):
-    """Some users' exact scores, -inf for what they have seen, and what a bound is made of."""
+    """The exact scores of some users, -inf for seen items, and the parts of a bound."""
 
     rows: slice
     users: Array
@@ -56,11 +56,11 @@ class Block(NamedTuple):
     item_norms: Array
 
     def bound(self, ids: Array, unit: float) -> Array:
-        """Return how far a computed score may be from the exact one, for items of each user."""
+        """Return the largest error of a computed score, for items of each user."""
         return self.norms[:, None] * self.item_norms[ids] * unit + SMALLEST
 
     def bounds(self, unit: float) -> Array:
-        """Return that of all items."""
+        """Return the largest error of a computed score for all items."""
         return self.norms[:, None] * self.item_norms * unit + SMALLEST
 
 
@@ -72,7 +72,7 @@ def main(path: Path, *answers: Path) -> None:
             raise ValueError(f"answer {name.stem}: its lists have shape {answer['ids'].shape}")
     ours = found[0]["ids"]
     reports: list[dict[str, Any]] = [{} for _ in found]
-    # What is exact here is rounded as well, in double precision.
+    # The exact scores here are rounded too, in double precision.
     exact = 2 * roundoff(case, DOUBLE)
     single = roundoff(case, SINGLE) + roundoff(case, DOUBLE)
     units = [exact, *(single for _ in found[1:])]
@@ -115,8 +115,8 @@ def load(path: Path) -> dict[str, Array]:
 def roundoff(case: Checkpoint, unit: float) -> float:
     """Return γ: |computed - exact| <= γ Σ|u_f v_f| <= γ ‖u‖ ‖v‖ for any order of the sum.
 
-    (Higham, Accuracy and Stability of Numerical Algorithms, 3.1.) The norms are rounded too, for
-    which there is one part in a thousand.
+    (Higham, Accuracy and Stability of Numerical Algorithms, 3.1.) A margin of one part in a
+    thousand covers the rounding of the norms.
     """
     n = case.item_factors.shape[1]
     return 1.001 * n * unit / (1 - n * unit)
@@ -136,7 +136,7 @@ def blocks(case: Checkpoint) -> Iterator[Block]:
 
 
 def check_lists(block: Block, ids: Array, unit: float, report: dict[str, Any]) -> bool:
-    """Say whether all lists are right; put the first one that is not into a report."""
+    """Return whether all lists are right; record the first wrong list in a report."""
     right = right_lists(block, ids, unit)
     if not right.all():
         row = int(np.flatnonzero(~right)[0])
@@ -147,7 +147,7 @@ def check_lists(block: Block, ids: Array, unit: float, report: dict[str, Any]) -
 def count_differences(
     block: Block, ids: Array, ours: Array, exact: float, report: dict[str, Any]
 ) -> None:
-    """Count the right lists that are not ours, and those where only equal scores change places."""
+    """Count right lists that differ from ours, and those in which only equal scores swap places."""
     mine, theirs = (np.take_along_axis(block.scores, of, axis=1) for of in (ours, ids))
     equal = np.abs(mine - theirs) <= block.bound(ids, exact) + block.bound(ours, exact)
     other = ids != ours
@@ -163,12 +163,12 @@ def count_differences(
 
 
 def right_lists(block: Block, ids: Array, unit: float) -> Array:
-    """Say which lists scores within the bound of the exact ones would have in that order."""
+    """Return which lists have an order that is possible for scores within the bound."""
     n_items = block.scores.shape[1]
     ordered = np.sort(ids, axis=1)
     right = (ordered[:, 0] >= 0) & (ordered[:, -1] < n_items)
     right &= (ordered[:, 1:] > ordered[:, :-1]).all(axis=1)
-    ids = np.where(right[:, None], ids, 0)  # to have something to look up
+    ids = np.where(right[:, None], ids, 0)  # any valid index
     scores = np.take_along_axis(block.scores, ids, axis=1)
     right &= np.isfinite(scores).all(axis=1)  # -inf: seen
     bound = block.bound(ids, unit)
@@ -180,7 +180,7 @@ def right_lists(block: Block, ids: Array, unit: float) -> Array:
 
 
 def ndcg_range(case: Checkpoint, block: Block, ours: Array, unit: float) -> tuple[Array, Array]:
-    """Return the least and the greatest ndcg@k that each user can have within the bound."""
+    """Return the smallest and the largest possible ndcg@k of each user within the bound."""
     bound = block.bounds(unit)
     highest, lowest = block.scores + bound, block.scores - bound
     threshold = np.take_along_axis(lowest, ours, axis=1).min(axis=1)
@@ -202,7 +202,7 @@ def ndcg_range(case: Checkpoint, block: Block, ours: Array, unit: float) -> tupl
 def check_users(
     block: Block, values: Array, worst: Array, best: Array, report: dict[str, Any]
 ) -> None:
-    """Every user's ndcg has to be in range; numbers of single precision are rounded to it."""
+    """Check that every user's ndcg is in range, allowing for rounding to single precision."""
     slack = TOLERANCE + best * np.finfo(values.dtype).eps
     wrong = ~((values >= worst - slack) & (values <= best + slack))  # NaN, too
     if wrong.any():
@@ -219,7 +219,7 @@ def held_out_by(case: Checkpoint, user: int) -> Array:
 
 
 def discounts_of(case: Checkpoint) -> Array:
-    """Return 1 / log2(rank + 1) of the first k ranks, and 0 for what comes after them."""
+    """Return 1 / log2(rank + 1) for the first k ranks, and 0 for later ranks."""
     return np.append(1.0 / np.log2(np.arange(2, case.k + 2)), 0.0)
 
 
@@ -247,7 +247,7 @@ def ndcg_of(case: Checkpoint, hits: dict[str, Array]) -> float:
 
 
 def check_hits(mine: dict[str, Array], answer: dict[str, Array], report: dict[str, Any]) -> None:
-    """Hits have to be those of the list, in any order of a user's."""
+    """Check that the hits equal those in the list, in any order for each user."""
     order = np.lexsort((answer["hit_ranks"], answer["hit_users"]))
     report["hits"] = len(order)
     for name, expected in mine.items():

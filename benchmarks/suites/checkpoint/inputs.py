@@ -1,10 +1,9 @@
-"""Train and write the models that `checkpoint` ranks with, and their data.
+"""Train and write the models that `checkpoint` ranks, and their data.
 
     python -P inputs.py FOLDER GOWALLA NAME...
 
-Each name is one of `MODELS`. What is in FOLDER already stays. How large everything is is printed
-as JSON.
-GOWALLA is the folder of `train.txt` and `test.txt`, as the authors of LightGCN publish them.
+Each name is one of `MODELS`. Existing files in FOLDER are kept. The sizes are printed as JSON.
+GOWALLA is the folder of `train.txt` and `test.txt`, as published by the authors of LightGCN.
 """
 
 import json
@@ -21,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.files import replacing
 from harness.split import single
 
@@ -66,7 +65,7 @@ def als(train: csr_matrix, factors: int, alpha: float, regularization: float) ->
 
 
 def bpr(train: csr_matrix, factors: int) -> Factors:
-    """Return BPR's factors; the biases are one column more. With one thread it is repeatable."""
+    """Return BPR's factors, with the biases as one more column; one thread makes it repeatable."""
     with threadpool_limits(1, user_api="blas"):
         model = BayesianPersonalizedRanking(factors=factors, num_threads=1, random_state=SEED)
         model.fit(train, show_progress=False)
@@ -74,7 +73,7 @@ def bpr(train: csr_matrix, factors: int) -> Factors:
 
 
 def unit(train: csr_matrix, factors: int) -> Factors:
-    """Return random factors of norm 1, which have nothing that a bound could use."""
+    """Return random factors of norm 1, which are of no use for bounds."""
     rng = np.random.default_rng(SEED)
     users, items = (rng.standard_normal((size, factors)) for size in train.shape)
     return Factors(
@@ -85,7 +84,7 @@ def unit(train: csr_matrix, factors: int) -> Factors:
     )
 
 
-#: Name of the file: the data that it is trained on, and how.
+#: The training data and the training function of each model, by the name of its file.
 MODELS: dict[str, tuple[Callable[[Path], Data], Callable[[csr_matrix], Factors]]] = {
     "gowalla-als64": (gowalla, partial(als, factors=64, alpha=40.0, regularization=0.1)),
     "gowalla-als128": (gowalla, partial(als, factors=128, alpha=10.0, regularization=1.0)),
@@ -115,7 +114,7 @@ def main(folder: Path, source: Path, *names: str) -> None:
 
 
 def describe(folder: Path, name: str) -> dict[str, Any]:
-    """Return which data a model is of, and how large both are."""
+    """Return the data of a model, and the sizes of both."""
     data = MODELS[name][0].__name__
     train, validation = (load_npz(folder / f"{data}-{part}.npz") for part in Data._fields)
     with np.load(folder / f"{name}.npz", allow_pickle=False) as saved:

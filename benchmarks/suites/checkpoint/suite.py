@@ -1,7 +1,7 @@
 """Suite `checkpoint`: rank every test user's unseen items, from a trained model's factors.
 
-Everybody is given the same factors in single precision, and everybody's answer is compared with
-the exact ranking before anything is timed; then they take turns, round by round.
+All contestants get the same factors in single precision, and all answers are compared with the
+exact ranking before anything is timed. Then the contestants run in alternating rounds.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ HERE = Path(__file__).parent
 GOWALLA = (("train.txt",), ("test.txt",))
 OURS = f"{environment.REFERENCE}, top_k"
 
-# Threads of whoever had the last turn go on spinning for a while.
+# The threads of the previous contestant keep spinning for a while.
 PAUSE_SECONDS = 0.2
 
-# Whose first call takes longer is timed in one round.
+# Contestants whose first call takes longer are timed in one round only.
 LONG_SECONDS = 30.0
 
 
 class Case(NamedTuple):
-    """One contest."""
+    """One case of the comparison."""
 
     title: str
     model: str
@@ -65,7 +65,7 @@ TOYS = (Case("toy, ALS 16", "toy-als16", 10),)
 def run(job: Job) -> dict[str, Any]:
     """Measure the cases; return the report.
 
-    Raises `MismatchError` when somebody's answer is not right.
+    Raises `MismatchError` if an answer is not right.
     """
     folder = job.inputs / SUITE
     cases = tuple(case for case in (TOYS if job.smoke else CASES) if case.name.startswith(job.case))
@@ -111,7 +111,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def write_inputs(folder: Path, gowalla: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
-    """Train the models that are not there yet; return the size of each of them."""
+    """Train the models that do not exist yet; return the size of each model."""
     say("training the models, or finding them")
     models = dict.fromkeys(case.model for case in cases)
     return environment.run(environment.REFERENCE, HERE / "inputs.py", folder, gowalla, *models)
@@ -120,7 +120,7 @@ def write_inputs(folder: Path, gowalla: Path, cases: tuple[Case, ...]) -> dict[s
 def start(
     case: Case, path: Path, rivals: dict[str, Any], stack: ExitStack
 ) -> dict[str, tuple[Client, str]]:
-    """Start and prepare the workers; return who takes part, by library and what it does."""
+    """Start and prepare the workers; return the contestants by library and call."""
     contestants = {}
     for name, entry in rivals.items():
         if "failed" in entry:
@@ -140,7 +140,7 @@ def start(
 def contest(
     job: Job, case: Case, path: Path, contestants: dict[str, tuple[Client, str]]
 ) -> dict[str, Any]:
-    """Check the answers of all who take part, then time them in turn."""
+    """Check the answers of all contestants, then time them in turn."""
     found, long = check(case, path, contestants)
     measures: dict[str, Callable[[], float]] = {
         label: partial(turn_seconds, *contestants[label], job.turn_seconds, pause=PAUSE_SECONDS)
@@ -156,9 +156,9 @@ def contest(
 def check(
     case: Case, path: Path, contestants: dict[str, tuple[Client, str]]
 ) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """Return what was compared of each one's answer, and the peak of memory, or why it failed.
+    """Return the comparison and the memory peak of each contestant, or why it failed.
 
-    Behind that are those whose call took long.
+    The second result has the contestants whose calls took long.
     """
     found: dict[str, dict[str, Any]] = {}
     long = set()

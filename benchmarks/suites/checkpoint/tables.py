@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.format import Row, conditions, heading, markdown, size, summed, timed
 
-#: What the front page shows.
+#: The cases on the front page.
 SHOWN = ("gowalla-als64-k20", "gowalla-bpr64-k20", "synthetic-als64-k10")
 
 
@@ -61,7 +61,7 @@ def checkpoint(report: dict[str, Any]) -> str:
 
 
 def pairs_per_second(report: dict[str, Any], case: dict[str, Any], contestant: str) -> str:
-    """Return the users times the items by the seconds, in billions: the unit of papers."""
+    """Return users × items / seconds in billions, the unit in papers."""
     entry = case["contestants"].get(contestant, {"failed": ""})
     if "failed" in entry:
         return "failed"

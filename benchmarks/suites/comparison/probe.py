@@ -49,7 +49,7 @@ def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
 
 
 def all_metrics() -> list[str]:
-    """Return every metric that needs no more than training data, at one cut-off or at three."""
+    """Return every metric that needs at most training data, at one cut-off or at three."""
     names = []
     for name, entry in REGISTRY.items():
         if not set(entry.needs) <= {"train"}:
@@ -60,7 +60,7 @@ def all_metrics() -> list[str]:
 
 
 class Models:
-    """The lists of the five, to be evaluated again and again: what is computed once is not kept."""
+    """The lists of the five models, to be evaluated repeatedly, without cached results."""
 
     def __init__(self, folder: Path) -> None:
         self.train = load_npz(folder / "train.npz")

@@ -14,12 +14,12 @@ from harness.progress import say
 HERE = Path(__file__).parent
 PROBE = HERE / "probe.py"
 
-#: How far means may be apart.
+#: The largest allowed difference of means.
 TOLERANCE = 1e-9
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure; return the report. Raises `RuntimeError` when a rival's means are not ours."""
+    """Measure; return the report. Raises `RuntimeError` if a rival's means differ from ours."""
     folder, rounds = job.inputs / "comparison", job.rounds
     report: dict[str, Any] = {"rivals": job.describe()}
     taking_part = [name for name, entry in report["rivals"].items() if "failed" not in entry]

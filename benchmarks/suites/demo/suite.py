@@ -1,4 +1,4 @@
-"""Suite `demo`: what the command line prints, for the README and the page of the metrics."""
+"""Suite `demo`: the output of the command line, for the README and the page of the metrics."""
 
 import subprocess
 import tempfile

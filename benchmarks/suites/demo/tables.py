@@ -1,4 +1,4 @@
-"""What the command line prints: the demo as it was recorded, the metrics as they are."""
+"""The output of the command line: the recorded demo, and the current metrics."""
 
 import subprocess
 from typing import Any
@@ -13,7 +13,7 @@ def demo(report: dict[str, Any]) -> str:
 
 
 def metrics(*arguments: str) -> str:
-    """Return what `sparse-eval metrics` prints, which is the registry."""
+    """Return the output of `sparse-eval metrics`, which is the registry."""
     environment.use_running_python()
     command = environment.command(
         environment.REFERENCE, "-c", COMMAND, "metrics", *arguments, "--format", "markdown"

@@ -1,20 +1,20 @@
-"""How often cross-validated models that are equally good are told apart.
+"""How often comparisons of cross-validated models find equally good models different.
 
     python -P cross.py SCALE      SCALE multiplies the repetitions; 1 takes some minutes
 
-What was found is printed as JSON. Every repetition has a seed of its own, so nothing depends on
-the number of processes.
+The results are printed as JSON. Every repetition has its own seed, so nothing depends on the number
+of processes.
 
-Users, and what a list holds, are drawn as `probe.py` says, anew for each fold and seed. A training
-is more or less lucky: it finds something e^x times as often, for all users of its run, with x
-normal. Models are identical where only the seeds differ, so that x is drawn for each training. Two
-models that are equally good and learn other things from the same data have another x for each fold
-too; as folds share training data, it is correlated, by the share of the data that is held out, as
-Nadeau and Bengio (2003) take it to be. That, and what comes of two folds or two seeds, is told
-beside the others, and has no bounds.
+Users and lists are drawn as in `probe.py`, separately for each fold and seed. A training is more or
+less lucky: for all users of its run, it finds something e^x times as often, with x normal. For
+identical models, only the seeds differ, and x is drawn for each training. Two equally good models
+that learn different things from the same data also have a different x for each fold. Folds share
+training data, so these x are correlated. The correlation is the share of the data that is held out,
+as assumed by Nadeau and Bengio (2003). The results for such models, and for two folds or two seeds,
+are also reported, without bounds.
 
-A share is that of p-values below 5 %, of `CrossValidation.compare`, and of a t-test that knows of
-users alone.
+A share is the share of p-values below 5 %, of `CrossValidation.compare`, and of a t-test over users
+only.
 """
 
 import json
@@ -31,7 +31,7 @@ import sparse_eval as se
 from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.runs import Fold, Run, RunValues
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 
 from suites.inference.probe import (
     SEED,
@@ -47,7 +47,7 @@ from suites.inference.probe import (
 METRIC = "ndcg@10"
 N_USERS = 200
 REPETITIONS = 2000
-CROSS = 6  # a part of the seeds, as those of `probe.py`
+CROSS = 6  # a part of the seeds, as in `probe.py`
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def shares(p: Floats) -> dict[str, float]:
 
 
 def p_values(design: Design, repetition: int) -> tuple[float, float]:
-    """Return the p-value of a comparison of equals, and that of a t-test over users alone."""
+    """Return the p-values of a comparison of equal models and of a t-test over users only."""
     numbers = [round(100 * number) for number in design]
     rng = np.random.default_rng([SEED, CROSS, *numbers, repetition])
     users = draw_users(rng, N_USERS)
@@ -135,7 +135,7 @@ def p_values(design: Design, repetition: int) -> tuple[float, float]:
 
 
 def correlated(rng: np.random.Generator, n_folds: int) -> Floats:
-    """Draw a number for each fold; the correlation is the share of the data that is held out."""
+    """Draw a number for each fold; their correlation is the share of the data that is held out."""
     shared = 1 / n_folds
     numbers = np.sqrt(shared) * rng.normal() + np.sqrt(1 - shared) * rng.normal(size=n_folds)
     return np.asarray(numbers)

@@ -1,27 +1,27 @@
-"""How often intervals of numbers about all users together hold the truth: candidates compared.
+"""How often intervals of numbers about all users together contain the truth, for several methods.
 
     python -P overall.py SCALE      SCALE multiplies the numbers of samples; 1 takes some minutes
 
-What was found is printed as JSON. Every sample has a seed of its own, so nothing depends on the
-number of processes.
+The results are printed as JSON. Every sample has its own seed, so nothing depends on the number of
+processes.
 
-Coverage, the Gini index and micro averages have no values of single users whose mean they were.
-Two ways of finding their standard error are compared on the same samples:
+Coverage, the Gini index and micro averages are not means of values of single users. Two methods for
+their standard error are compared on the same samples:
 
 bootstrap   the standard deviation of the numbers of 100 samples of the users, drawn with
             replacement
-jackknife   the delete-a-group jackknife for groups of unequal size, of G groups that users belong
-            to by a hash of their number (Busing, Meijer and van der Leeden, 1999, Statistics and
-            Computing 9); a group without users is left out
+jackknife   the delete-a-group jackknife for groups of unequal size, with G groups to which users
+            are assigned by a hash of their number (Busing, Meijer and van der Leeden, 1999,
+            Statistics and Computing 9); a group without users is left out
 
-The interval is the number, and Student's quantile times the error on both sides, with 99 or
-G − 1 degrees of freedom.
+The interval is the number plus and minus Student's quantile times the error, with 99 or G − 1
+degrees of freedom.
 
-Users belong to one of some clusters of items. A list of 10 has four of five items from the
-cluster and the others from the whole catalogue, both in proportion to 1 / (rank + 10) by
-popularity; one list in ten is shorter. Hits and relevant items are drawn as `probe.py` says. Of
-coverage and the Gini index, which depend on how many users there are, the truth is the mean over
-many samples of as many users; for micro averages that is the mean over the same samples as well.
+Each user belongs to a cluster of items. A list of 10 has four of five items from the cluster and
+the others from the whole catalogue, both in proportion to 1 / (rank + 10) by popularity; one list
+in ten is shorter. Hits and relevant items are drawn as in `probe.py`. Coverage and the Gini index
+depend on the number of users, so their truth is the mean over many samples of the same size. For
+micro averages, too, the truth is the mean over these samples.
 """
 
 import json
@@ -57,14 +57,14 @@ POPULATION_SIZE = 200_000
 POPULATION_OF_TOYS = 20_000
 MOST_RELEVANT = 100
 SEED = 1
-#: Items of the catalogue: of the smaller one, a large sample recommends nearly everything.
+#: Items of the catalogue: a large sample recommends nearly all items of the smaller one.
 CATALOGUES = (5_000, 50_000)
-#: Users of a sample: samples whose intervals are found, and samples that the truth is the mean of.
+#: Users of a sample: the number of samples with intervals, and of samples for the truth.
 SAMPLES = {200: (2000, 20_000), 2_000: (1000, 10_000), 20_000: (240, 1200)}
 
 
 class Population(NamedTuple):
-    """Everybody's list, -1 behind its end; their hits, and their relevant items."""
+    """The lists of all users, padded with -1, their hits and their relevant items."""
 
     n_items: int
     lists: Integers
@@ -111,12 +111,12 @@ def first_distinct(drawn: Integers) -> Integers:
     np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
     kept = np.argsort(repeated, axis=1, kind="stable")[:, :K]
     lists = np.take_along_axis(drawn, kept, axis=1)
-    lists[np.take_along_axis(repeated, kept, axis=1)] = -1  # at the end, and rarely
+    lists[np.take_along_axis(repeated, kept, axis=1)] = -1  # at the end, rarely
     return lists
 
 
 class Sample(NamedTuple):
-    """What the metrics of some users are computed from."""
+    """The data from which the metrics of some users are computed."""
 
     n_items: int
     lists: Integers
@@ -127,7 +127,7 @@ class Sample(NamedTuple):
         return Sample(self.n_items, self.lists[users], self.n_hits[users], self.n_relevant[users])
 
     def counts(self) -> Integers:
-        """Return how many lists each item is in."""
+        """Return the number of lists with each item."""
         return np.bincount(self.lists.ravel() + 1, minlength=self.n_items + 1)[1:]
 
     def sums(self) -> Integers:
@@ -150,7 +150,7 @@ def numbers(counts: Integers, sums: Integers) -> list[float]:
 
 
 class Draw(NamedTuple):
-    """Where samples come from, and how many users they have."""
+    """The source of samples, and their number of users."""
 
     n_items: int
     size: int
@@ -168,7 +168,7 @@ def values(draw: Draw, number: int) -> list[float]:
 
 
 def intervals(draw: Draw, number: int) -> tuple[list[float], dict[str, Any]]:
-    """Return a sample's numbers; and by candidate their standard errors and Student's quantile."""
+    """Return a sample's numbers, and by method their standard errors and Student's quantile."""
     sample = draw(number)
     found = numbers(sample.counts(), sample.sums())
     errors = {"bootstrap": (bootstrap(sample), quantile(REPLICATES), REPLICATES)}
@@ -194,7 +194,7 @@ def bootstrap(sample: Sample) -> Floats:
 
 
 def jackknife(sample: Sample, whole: Floats, n_groups: int) -> tuple[Floats, int]:
-    """Return the standard errors, and how many groups have any users."""
+    """Return the standard errors, and the number of groups with users."""
     group_of = groups(len(sample.n_hits), n_groups)
     sizes = np.bincount(group_of, minlength=n_groups)
     counts, sums = sample.counts(), sample.sums()
@@ -224,7 +224,7 @@ def groups(n_users: int, n_groups: int) -> Integers:
 
 
 def check(size: int) -> None:
-    """Raise `RuntimeError` unless the numbers here are those of the package."""
+    """Raise `RuntimeError` unless the numbers here equal those of the package."""
     sample = Draw(CATALOGUES[0], size, 200)(0)
     rows, columns = [], []
     for user, items in enumerate(sample.lists):
@@ -259,7 +259,7 @@ def simulate(scale: float) -> dict[str, Any]:
 
 
 def one_size(draw: Draw, n_samples: int, n_truth: int) -> dict[str, Any]:
-    population(draw.n_items, draw.size)  # before the processes are forked, which share it
+    population(draw.n_items, draw.size)  # before the fork, so that all processes share it
     found = repeat(partial(intervals, draw), n_samples)
     drawn = np.array([value for value, _ in found])
     every = np.array(repeat(partial(values, draw), n_truth))
@@ -288,7 +288,7 @@ def one_size(draw: Draw, n_samples: int, n_truth: int) -> dict[str, Any]:
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
-    """Return a quotient, 1 where both are 0: of a number that is the same in all samples."""
+    """Return a quotient, or 1 if both are 0, for a number that is equal in all samples."""
     return np.where(below > 1e-12, above / np.maximum(below, 1e-12), 1.0)
 
 

@@ -1,22 +1,22 @@
-"""How often our intervals hold the truth, and how often our tests show what is not there.
+"""How often our intervals contain the truth, and how often our tests show false differences.
 
     python -P probe.py coverage SCALE
-    python -P probe.py means SCALE             of few users, with moderate and sparse lists
+    python -P probe.py means SCALE             for few users, with moderate and sparse lists
     python -P probe.py differences SCALE
     python -P probe.py false_positives SCALE
     python -P probe.py families SCALE
-    python -P probe.py p_values SCALE FILE     writes what they are of: pairs of models' values
+    python -P probe.py p_values SCALE FILE     also writes the values of the pairs of models
 
-SCALE multiplies the repetitions, of which there are four at least.
+SCALE multiplies the repetitions; there are at least four.
 
-What was found is printed as JSON. Every repetition has a seed of its own, so nothing depends on
-the number of processes.
+The results are printed as JSON. Every repetition has its own seed, so nothing depends on the number
+of processes.
 
-Users are drawn like this. A user has a number of relevant items that follows Zipf's law with
-exponent 2, up to 100, so that most have one, and a quality of Beta(1/4, 4), so that most find
-next to nothing. Place r of a list of 20 holds a relevant item with a chance of quality / √r, for
-as long as there are any left. Only that decides these metrics, so that each user's items are
-numbered apart: from 0 what fills a list, from 20 what is relevant.
+Users are drawn as follows. The number of relevant items of a user follows Zipf's law with exponent
+2, up to 100, so most users have one. The quality of a user's list follows Beta(1/4, 4), so most
+lists find almost nothing. Position r of a list of 20 has a relevant item with probability
+quality / √r, until no relevant items are left. The metrics depend on nothing else, so each user has
+separate item numbers: from 0 for items that fill a list, from 20 for relevant items.
 """
 
 import json
@@ -48,14 +48,14 @@ LEVEL = 0.95
 SIGNIFICANCE = 0.05
 
 SEED = 0
-# What numbers are drawn for, a part of their seed.
+# The purposes of random numbers, a part of their seeds.
 POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES, MEANS, DIFFERENCES = range(1, 8)
 
-#: Users: repetitions. Below 200 users the interval is another one.
+#: Users: repetitions. Below 200 users, the kind of interval is different.
 COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
-#: How often a list finds relevant items, relative to the other simulations.
+#: The rate of relevant items in a list, relative to the other simulations.
 LISTS = {"moderate": 1.0, "sparse": 0.3}
-#: How often the second model finds relevant items, relative to the first one.
+#: The rate of relevant items in the second model's lists, relative to the first model.
 SECOND = {"equal": 1.0, "better": 1.3}
 #: Metrics of the simulations with both kinds of lists, and users: repetitions.
 BOTH_METRICS = ["ndcg@10", "map@10", "recall@20", "mrr@20"]
@@ -70,7 +70,7 @@ FALSE_POSITIVES = {
     ("permutation", 200): (METRICS[:1], 3000),
     ("permutation", 2000): (METRICS[:1], 3000),
 }
-#: How many times as often as the others each of five models finds something.
+#: The relative rates at which five models find relevant items.
 FIVE = {"all equal": (1, 1, 1, 1, 1), "one better": (2, 1, 1, 1, 1)}
 FAMILY_USERS, FAMILY_REPETITIONS = 200, 1000
 #: Users of the values whose p-values are compared: few enough for all permutations, and more.
@@ -90,7 +90,7 @@ def draw_users(rng: np.random.Generator, n: int) -> Users:
 
 
 def draw_lists(rng: np.random.Generator, users: Users, times: float = 1.0) -> Integers:
-    """Draw what a model recommends; twice as good a model finds something twice as often."""
+    """Draw a model's recommendations; a model that is twice as good has hits twice as often."""
     ranks = np.arange(1, LENGTH + 1)
     hit = rng.random((len(users.quality), LENGTH)) < times * users.quality[:, None] / np.sqrt(ranks)
     found = hit.cumsum(axis=1)
@@ -105,20 +105,20 @@ def evaluate(
     items = LENGTH + np.arange(indptr[-1]) - np.repeat(indptr[:-1], n_relevant)
     shape = (len(n_relevant), LENGTH + MOST_RELEVANT)
     relevant = csr_matrix((np.ones(indptr[-1]), items, indptr), shape=shape)
-    # The cores have a process each.
+    # Each core already has a process.
     return se.evaluate(se.Rankings.from_topk(lists), relevant, metrics, num_threads=1)
 
 
 @cache  # once in a process
 def population() -> tuple[Integers, Integers]:
-    """Return the list and the number of relevant items of everybody."""
+    """Return the list and the number of relevant items of each user."""
     rng = np.random.default_rng([SEED, POPULATION])
     users = draw_users(rng, POPULATION_SIZE)
     return draw_lists(rng, users), users.n_relevant
 
 
 def coverage(scale: float) -> dict[str, Any]:
-    """Count how often an interval of a sample's mean holds that of the population."""
+    """Count how often the interval of a sample's mean contains the population's mean."""
     lists, n_relevant = population()
     everybody = evaluate(lists, n_relevant)
     truth = np.array([everybody[name] for name in METRICS])
@@ -171,7 +171,7 @@ def pair_of(kind: str, second: str) -> Pair:
 
 
 def means(scale: float) -> dict[str, Any]:
-    """Count how often intervals hold the mean, for few users and sparse lists."""
+    """Count how often intervals contain the mean, for few users and sparse lists."""
     kinds = {}
     for kind in LISTS:
         everybody = pair_of(kind, "equal")
@@ -194,7 +194,7 @@ def intervals_of_means(kind: str, n_users: int, repetition: int) -> pd.DataFrame
 
 
 def differences(scale: float) -> dict[str, Any]:
-    """Count how often intervals hold the difference, and contradict their t-test."""
+    """Count how often intervals contain the difference, and contradict their t-test."""
     kinds: dict[str, Any] = {}
     for kind, second in product(LISTS, SECOND):
         a, b = pair_of(kind, second).means
@@ -228,7 +228,7 @@ def intervals_of_differences(kind: str, second: str, n_users: int, repetition: i
 
 
 def count_held(found: list[pd.DataFrame], truth: list[float]) -> dict[str, Any]:
-    """Return the share of intervals that hold the truth, by metric."""
+    """Return the share of intervals that contain the truth, by metric."""
     low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
     held = ((low <= truth) & (truth <= high)).mean(axis=0)
     return {
@@ -284,7 +284,7 @@ def p_of_equals(test: Any, n_users: int, metrics: list[str], repetition: int) ->
 
 
 def families(scale: float) -> dict[str, Any]:
-    """Count what is shown and not there when five models are compared by every metric."""
+    """Count false differences when five models are compared by every metric."""
     found = {}
     repetitions = scaled(FAMILY_REPETITIONS, scale)
     for number, title in enumerate(FIVE):
@@ -305,7 +305,7 @@ def families(scale: float) -> dict[str, Any]:
 
 
 def errors(number: int, repetition: int) -> tuple[float, float]:
-    """Return whether anything is wrong of what Holm shows; and how much of what BH shows."""
+    """Return whether Holm shows any false difference, and the share of false ones that BH shows."""
     models = list(FIVE.values())[number]
     rng = np.random.default_rng([SEED, FAMILIES, number, repetition])
     users = draw_users(rng, FAMILY_USERS)
@@ -324,7 +324,7 @@ def errors(number: int, repetition: int) -> tuple[float, float]:
 
 
 def p_values(scale: float, file: Path) -> dict[str, Any]:
-    """Return our p-values and scipy's of some pairs of models, whose values are written."""
+    """Return our and scipy's p-values of some pairs of models, and write the models' values."""
     pairs, found = {}, {}
     sizes = P_VALUES if scale >= 1 else P_VALUES[:1]
     for n_users, times in product(sizes, (1.0, 1.3)):
@@ -355,7 +355,7 @@ def p_values(scale: float, file: Path) -> dict[str, Any]:
 
 
 def drawn_by(test: str, n_users: int) -> list[str]:
-    """Return who draws random signs; with few users scipy goes through all, and ranx never does."""
+    """Return which libraries draw random signs; for few users, scipy uses all, unlike ranx."""
     if test != "permutation":
         return []
     return ["ranx"] if 2**n_users <= PERMUTATIONS else ["scipy", "ranx"]
@@ -389,7 +389,7 @@ def scaled(repetitions: int, scale: float) -> int:
 
 
 def by_metric(happened: npt.NDArray[np.bool_]) -> dict[str, float]:
-    """Return the share of the repetitions, one row for each metric or for the first ones alone."""
+    """Return the share of the repetitions, with a row for each metric or only the first ones."""
     return dict(zip(METRICS, happened.mean(axis=1).tolist(), strict=False))
 
 

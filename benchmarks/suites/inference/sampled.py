@@ -2,14 +2,13 @@
 
     python -P sampled.py SCALE      SCALE multiplies the number of samples; 1 takes a minute
 
-What was found is printed as JSON. Everything is drawn from one seed.
+The results are printed as JSON. Everything is drawn from one seed.
 
-The recommenders are the three of Krichene and Rendle ("On Sampled Metrics for Item
-Recommendation", KDD 2020): each ranks the one relevant item of five users among 10,000
-items. A is never far off and never near the top, B mostly far off, and C at the top once. Of
-each user 99 negatives are sampled, so that the rank among the candidates is hypergeometric; the
-mean over the five users of what the package makes of it is compared with the metric among all
-items, many times over.
+The three recommenders are from Krichene and Rendle ("On Sampled Metrics for Item Recommendation",
+KDD 2020). Each ranks the one relevant item of five users among 10,000 items. The ranks of A are
+never very low and never near the top, B's ranks are mostly low, and C is at the top once. For each
+user, 99 negatives are sampled, so the rank among the candidates is hypergeometric. The package's
+estimate, averaged over the five users, is compared with the metric among all items, many times.
 """
 
 import json
@@ -46,7 +45,7 @@ def whole(ranks: tuple[int, ...]) -> dict[str, float]:
 
 
 def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the mean over the users of each sample, by how it is made, of each metric."""
+    """Return the mean over the users of each sample, by kind of estimate and metric."""
     n = len(ranks) * samples
     above = np.tile(np.array(ranks) - 1, samples)
     places = rng.hypergeometric(above, N_ITEMS - 1 - above, M)
@@ -96,7 +95,7 @@ def simulate(scale: float) -> dict[str, Any]:
 
 
 def best_found(truth: Any, found: Any, how: str, metric: str) -> float:
-    """Return the share of samples in which the best of the three among all items has the most."""
+    """Return the share of samples in which the recommender that is best among all items wins."""
     best = max(RANKS, key=lambda name: truth[name][metric])
     others = [found[name][how][metric] for name in RANKS if name != best]
     return float(np.mean(found[best][how][metric] > np.maximum(*others)))

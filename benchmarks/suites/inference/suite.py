@@ -1,6 +1,6 @@
-"""Suite `inference`: intervals hold the truth as often as they say, and tests err no more often.
+"""Suite `inference`: check the coverage of intervals, and the false-positive rates of tests.
 
-p-values are compared with ranx's, and with those of `scipy.stats` called directly.
+p-values are compared with ranx, and with direct calls of `scipy.stats`.
 """
 
 import math
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 PROBE, OVERALL, CROSS = HERE / "probe.py", HERE / "overall.py", HERE / "cross.py"
 SAMPLED = HERE / "sampled.py"
 RANX = HERE / "rivals" / "ranx.py"
-#: What the harness writes above the results.
+#: The keys that the harness writes above the results.
 HEADER = ("suite", "date", "rounds", "machine")
 #: The simulations, with their scripts and arguments.
 PARTS = {
@@ -30,24 +30,24 @@ PARTS = {
     "cross_validation": (CROSS,),
     "sampled": (SAMPLED,),
 }
-#: Repetitions of a toy, as a share of what they are.
+#: The repetitions of a toy run, as a share of the usual number.
 TOY = "0.001"
 
-# What a share has to be between: of intervals of 95 % that hold the truth, from so many users on,
-# and of false positives at 5 %.
+# The bounds of shares: of 95 % intervals that contain the truth, from `FEWEST_USERS` users on, and
+# of false positives at 5 %.
 FEWEST_USERS = 200
 HELD = (0.93, 0.97)
 # For intervals of differences, which are too wide if few users differ.
 HELD_DIFFERENCE = (0.93, 1.0)
 SHOWN = (0.04, 0.06)
-# The same of cross-validated models, where folds and seeds are few.
+# False positives of cross-validated models, with few folds and seeds.
 CROSS_SHOWN = (0.03, 0.07)
-# Of what is wrong among several comparisons; and the noise of a simulation, in standard errors.
+# The bound for wrong results among several comparisons, and the noise in standard errors.
 MOST_WRONG = 0.05
 NOISE = 2
 
-# How far p-values may be from ours; and where random signs are drawn, in standard errors, so many
-# that none of some twenty pairs fails by chance.
+# The largest allowed difference of p-values from ours. If random signs are drawn, it is in standard
+# errors, and large enough that none of about twenty pairs fails by chance.
 TOLERANCES = {"scipy": 0.0, "ranx": 1e-12}
 MONTE_CARLO = 5
 NOTES = {
@@ -64,9 +64,9 @@ NOTES = {
 def run(job: Job) -> dict[str, Any]:
     """Simulate and compare; return the report. Nothing is timed, and there are no rounds.
 
-    With ``--case NAME`` only the parts whose names begin with NAME are simulated again, and the
-    other parts come from the previous results. Raises `RuntimeError` if a p-value is wrong. A share
-    out of its bounds is reported.
+    With ``--case NAME``, only the parts whose names begin with NAME are simulated again, and the
+    other parts come from the previous results. Raises `RuntimeError` if a p-value is wrong. Shares
+    outside their bounds are reported.
     """
     scale = TOY if job.smoke else "1"
     report: dict[str, Any] = before() if job.case else {"rivals": job.describe()}
@@ -91,13 +91,13 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def before() -> dict[str, Any]:
-    """Return the previous results without the header, which is written anew."""
+    """Return the previous results without the header, which is written again."""
     found = read("inference")
     return {name: part for name, part in found.items() if name not in HEADER}
 
 
 def p_values(rivals: dict[str, Any], scale: str) -> dict[str, Any]:
-    """Return everybody's p-values of some pairs of models."""
+    """Return the p-values of all libraries for some pairs of models."""
     takes_part = "ranx" in rivals and "failed" not in rivals["ranx"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "pairs.npz")
@@ -119,7 +119,7 @@ def p_values(rivals: dict[str, Any], scale: str) -> dict[str, Any]:
 
 
 def check(what: str, p: dict[str, Any], permutations: int) -> None:
-    """Say in `p` how far theirs may be from ours; raise `RuntimeError` if they are further."""
+    """Add the allowed differences from ours to `p`; raise `RuntimeError` if one is larger."""
     ours, p["allowed"] = p["sparse_eval"], {}
     for name in [name for name in TOLERANCES if name in p]:
         drawn = name in p["drawn_by"]
@@ -130,16 +130,16 @@ def check(what: str, p: dict[str, Any], permutations: int) -> None:
 
 
 def monte_carlo(p: float, permutations: int) -> float:
-    """Return how far apart two estimates of p may be, each from random signs of its own.
+    """Return the allowed difference of two estimates of p, each from its own random signs.
 
-    The variance of one is at most p (2 − p) / n, which is that of twice the share on one side. The
-    observed difference counts among the draws on that side, or does not.
+    The variance of an estimate is at most p (2 − p) / n, the variance of twice the share on one
+    side. The observed difference may or may not count as one of the draws on this side.
     """
     return MONTE_CARLO * math.sqrt(2 * p * (2 - p) / permutations) + 2 / permutations
 
 
 def simulated_differences(report: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield each case of the simulated differences: its title, its number of users, its shares."""
+    """Yield the title, the number of users and the shares of each simulated difference."""
     for kind, seconds in report["differences"]["lists"].items():
         for second, found in seconds.items():
             for n_users, size in found["sizes"].items():
@@ -147,7 +147,7 @@ def simulated_differences(report: dict[str, Any]) -> Iterator[tuple[str, int, di
 
 
 def out_of_bounds(report: dict[str, Any]) -> list[str]:
-    """Say which shares are not between their bounds."""
+    """Return the shares that are outside their bounds, as text."""
     shares = [
         (f"{metric}, {n_users} users: held", share, HELD)
         for n_users, size in report["coverage"]["sizes"].items()

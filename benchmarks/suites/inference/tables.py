@@ -6,7 +6,7 @@ from harness.format import Row, markdown, percent
 
 
 def inference(report: dict[str, Any]) -> str:
-    """Return a table of the intervals and one of the tests, and say what else was found."""
+    """Return a table of the intervals, a table of the tests, and notes on other results."""
     coverage, positives = report["coverage"], report["false_positives"]
     metrics = tuple(coverage["population"]["mean"])
     level, significance = percent(coverage["level"], 0), percent(positives["significance"], 0)
@@ -30,13 +30,13 @@ def inference(report: dict[str, Any]) -> str:
         of_p_values(report["p_values"]),
     )
     parts = [intervals, *of_few_users(report), tests, " ".join(notes)]
-    if "cross_validation" in report:  # results of before have none
+    if "cross_validation" in report:  # older results have none
         parts += of_cross_validation(report["cross_validation"])
     return "\n\n".join(parts)
 
 
 def of_few_users(report: dict[str, Any]) -> list[str]:
-    """Return a table of intervals of means, one of differences, and a note on the lists."""
+    """Return tables of intervals of means and of differences, and a note on the lists."""
     means, differences = report["means"], report["differences"]
     kinds = means["lists"]
     metrics = tuple(kinds["sparse"]["mean"])
@@ -84,7 +84,7 @@ def most_contradicting(differences: dict[str, Any]) -> float:
 
 
 def of_cross_validation(found: dict[str, Any]) -> list[str]:
-    """Return a table of the comparisons of cross-validated models, and what it is of."""
+    """Return a table of the comparisons of cross-validated models, and its description."""
     significance = percent(found["significance"], 0)
     rows = [
         (title, percent(share["pooled"]), percent(share["users alone"]))
@@ -141,7 +141,7 @@ def of_p_values(found: dict[str, Any]) -> str:
 
 
 def overall(report: dict[str, Any]) -> str:
-    """Return how often each candidate for numbers about all users holds, and how wide it is."""
+    """Return the coverage and width of each method for intervals of numbers about all users."""
     found = report["overall"]
     rows = []
     for catalogue, sizes in found["catalogues"].items():
@@ -158,7 +158,7 @@ def overall(report: dict[str, Any]) -> str:
 
 
 def population(report: dict[str, Any]) -> str:
-    """Return what the users that are drawn are like."""
+    """Return a description of the users that are drawn."""
     found = report["coverage"]["population"]
     return (
         f"{percent(found['one_relevant'], 0)} of the users have one relevant item and "
@@ -177,7 +177,7 @@ PRINTED = {
 
 
 def sampled(report: dict[str, Any]) -> str:
-    """Return the means of estimates from sampled candidates, and how they vary."""
+    """Return the means of estimates from sampled candidates, and their deviations."""
     found = report["sampled"]
     rows: list[Row] = []
     for name, one in found["recommenders"].items():
@@ -207,7 +207,7 @@ def _three(number: float) -> str:
 
 
 def few_users(report: dict[str, Any]) -> str:
-    """Return the share of intervals that hold the means of few users, for two metrics."""
+    """Return the share of intervals that contain the means, for few users and two metrics."""
     kinds = report["means"]["lists"]
     chosen = ("ndcg@10", "map@10")
     sizes = kinds["sparse"]["sizes"]

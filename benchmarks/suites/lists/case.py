@@ -1,4 +1,4 @@
-"""What everybody is given who scores lists."""
+"""The input of all rivals that score lists."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 class Lists(NamedTuple):
     """Row r of `ids` is the list of the user `users[r]`.
 
-    The arrays of an answer are named after our metrics; they hold one number per list, or only the
-    mean where the library gives no more.
+    The arrays of an answer are named after our metrics. They have one number per list, or only the
+    mean if the library gives no other values.
     """
 
     ids: npt.NDArray[np.int32]

@@ -1,9 +1,9 @@
-"""Print, as JSON, how far the values of one file are from those of another, metric by metric.
+"""Print the differences between the values of two files as JSON, metric by metric.
 
     python compare.py REFERENCE OTHER
 
-Only metrics that both have are compared. Where the other file holds a single number it is a
-mean, and is compared with the mean.
+Only metrics that both have are compared. If the other file has a single number, it is a mean, and
+is compared with the mean.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Write the lists, the validation data and the training data that every rival is given.
+"""Write the lists, the validation data and the training data for all rivals.
 
-Runs in an environment whose NumPy is pinned, so the inputs are the same everywhere. The shape
-is that of MIND-small's validation half: 50,000 users, 47,235 of them with something relevant,
-51,277 items, a few very popular items and a few very busy users. In the training data every
-user has some 24 items, as long-tailed.
+This runs in an environment with a pinned NumPy, so the inputs are the same everywhere. The shape is
+that of MIND-small's validation half: 50,000 users, 47,235 of them with relevant items, 51,277
+items, a few very popular items and a few very busy users. In the training data, every user has
+about 24 items, with the same long tail.
 """
 
 import json
@@ -21,7 +21,7 @@ LENGTH = 10
 
 
 class Size(NamedTuple):
-    """Users for `few`: for rivals that hold dense matrices; 500 x 51,277 doubles are 205 MB."""
+    """Users for `few`: for rivals with dense matrices; 500 x 51,277 doubles are 205 MB."""
 
     n_users: int
     n_lists: int
@@ -69,7 +69,7 @@ def main(folder: Path, size: Size) -> None:
 def make_clicks(
     rng: np.random.Generator, users: Integers, draw_items: Draw, size: Size, mean: float
 ) -> csr_matrix:
-    """Draw what each user clicked: one item to a few hundred, each item once, all gains 1."""
+    """Draw the clicks of each user: one to a few hundred items, each once, all with gain 1."""
     activity = np.clip(rng.lognormal(mean=mean, sigma=1.0, size=users.size), 1, 400).astype(int)
     rows = np.repeat(users, activity)
     pairs = np.unique(rows * size.n_items + draw_items(rows.size))
@@ -78,7 +78,7 @@ def make_clicks(
 
 
 def without(train: csr_matrix, users: Integers, ids: Integers) -> csr_matrix:
-    """Leave out of the training data what is recommended, as nobody recommends what was seen."""
+    """Remove recommended items from the training data, because seen items are not recommended."""
     rows = np.repeat(users, ids.shape[1])
     listed = csr_matrix((np.ones(ids.size), (rows, ids.ravel())), shape=train.shape)
     rest = train - train.multiply(listed)
@@ -87,7 +87,7 @@ def without(train: csr_matrix, users: Integers, ids: Integers) -> csr_matrix:
 
 
 def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw) -> Integers:
-    """Draw one list per row: popular items, with the row's own among them, more so at the top."""
+    """Draw one list per row: popular items, and the row's own items, with more of them on top."""
     shape = (relevant.shape[0], 6 * LENGTH)
     chance_of_own = 0.11 / np.sqrt(np.arange(1, shape[1] + 1))
     counts = np.diff(relevant.indptr)
@@ -95,7 +95,7 @@ def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw)
     own = relevant.indices[relevant.indptr[:-1, None] + chosen]
     candidates = np.where(rng.random(shape) < chance_of_own, own, draw_items(shape))
 
-    # An item stays where it was drawn first; later draws of it move behind everything else.
+    # An item stays where it was first drawn; its later draws move behind all other items.
     order = np.argsort(candidates, axis=1, kind="stable")
     ascending = np.take_along_axis(candidates, order, axis=1)
     repeated = np.zeros(shape, dtype=bool)

@@ -1,6 +1,6 @@
-"""Suite `lists`: every rival scores the same lists, from its own raw form.
+"""Suite `lists`: every rival scores the same lists, from its native input.
 
-Values are compared before anything is timed; then the rivals take turns, round by round.
+Values are compared before anything is timed. Then the rivals run in alternating rounds.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ TOLERANCE = 1e-9
 
 
 class Case(NamedTuple):
-    """One contest."""
+    """One case of the comparison."""
 
     name: str
     task: str
-    inputs: str = "full"  # "few": for the rivals that hold dense matrices only
-    most_rounds: int = 1000  # fewer where a rival needs most of a minute
+    inputs: str = "full"  # "few": for rivals that only use dense matrices
+    most_rounds: int = 1000  # fewer if a rival needs most of a minute
 
 
-# "in hand": the library's own objects exist. "whole call": they are made from the library's raw
-# form (arrays, frames or dictionaries, whichever it takes) in the timed call.
+# "in hand": the library's own objects exist. "whole call": the timed call makes them from the
+# library's native input (arrays, frames or dictionaries).
 CASES = (
     Case("ndcg@10, objects in hand", "ndcg@10"),
     Case("ndcg@10, whole call", "ndcg@10, whole call"),
@@ -49,7 +49,7 @@ CASES = (
 def run(job: Job) -> dict[str, Any]:
     """Measure all cases; return the report.
 
-    Raises `MismatchError` when two libraries disagree.
+    Raises `MismatchError` if two libraries disagree.
     """
     report: dict[str, Any] = {
         "tolerance": TOLERANCE,
@@ -68,14 +68,14 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def write_inputs(job: Job) -> dict[str, Any]:
-    """Write the lists; return the size and shape of each file of them."""
+    """Write the lists; return the size and shape of each file."""
     say("writing the inputs")
     size = "toy" if job.smoke else "full"
     return environment.run(environment.PINNED, HERE / "inputs.py", job.inputs / SUITE, size)
 
 
 def start(job: Job, inputs: str, rivals: dict[str, Any], stack: ExitStack) -> dict[str, Client]:
-    """Start and prepare the workers; the entry of one that fails says why."""
+    """Start and prepare the workers; if a worker fails, its entry has the reason."""
     clients = {}
     for name, entry in rivals.items():
         library = environment.library(name)
@@ -95,7 +95,7 @@ def start(job: Job, inputs: str, rivals: dict[str, Any], stack: ExitStack) -> di
 
 
 def contest(job: Job, case: Case, clients: dict[str, Client]) -> dict[str, Any]:
-    """Compare the values of everybody who takes part, then time them in turn."""
+    """Compare the values of all contestants, then time them in turn."""
     contestants = {name: client for name, client in clients.items() if case.task in client.tasks}
     differences, failed = compare(case, contestants)
     measures: dict[str, Callable[[], float]] = {
@@ -113,7 +113,7 @@ def contest(job: Job, case: Case, clients: dict[str, Client]) -> dict[str, Any]:
 def compare(
     case: Case, contestants: dict[str, Client]
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, str]]]:
-    """Return how far each one's values are from the first one's, by metric; and who failed."""
+    """Return the differences of all values from the first contestant's, and the failures."""
     say(f"{case.name}: comparing values")
     differences: dict[str, dict[str, float]] = {}
     failed: dict[str, dict[str, str]] = {}

@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.format import Row, conditions, exponent, label, markdown, summed, timed
 
-#: What the front page shows.
+#: The cases on the front page.
 SHOWN = {
     "ndcg@10, objects in hand": "ndcg@10",
     "several metrics": "several metrics",

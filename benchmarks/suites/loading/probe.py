@@ -1,12 +1,12 @@
-"""Loading files of events, dividing them, and scoring frames, measured from within one process.
+"""Measure loading and splitting of event files, and scoring of frames, from within one process.
 
     python -P probe.py make FOLDER N_EVENTS     writes events.csv, .csv.gz and .parquet, quoted.csv
-    python -P probe.py load FOLDER FILE NAME    reads one with a library, and numbers its ids
+    python -P probe.py load FOLDER FILE NAME    reads a file with a library, and numbers its ids
     python -P probe.py divide FOLDER CALL       seconds of a split, of the matrix, or of argsort
     python -P probe.py frames FOLDER KIND NAME  seconds of nDCG@10 from frames with text ids
     python -P probe.py model FOLDER INPUTS      seconds of evaluate_model on a holdout, or arrays
 
-Each prints what it found as JSON. Imports are not timed.
+Each prints its results as JSON. Imports are not timed.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ import pyarrow.parquet
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.peak import peak_above_start
 from suites.loading.readers import LOAD
 
-#: Rows that are drawn and written at once.
+#: The number of rows that are drawn and written at once.
 ROWS = 5_000_000
 
-#: Calls that are timed in one process, after one that is not, which may compile kernels.
+#: The number of timed calls in a process, after a first one, which may compile kernels.
 CALLS = 3
 
-#: Users, items and the lists' length of the frames.
+#: The numbers of users and items in the frames, and the length of the lists.
 USERS, ITEMS, K = 50_000, 20_000, 10
 
 
@@ -75,7 +75,7 @@ def make(folder: Path, n_events: str) -> dict[str, int]:
 
 def load(folder: Path, file: str, library: str) -> dict[str, Any]:
     load_events = LOAD[library]
-    load_events(make_one_event(folder))  # imports what it needs, which is not loading
+    load_events(make_one_event(folder))  # imports are not part of loading
     start = time.perf_counter()
     with peak_above_start() as peak:
         columns = load_events(folder / file)
@@ -106,7 +106,7 @@ def divide(folder: Path, name: str) -> dict[str, Any]:
 
 
 def frames(_: Path, kind: str, library: str) -> dict[str, Any]:
-    """Score lists of 50,000 users; the lines of polars take frames of pandas by `from_pandas`."""
+    """Score lists of 50,000 users; the polars code reads pandas frames with `from_pandas`."""
     lists, relevant = make_frames()
     score = score_by_polars if library == "polars" else score_by_sparse_eval
     if kind == "polars":
@@ -122,7 +122,7 @@ def frames(_: Path, kind: str, library: str) -> dict[str, Any]:
 
 
 def make_frames() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Draw lists, and five relevant items a user, of which the list has two or more."""
+    """Draw lists, and five relevant items per user, with at least two of them in the list."""
     rng = np.random.default_rng(0)
     users, items = (
         np.array([f"{kind}{number:08x}" for number in rng.permutation(10 * n)[:n].tolist()])
@@ -179,7 +179,7 @@ def model(_: Path, inputs: str) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the median seconds of some calls, and what the last one returned."""
+    """Return the median seconds of some calls, and the result of the last one."""
     result = call()
     seconds = []
     for _ in range(CALLS):

@@ -1,4 +1,4 @@
-"""How each library reads a file of events and numbers its users and items, in order of their ids.
+"""Read a file of events with each library, and number users and items in order of their ids.
 
 Each returns the numbers of users and items as int32, and the times.
 """

@@ -1,4 +1,4 @@
-"""Suite `loading`: files of events and frames, read beside polars, pyarrow and DuckDB.
+"""Suite `loading`: read event files and frames, compared with polars, pyarrow and DuckDB.
 
 Each round starts a new process for each side, in turn.
 """
@@ -16,7 +16,7 @@ from harness.turns import take_turns
 
 PROBE = Path(__file__).with_name("probe.py")
 
-#: Events by the end of the name of a case, and how many rounds they are worth.
+#: The numbers of events and of rounds, by the end of the name of a case.
 SIZES = {"5m": (5_000_000, 7), "50m": (50_000_000, 3)}
 TOY = 5_000
 FILES = {
@@ -30,9 +30,9 @@ FRAMES = ("polars", "object", "str", "category")
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure fresh processes; return the report. Libraries are those of our environment.
+    """Measure new processes; return the report. The libraries are installed in our environment.
 
-    Raises `MismatchError` if a library finds something else in a file, or another value.
+    Raises `MismatchError` if a library finds different content in a file, or a different value.
     """
     report: dict[str, Any] = {
         "rivals": {name: environment.describe(name) for name in job.references},
@@ -44,7 +44,7 @@ def run(job: Job) -> dict[str, Any]:
         if size == "5m":
             titles += [f"{call}-{size}" for call in DIVIDED]
         titles = [title for title in titles if title.startswith(job.case)]
-        if not titles or (job.smoke and size != "5m"):  # toys are all of one size
+        if not titles or (job.smoke and size != "5m"):  # all toys have the same size
             continue
         folder = job.inputs / "loading" / size
         say(f"writing {size} events")
@@ -65,7 +65,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def load(job: Job, title: str, folder: Path, what: str, rounds: int) -> dict[str, Any]:
-    """Measure reading a file, and numbering its users and items; with the peaks of memory."""
+    """Measure reading a file and numbering its users and items, with the memory peaks."""
     calls = {name: (name, "sparse_eval") for name in job.references}
     for library in ("polars", "pyarrow", "duckdb"):
         calls[library] = (environment.REFERENCE, library)
@@ -87,7 +87,7 @@ def load(job: Job, title: str, folder: Path, what: str, rounds: int) -> dict[str
 
 
 def divide(job: Job, title: str, folder: Path, call: str, rounds: int) -> dict[str, Any]:
-    """Measure a split, or the matrix, beside NumPy's `argsort` of as many pairs."""
+    """Measure a split, or the matrix, and NumPy's `argsort` of the same number of pairs."""
     calls = {name: (name, call) for name in job.references}
     calls["numpy.argsort"] = (environment.REFERENCE, "argsort")
 
@@ -99,7 +99,7 @@ def divide(job: Job, title: str, folder: Path, call: str, rounds: int) -> dict[s
 
 
 def score(job: Job, title: str, rival: str, task: tuple[str, ...]) -> dict[str, Any]:
-    """Measure an evaluation beside the same numbers from the lines of polars, or from matrices."""
+    """Measure an evaluation, and the same numbers from the polars code, or from matrices."""
     calls = {name: (name, "sparse_eval") for name in job.references}
     calls[rival] = (environment.REFERENCE, "polars" if rival == "polars" else "matrices")
     values: list[float] = []

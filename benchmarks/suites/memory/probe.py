@@ -1,9 +1,9 @@
-"""What scoring every user against every item takes, measured from within one process.
+"""Measure the memory for scoring every user against every item, from within one process.
 
     python -P probe.py make FOLDER N_USERS N_ITEMS    writes a trained model and its data
     python -P probe.py score FOLDER                   prints bytes, seconds and the score as JSON
 
-Making the data takes more memory than scoring it, so the two are never in one process.
+Making the data takes more memory than scoring it, so they never run in the same process.
 """
 
 import json
@@ -15,7 +15,7 @@ from scipy.sparse import load_npz, save_npz
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.peak import peak_above_start
 
 METRIC = "ndcg@10"
@@ -39,7 +39,7 @@ def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
 
 
 def score(folder: Path) -> dict[str, float]:
-    evaluate_model = se.evaluate_model  # imports what it needs, which is not scoring
+    evaluate_model = se.evaluate_model  # imports are not part of scoring
     train, validation = load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
     start = time.perf_counter()
     with peak_above_start() as peak:

@@ -14,7 +14,7 @@ BYTES_PER_SCORE = 4  # single precision, as the factors are stored
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure fresh processes; return the report. Rivals take no part."""
+    """Measure new processes; return the report. No rival takes part."""
     folder = job.inputs / "memory"
     say("training a model to score")
     size = ("500", "300") if job.smoke else ("50000", "51277")

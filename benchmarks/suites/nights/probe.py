@@ -1,18 +1,19 @@
-"""How often `compare --fail-if-worse` stops a night, where models are equally good and where not.
+"""How often `compare --fail-if-worse` stops a nightly run, for equal models and for worse ones.
 
-    python -P probe.py SCALE      SCALE multiplies the nights, of which there are four at least
+    python -P probe.py SCALE      SCALE multiplies the nights; there are at least four
 
-What was found is printed as JSON. Every night has a seed of its own, so nothing depends on the
-number of processes.
+The results are printed as JSON. Every night has its own seed, so nothing depends on the number of
+processes.
 
-Each night has other users. The users of most cases, and what a list of theirs holds, are drawn as
-`suites/inference/probe.py` says. A model that is as good as another one draws its lists in the same
-way, independently. One that has lost something finds less, so much less that the mean difference is
-what `compare` calls detectable of so many users: it is looked for among many users, once.
+Each night has different users. In most cases, users and lists are drawn as in
+`suites/inference/probe.py`. Two equally good models draw their lists in the same way,
+independently. A model that has lost something finds fewer items, such that the mean difference is
+what `compare` calls detectable for this number of users. This loss is determined once, with many
+users.
 
-In "noise on the factors of users" models are a pair of factors, and each adds noise of its own to
-those of every user, so that they are equally good for everybody. In "another seed" ALS is trained
-twice on the clicks of the night. Two trainings are equally good on average, and one of them is
+In "noise on the factors of users", models are pairs of factors, and each adds its own noise to the
+factors of every user, so they are equally good for all users. In "another seed", ALS is trained
+twice on the clicks of the night. The two trainings are equally good on average, but one of them is
 better than the other.
 """
 
@@ -30,7 +31,7 @@ import sparse_eval as se
 from sparse_eval.cli.nightly import losses
 from sparse_eval.results.differences import POWER, detectable_standard_errors
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 
 from suites.inference.probe import LEVEL, draw_lists, draw_users, evaluate, repeat, scaled
 
@@ -40,14 +41,14 @@ FEW = ["ndcg@10", "recall@20", "mrr@20"]
 MANY = [f"{name}@{k}" for name in ("ndcg", "recall", "precision", "hit_rate") for k in (5, 10, 20)]
 
 SEED = 0
-# What numbers are drawn for, a part of their seed.
+# The purposes of random numbers, a part of their seeds.
 LISTS, FACTORS, TRAININGS, POPULATION = range(1, 5)
-#: Users among whom the loss is looked for, and how often its size is halved.
+#: The number of users for determining the loss, and the number of bisection steps.
 POPULATION_SIZE, STEPS = 200_000, 12
 
 
 class Case(NamedTuple):
-    """Users, metrics and models of a night; whether the last model has lost something."""
+    """The users, metrics and models of a night, and whether the last model has lost something."""
 
     n_users: int
     metrics: list[str]
@@ -99,7 +100,7 @@ def simulate(scale: float) -> dict[str, Any]:
 
 
 def lists_of(case: Case, times: float, night: int) -> bool:
-    """Return whether the last of some models, which finds something so often, is stopped."""
+    """Return whether the last model, which finds items `times` as often, is stopped."""
     rng = np.random.default_rng([SEED, LISTS, *case[::2], len(case.metrics), case.loses, night])
     users = draw_users(rng, case.n_users)
     evs = {
@@ -114,9 +115,9 @@ def lists_of(case: Case, times: float, night: int) -> bool:
 
 
 def what_is_kept(n_users: int, population: int) -> float:
-    """Return how often a model finds something that has lost what is detectable of so many users.
+    """Return how often a model finds items after the loss that is detectable for `n_users` users.
 
-    Relative to the other model, whose lists are drawn with the same numbers for each share.
+    This is relative to the other model. For each share, the same random numbers are used.
     """
     rng = np.random.default_rng([SEED, POPULATION])
     users = draw_users(rng, population)
@@ -134,13 +135,13 @@ def what_is_kept(n_users: int, population: int) -> float:
 
 
 def noisy_factors(night: int) -> bool:
-    """Return whether one of two models is stopped that add noise to the same users' factors."""
+    """Return whether a model is stopped if two models add noise to the same users' factors."""
     rng = np.random.default_rng([SEED, FACTORS, night])
     users, items = (rng.standard_normal((size, 16)) for size in (FACTOR_USERS, 200))
     likes = users @ items.T + 4 * rng.standard_normal((FACTOR_USERS, 200))
     held_out = se.Relevance.from_csr(sparse(likes > np.quantile(likes, 0.98)))
     seen = np.zeros(likes.shape)
-    seen[np.arange(FACTOR_USERS), likes.argmin(axis=1)] = 1  # as of users who are known
+    seen[np.arange(FACTOR_USERS), likes.argmin(axis=1)] = 1  # as for known users
     evs = {
         name: se.evaluate_model(
             (users + rng.standard_normal(users.shape), items),
@@ -161,7 +162,7 @@ def sparse(dense: Any) -> Any:
 
 
 def trainings(n_users: int, night: int) -> bool:
-    """Return whether one of two trainings of the same model, with other seeds, is stopped."""
+    """Return whether one of two trainings of the same model with different seeds is stopped."""
     clicks = se.datasets.synthetic(n_users=n_users, n_items=200, seed=night)
     holdout = se.split.random(clicks, fraction=0.2, seed=night)
     evs = {}

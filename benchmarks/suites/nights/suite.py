@@ -1,4 +1,4 @@
-"""Suite `nights`: `compare --fail-if-worse` stops nights as often as it should."""
+"""Suite `nights`: `compare --fail-if-worse` stops nightly runs as often as it should."""
 
 import math
 from pathlib import Path
@@ -9,7 +9,7 @@ from harness.job import Job
 from harness.progress import say
 
 PROBE = Path(__file__).parent / "probe.py"
-#: Nights of a toy, as a share of what they are.
+#: The nights of a toy run, as a share of the usual number.
 TOY = "0.001"
 #: The noise of a simulation, in standard errors.
 NOISE = 2
@@ -26,7 +26,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def out_of_bounds(report: dict[str, Any]) -> list[str]:
-    """Say which shares are not what is promised."""
+    """Return the shares that are outside their bounds, as text."""
     most = round(1 - report["level"], 12)
     most += NOISE * math.sqrt(most * (1 - most) / report["nights"])
     found = [

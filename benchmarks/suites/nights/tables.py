@@ -6,7 +6,7 @@ from harness.format import markdown, percent
 
 
 def nights(report: dict[str, Any]) -> str:
-    """Return how many nights are stopped, and say of what they are."""
+    """Return how many nights are stopped, with a description of the nights."""
     titles = dict.fromkeys([*report["equal"], *report["lost"]])
     rows = [
         (title, *(percent(report[of][title]) if title in report[of] else "" for of in CASES))

@@ -1,9 +1,9 @@
-"""How far our numbers are from a library's on the problems, one by one, printed as JSON.
+"""Print the differences between our numbers and a library's for each problem, as JSON.
 
     python -P probe.py PROBLEMS VALUES
 
-`PROTOCOLS` says what is asked of the public interface. Each returns one `Evaluation` or more, of
-the same numbers found in several ways, which all have to be the library's.
+`PROTOCOLS` has the calls of the public interface. Each returns one or several `Evaluation` objects:
+the same numbers, computed in several ways, must all equal the library's numbers.
 """
 
 import json
@@ -26,7 +26,7 @@ _problems = load(Path(__file__).with_name("problem.py"))
 
 Problem: TypeAlias = Any
 
-#: What can be asked for numbers by name: an evaluation, or the parts of a split.
+#: Numbers by name: an evaluation, or the parts of a split.
 Found: TypeAlias = se.Evaluation | dict[str, np.ndarray]
 
 
@@ -53,7 +53,7 @@ def main(problems: Path, values: Path) -> None:
 
 
 def with_matrix(found: dict[str, Any]) -> Any:
-    """Return the sparse matrix that a library's script has given, or what it is."""
+    """Return a value from a library's script, converted to a sparse matrix if it is one."""
     if "matrix" not in found:
         return found
     rows, columns, entries = found["matrix"]
@@ -71,7 +71,7 @@ def biases(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> 
 
 
 def candidates(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
-    """Evaluate a model among candidates, and then the lists that it makes among them."""
+    """Evaluate a model among candidates, and then its lists of these candidates."""
     biases = {"item_biases": problem.item_biases} if given.get("biased") else {}
     model = se.factor_model(problem.user_factors, problem.item_factors, **biases)
     train, validation = given.get("train", problem.train), given.get("validation", problem.relevant)
@@ -83,7 +83,7 @@ def candidates(problem: Problem, given: dict[str, Any], options: dict[str, Any])
 
 
 def new_users(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
-    """Evaluate an item-item matrix on users whom it was not trained on: theirs, and ours."""
+    """Evaluate the library's and our item-item matrix on users that it was not trained on."""
     holdout = se.split.Holdout(given["train"], given["validation"], fold_in=given["fold_in"])
     yield se.evaluate_model(given["weights"], holdout, **options)
     ours = se.baselines.ease(holdout, regularization=given["regularization"])
@@ -91,7 +91,7 @@ def new_users(problem: Problem, given: dict[str, Any], options: dict[str, Any]) 
 
 
 def periods(problem: Problem, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Found]:
-    """Divide events by time, and count those of each pair in each part."""
+    """Split events by time, and count the events of each pair in each part."""
     frame = pd.DataFrame(problem.events, columns=["user", "item", "timestamp"])
     frame["timestamp"] = pd.Timestamp(given["midnight"]) + pd.to_timedelta(frame["timestamp"], "h")
     n_users, n_items = problem.shape
@@ -109,8 +109,8 @@ def periods(problem: Problem, given: dict[str, Any], options: dict[str, Any]) ->
         }
 
 
-#: What is asked of the public interface, with a problem, what the library made of it, and the
-#: metrics under its convention.
+#: The calls of the public interface. Their arguments are a problem, the library's own data for it,
+#: and the metrics under the library's convention.
 PROTOCOLS: dict[str, Callable[[Problem, dict[str, Any], dict[str, Any]], Iterator[Found]]] = {
     "biases": biases,
     "candidates": candidates,
@@ -120,7 +120,7 @@ PROTOCOLS: dict[str, Callable[[Problem, dict[str, Any], dict[str, Any]], Iterato
 
 
 def difference(found: Found, name: str, theirs: Any) -> float:
-    """Return how far the values are apart, and their means; NaN and None equal NaN only."""
+    """Return the largest difference of values or means; NaN and None equal only NaN."""
     if isinstance(found, dict):
         return apart(found[name], np.array(theirs, float))
     if not isinstance(theirs, list):
@@ -139,5 +139,5 @@ def apart(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of sampled candidates and of items that no training has
+    warnings.simplefilter("ignore")  # about sampled candidates and items without training
     main(Path(sys.argv[1]), Path(sys.argv[2]))

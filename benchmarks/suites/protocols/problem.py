@@ -1,4 +1,4 @@
-"""What a problem holds, for a library's script and for ours."""
+"""The data of a problem, for a library's script and for ours."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 @dataclass(frozen=True)
 class Problem:
-    """A model, and what its users did.
+    """A model and the data of its users.
 
     Attributes
     ----------
@@ -20,14 +20,14 @@ class Problem:
     user_factors, item_factors : ndarray of float32, shape (n_users, f) and (n_items, f)
     user_biases, item_biases : ndarray of float32, shape (n_users,) and (n_items,)
     train : csr_matrix of float64, shape (n_users, n_items)
-        What users have seen, each 1.
+        The items that users have seen, each 1.
     validation : csr_matrix of float64, shape (n_users, n_items)
-        Gains of other items; of one problem in two, all are 1. Some users have none.
+        Gains of other items; in every second problem, all are 1. Some users have none.
     candidates : csr_matrix of float64, shape (n_users, n_items)
-        What each user can be recommended, each 1; seen items are among them, and relevant ones may
-        be missing.
+        The candidates of each user, each 1. They include seen items, and relevant items may be
+        missing.
     events : ndarray of int64, shape (n, 3)
-        User, item and hour of what happened, in any order; nothing to do with `train`.
+        User, item and hour of each event, in any order, unrelated to `train`.
     """
 
     k: int
@@ -46,7 +46,7 @@ class Problem:
 
     @property
     def relevant(self) -> csr_matrix:
-        """What is held out, each 1."""
+        """The held-out items, each 1."""
         return self.validation.sign()
 
     @property

@@ -1,11 +1,11 @@
-"""Small random models with what their users did, for which every library must give our numbers.
+"""Small random models and user data for which every library must give our numbers.
 
     python problems.py PATH      writes them as JSON
 
-Factors and biases are multiples of 2⁻¹⁰ below 1, so that scores are exact in single precision too,
-whatever the order of summation, and no two of a user's are equal, with biases or without: whoever
-ranks by them has one ranking. Every fifth catalogue is large enough for a hundred negatives. All
-draws come from one seed.
+Factors and biases are multiples of 2⁻¹⁰ below 1, so scores are exact in single precision too, for
+any order of summation. No two scores of a user are equal, with or without biases, so there is only
+one ranking. Every fifth catalogue is large enough for a hundred negatives. All draws come from one
+seed.
 """
 
 import json
@@ -22,7 +22,7 @@ HOURS = 24 * 20
 
 
 def make(n_problems: int = N_PROBLEMS) -> list[dict[str, Any]]:
-    """Return the problems; what is in one says `Problem`."""
+    """Return the problems; `Problem` describes their content."""
     draw = random.Random(SEED)  # noqa: S311 - not for secrets
     return [
         make_problem(draw, large=number % 5 == 4, binary=number % 2 == 0)
@@ -44,7 +44,7 @@ def make_problem(draw: random.Random, *, large: bool, binary: bool) -> dict[str,
         gains.append(
             {item: 1 if binary else draw.randint(1, LARGEST_GAIN) for item in items[n_seen:]}
         )
-        if user < 2 and not gains[user]:  # somebody is there to evaluate
+        if user < 2 and not gains[user]:  # so that there are users to evaluate
             free = next(item for item in range(n_items) if item not in items)
             gains[user][free] = 1
     return {
@@ -69,7 +69,7 @@ def vector(draw: random.Random, length: int) -> list[float]:
 def make_user(
     draw: random.Random, item_factors: list[list[float]], item_biases: list[float]
 ) -> list[float]:
-    """Return factors of a user to whom all items have different scores."""
+    """Return factors of a user for which all items have different scores."""
     while True:
         factors = vector(draw, len(item_factors[0]))
         scores = [sum(map(float.__mul__, factors, item)) for item in item_factors]
@@ -79,7 +79,7 @@ def make_user(
 
 
 def make_events(draw: random.Random, n_users: int, n_items: int) -> list[tuple[int, int, int]]:
-    """Return (user, item, hour) of what happened, in any order; pairs may come several times."""
+    """Return events (user, item, hour) in any order; pairs may occur several times."""
     n_items = min(n_items, 30)
     return [
         (draw.randrange(n_users), draw.randrange(n_items), draw.randrange(HOURS))

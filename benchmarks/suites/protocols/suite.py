@@ -12,7 +12,7 @@ from . import problems as small
 def run(job: Job) -> dict[str, Any]:
     """Compare all libraries; return the report. Nothing is timed, and there are no rounds.
 
-    Raises `MismatchError` when a library differs.
+    Raises `MismatchError` if a library differs.
     """
     n_problems = small.N_PROBLEMS // 40 if job.smoke else small.N_PROBLEMS
     inputs = {"n_problems": n_problems, "seed": small.SEED}

@@ -1,20 +1,20 @@
-"""One library's own numbers on the problems, in the library's environment.
+"""Compute one library's own numbers on the problems, in the library's environment.
 
     python -P worker.py SCRIPT PROBLEMS VALUES
 
-SCRIPT is the library's, in the folder `rivals`. It has
+SCRIPT is the library's script, in the folder `rivals`. It has
 
-    PROTOCOL     which of ours in `probe.py` must give the same
-    SUBJECT      what is compared, in a few words
-    answer       what a `Problem` comes to: {"values": {our name of a number -> the value of each
-                 user (None for one whom the library leaves out), or the mean where it has no more},
-                 "given": {what the library drew or made itself -> what ours is given for it}}; or
-                 None if the problem is none for it. `@k` stands for the cut-off.
-    CONVENTION   the convention= that gives the same; without it, ours
-    NOT_COMPARED metric -> why it is not here
-    NOTES        what is done so that both mean the same
-    TOLERANCE    how far values may be apart (by default 1e-9), and
-    IMPRECISE    why that is more
+    PROTOCOL     the protocol of `probe.py` that must give the same
+    SUBJECT      the subject of the comparison, in a few words
+    answer       a function of a `Problem` that returns {"values": {our name of a number -> the
+                 value of each user (None if the library leaves the user out), or only the mean},
+                 "given": {data that the library drew or made itself -> the input of ours for it}};
+                 or None if the problem is not suitable. `@k` stands for the cut-off.
+    CONVENTION   the convention= that gives the same; by default, ours
+    NOT_COMPARED metric -> why it is not compared
+    NOTES        how both are made comparable
+    TOLERANCE    the largest allowed difference (by default 1e-9)
+    IMPRECISE    the reason for a larger TOLERANCE
 
 `-P` keeps this folder off the module path: `import lightfm` means the library.
 """
@@ -26,7 +26,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.script import load, protect_stdout
 
 # Waking a second thread takes longer than a problem.
@@ -34,7 +34,7 @@ os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def main(script: Path, problems: Path, values: Path) -> None:
-    answers = protect_stdout()  # of which our driver reads the last line
+    answers = protect_stdout()  # our driver reads the last line
     warnings.simplefilter("ignore")
     read = load(Path(__file__).with_name("problem.py")).read
     library = load(script)
@@ -53,7 +53,7 @@ def main(script: Path, problems: Path, values: Path) -> None:
 
 
 def _plain(found: Any) -> Any:
-    """Return what JSON can hold of a number of NumPy or a sparse matrix."""
+    """Return a NumPy number or a sparse matrix as a JSON value."""
     if not hasattr(found, "tocoo"):
         return found.item()
     entries = found.tocoo()

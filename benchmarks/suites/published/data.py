@@ -1,4 +1,4 @@
-"""Read the data of the tables as their authors publish them; write toys in the same formats."""
+"""Read the data of the tables in the authors' formats; write toys in the same formats."""
 
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -11,14 +11,14 @@ import sparse_eval as se
 
 
 class Data(NamedTuple):
-    """What a model is trained on and evaluated with; rows are users, columns are items."""
+    """The data for training and evaluating a model; rows are users, columns are items."""
 
     train: sparse.csr_matrix
     held_out: sparse.csr_matrix
     candidates: sparse.csr_matrix | None = None
 
     def renumbered(self, seed: int) -> Self:
-        """Return the data with other numbers of the items; with seed 0 as they are."""
+        """Return the data with different item numbers, or unchanged for seed 0."""
         if not seed:
             return self
         items = np.random.default_rng(seed).permutation(self.train.shape[1])
@@ -59,9 +59,9 @@ def adjacency(*paths: Path) -> Data:
 
 
 def by_number(part: se.Interactions) -> sparse.csr_matrix:
-    """Return the matrix whose columns are the files' numbers of items, used or not.
+    """Return the matrix whose columns are the item numbers of the files, used or not.
 
-    Those of SpectralCF leave an eighth of the numbers out, which count as items in TF-IDF.
+    The files of SpectralCF leave out an eighth of the numbers, which count as items in TF-IDF.
     """
     numbers = np.asarray(part.items, np.int64)
     columns, users = numbers[part.item_codes], part.user_codes

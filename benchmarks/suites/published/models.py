@@ -1,7 +1,7 @@
-"""The models of the tables, as `evaluate_model` takes them.
+"""The models of the tables, in the form for `evaluate_model`.
 
-Each is given the training data, all values 1, and a seed, which only some need. Those of the
-appendix of Ferrari Dacrema et al. do what its repository does,
+Each function gets the training data, with all values 1, and a seed, which only some use. The models
+from the appendix of Ferrari Dacrema et al. follow its repository,
 MaurizioFD/RecSys2019_DeepLearning_Evaluation.
 """
 
@@ -33,7 +33,7 @@ def als(
     epsilon: float,
     regularization: float,
 ) -> Any:
-    """Return ALS with their confidence of what is observed, 1 + α log(1 + 1 / ε)."""
+    """Return ALS with their confidence for observed items, 1 + α log(1 + 1 / ε)."""
     return se.train_als(
         train,
         factors=factors,
@@ -78,7 +78,7 @@ WEIGHTINGS = {"bm25": bm25, "tf_idf": tf_idf}
 
 
 def normalized_item_knn(train: sparse.csr_matrix, seed: int, *, neighbors: int) -> Any:
-    """Return BARS' scores: an item's mean, and what neighbours are above theirs, weighted."""
+    """Return BARS' scores: an item's mean plus weighted deviations of neighbours from theirs."""
     similar = by_row_sums(se.baselines.item_knn(train, neighbors=neighbors).weights)
     means = np.asarray(train.mean(axis=0)).ravel()
     biases = means - similar @ means
@@ -95,9 +95,9 @@ def random_walk(
     beta: float = 0.0,
     normalize: bool = False,
 ) -> Any:
-    """Return P3α, or RP3β: how likely two steps lead from an item to another one.
+    """Return P3α or RP3β: the probability that two steps lead from an item to another one.
 
-    The nearest of each row are kept, and then of each column.
+    The nearest items of each row are kept, and then the nearest of each column.
     """
     to_items = by_row_sums(train).power(alpha)
     to_users = by_row_sums(train.T.tocsr()).power(alpha)
@@ -111,7 +111,7 @@ def random_walk(
 
 
 def nearest(weights: np.ndarray, most: int) -> np.ndarray:
-    """Return the largest values of each row, of equal ones those of lower columns, and else 0."""
+    """Keep the largest values of each row, of equal ones the lower columns, and set others to 0."""
     if most >= weights.shape[1]:
         return weights
     least = np.partition(weights, -most, axis=1)[:, -most, None]
@@ -121,7 +121,7 @@ def nearest(weights: np.ndarray, most: int) -> np.ndarray:
 
 
 def by_row_sums(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return the matrix with rows that add up to 1, or are empty."""
+    """Return the matrix with rows that add up to 1 or are empty."""
     sums = np.asarray(matrix.sum(axis=1)).ravel()
     return sparse.csr_matrix(sparse.diags(1 / np.where(sums > 0, sums, 1)) @ matrix)
 
@@ -132,7 +132,7 @@ def pure_svd(train: sparse.csr_matrix, seed: int, *, factors: int) -> Any:
 
 
 def randomized_svd(train: sparse.csr_matrix, seed: int, *, factors: int) -> Any:
-    """Return PureSVD as scikit-learn's `randomized_svd` finds it: 7 iterations, 10 columns more."""
+    """Return PureSVD as from scikit-learn's `randomized_svd`: 7 iterations, 10 more columns."""
     rng = np.random.default_rng(seed)
     basis = rng.standard_normal((train.shape[1], min(factors + 10, *train.shape)))
     for _ in range(7):
@@ -146,7 +146,7 @@ def randomized_svd(train: sparse.csr_matrix, seed: int, *, factors: int) -> Any:
 def gf_cf(train: sparse.csr_matrix, seed: int, *, factors: int, share: float) -> Any:
     """Return GF-CF: a linear filter of the normalized data, and a share of an ideal low-pass.
 
-    Scores are in single precision: there are a billion of them.
+    Scores are in single precision, because there are a billion of them.
     """
     of_users, of_items = (np.asarray(train.sum(axis=axis)).ravel() for axis in (1, 0))
     roots = [np.sqrt(np.maximum(degrees, 1)) for degrees in (of_users, of_items)]

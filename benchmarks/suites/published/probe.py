@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from suites.published.data import READERS, write_toys
 from suites.published.models import MODELS
 
@@ -26,7 +26,7 @@ def toys(folder: str) -> dict[str, Any]:
 
 
 def row(table: str, folder: str, text: str) -> dict[str, Any]:
-    """Return each run's value of each metric, and what the row took."""
+    """Return each run's value of each metric, and the cost of the row."""
     asked = json.loads(text)
     data = READERS[table](Path(folder))
     start = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Suite `published`: tables that others have printed, and what comes out here.
+"""Suite `published`: published tables, and our results on the same data.
 
-Models are of closed form, or ALS; metrics, rankings and candidates are the package's. Each row is
-evaluated in a process of its own.
+Models have a closed form, or are ALS; metrics, rankings and candidates come from the package. Each
+row is evaluated in its own process.
 """
 
 import json
@@ -19,22 +19,22 @@ from harness.progress import say
 HERE = Path(__file__).parent
 PROBE = HERE / "probe.py"
 
-#: The tables and their rows, as printed.
+#: The tables and their rows, as published.
 PRINTED: dict[str, dict[str, Any]] = tomllib.loads(
     (HERE / "printed.toml").read_text(encoding="utf-8")
 )
 
-#: How far a figure may be from the print, unless a note says why.
+#: The largest difference from the published figure without a note that explains it.
 TOLERANCE = 0.0005
 
-#: What options are for toy data.
+#: The options for toy data.
 TOYS = {"factors": 8, "iterations": 2}
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Evaluate the rows whose data are there; return the report. There are no rounds.
+    """Evaluate the rows whose data are available; return the report. There are no rounds.
 
-    Raises `MismatchError` when a row is further from the print than it may be.
+    Raises `MismatchError` if a row differs from the published figures by more than it may.
     """
     folder = job.inputs / "toys" if job.smoke else job.data
     if job.smoke:
@@ -64,7 +64,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def too_large(row: dict[str, Any], job: Job) -> str:
-    """Return why there is not enough memory for a row, or nothing."""
+    """Return why there is not enough memory for a row, or an empty text."""
     needed = row.get("memory_bytes", 0)
     if job.smoke or needed <= (free := available_bytes()):
         return ""
@@ -72,7 +72,7 @@ def too_large(row: dict[str, Any], job: Job) -> str:
 
 
 def available_bytes() -> int:
-    """Return the memory that can be had without swapping."""
+    """Return the memory that is available without swapping."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return 1024 * int(line.split()[1])
@@ -82,7 +82,7 @@ def available_bytes() -> int:
 def evaluate(
     name: str, table: dict[str, Any], row: dict[str, Any], place: Path, job: Job
 ) -> dict[str, Any]:
-    """Return a row with what was found, and how far that is from the print."""
+    """Return a row with our results, and their differences from the published figures."""
     if "model" not in row:
         return row
     say(f"{name}: {row['title']}")
@@ -107,7 +107,7 @@ def evaluate(
 
 
 def unexplained(tables: dict[str, Any]) -> list[str]:
-    """Return what is too far from the print, in rows that have no note."""
+    """Return the figures that differ too much from the published ones, in rows without a note."""
     return [
         f"{name}: {row['title']}: {metric} by {difference:+.6f}"
         for name, table in tables.items()

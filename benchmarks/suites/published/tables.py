@@ -1,4 +1,4 @@
-"""The tables of the suite `published`: the print, what comes out here, and the difference."""
+"""The tables of the suite `published`: published figures, our results, and differences."""
 
 from statistics import mean
 from typing import Any
@@ -7,7 +7,7 @@ from harness.format import Row, markdown
 
 
 def published(report: dict[str, Any]) -> str:
-    """Return a part for each table that was printed, and the conditions."""
+    """Return a part for each published table, and the conditions."""
     parts = [part(table, report["tolerance"]) for table in report["tables"].values()]
     machine = report["machine"]
     conditions = (
@@ -18,7 +18,7 @@ def published(report: dict[str, Any]) -> str:
 
 
 def part(table: dict[str, Any], tolerance: float) -> str:
-    """Return a heading, where the figures and the data are from, the figures, and the notes."""
+    """Return a heading, the sources of the figures and the data, the figures, and the notes."""
     texts = [
         f"## {table['title']}",
         f"{table['protocol']} Printed: {table['source']} Data: {table['data']}.",
@@ -36,7 +36,7 @@ def part(table: dict[str, Any], tolerance: float) -> str:
 
 
 def lines(row: dict[str, Any]) -> list[Row]:
-    """Return the print of a row, the mean of its runs, their range and the difference."""
+    """Return a row's published figures, the mean and range of our runs, and the difference."""
     printed = (row["title"], "printed", *row["printed"])
     if "values" not in row:
         return [printed]
@@ -60,7 +60,7 @@ def lines(row: dict[str, Any]) -> list[Row]:
 
 
 def note(row: dict[str, Any], tolerance: float) -> str:
-    """Return how far a row is from the print and why, where that is further than it should be."""
+    """Return the difference of a row and its reason, if the difference is too large."""
     furthest = max(map(abs, row.get("differences", {}).values()), default=0.0)
     if furthest <= tolerance or "note" not in row:
         return ""

@@ -1,4 +1,4 @@
-"""Factors that nobody trained, what their users have seen, and one item held out of each."""
+"""Random factors that are not trained, with seen items and one held-out item of each user."""
 
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,16 @@ Integers = npt.NDArray[np.int64]
 
 
 def draw(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
-    """Draw factors in the shape of ALS's, what each user has seen, and one item held out.
+    """Draw factors in the shape of ALS models, seen items, and one held-out item of each user.
 
     Items are ranked by popularity, with a weight of 1 / (rank + 10). The norm of an item falls
     with (rank + 20) ** -0.2, times a log-normal factor with sigma 0.2; a user's norm is
-    log-normal with sigma 0.5. There is a cluster for every thousand items. An item's direction
-    is that of its cluster plus as much noise; a user's is that of three clusters, weighted 6, 3
-    and 1 and drawn by popularity, plus noise; and all share a direction. Seen and held-out items
-    are drawn by popularity, four of five from the user's clusters. Of ALS models of Gowalla and
-    of our synthetic clicks, with 64 factors, norms fall with an exponent between 0.2 and 0.35.
+    log-normal with sigma 0.5. There is a cluster for every thousand items. An item's direction is
+    the direction of its cluster plus the same amount of noise. A user's direction is that of three
+    clusters, weighted 6, 3 and 1 and drawn by popularity, plus noise. All directions have a common
+    part. Seen and held-out items are drawn by popularity, four of five from the user's clusters.
+    For ALS models of Gowalla and of our synthetic clicks, with 64 factors, norms fall with an
+    exponent between 0.2 and 0.35.
     """
 
     def write(unfinished: Path) -> None:
@@ -70,12 +71,12 @@ def draw(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
     return {"n_users": n_users, "n_items": n_items, "n_factors": FACTORS, "seed": SEED}
 
 
-#: Items that are drawn for each user, who has seen them; some are drawn twice.
+#: The number of seen items drawn for each user; some are drawn twice.
 N_SEEN = 20
 
 
 def directions(rng: np.random.Generator, size: int) -> Floats:
-    """Return random vectors of a length about 1."""
+    """Return random vectors with a length of about 1."""
     return rng.standard_normal((size, FACTORS), dtype=np.float32) / np.float32(FACTORS**0.5)
 
 
@@ -84,5 +85,5 @@ def unit(vectors: Floats) -> Floats:
 
 
 def pick(rng: np.random.Generator, sums: npt.NDArray[np.float64], shape: Any) -> Integers:
-    """Draw places in proportion to weights, given their running sums."""
+    """Draw indices in proportion to weights, given their running sums."""
     return np.minimum(np.searchsorted(sums, rng.random(shape) * sums[-1], "right"), len(sums) - 1)

@@ -1,13 +1,13 @@
-"""What ranking costs in three jobs, each measured from within a process of its own.
+"""Measure the cost of ranking in three jobs, each from within its own process.
 
     python -P probe.py make FOLDER N_USERS N_ITEMS    clicks, split: for train and sweep
     python -P probe.py train FOLDER EVALUATOR         one of `EVALUATORS`
     python -P probe.py save FOLDER N                  N checkpoints of one training
     python -P probe.py sweep FOLDER N
-    python -P probe.py draw FOLDER N_USERS N_ITEMS    factors that nobody trained
+    python -P probe.py draw FOLDER N_USERS N_ITEMS    random factors
     python -P probe.py rank FOLDER
 
-What was found is printed as JSON. What `make`, `save` and `draw` have written stays.
+The results are printed as JSON. The files of `make`, `save` and `draw` are kept.
 """
 
 import json
@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.files import once
 from harness.peak import peak_above_start, resident
 from harness.split import read_split, write_split
@@ -51,7 +51,7 @@ def make(folder: Path, n_users: int, n_items: int) -> dict[str, int]:
 
 
 def train(folder: Path, evaluator: str) -> dict[str, Any]:
-    """Train once; after every iteration somebody evaluates, or nobody."""
+    """Train once, with or without an evaluation after every iteration."""
     seen, held_out = read_split(folder)
     evaluate = EVALUATORS[evaluator]
     relevance = se.Relevance.from_csr(held_out)
@@ -64,7 +64,7 @@ def train(folder: Path, evaluator: str) -> dict[str, Any]:
         seconds.append(time.perf_counter() - start)
 
     start = time.perf_counter()
-    with threadpool_limits(1, user_api="blas"):  # as implicit asks for
+    with threadpool_limits(1, user_api="blas"):  # as implicit recommends
         model = als(ITERATIONS)
         model.fit(seen, show_progress=False, callback=callback if evaluate else None)
     total = time.perf_counter() - start
@@ -94,7 +94,7 @@ EVALUATORS = {
 
 
 def save(folder: Path, count: int) -> dict[str, int]:
-    """Save the model after each iteration of a training as long as that."""
+    """Save the model after each iteration of a training with `count` iterations."""
     seen, _ = read_split(folder)
 
     def write(unfinished: Path) -> None:
@@ -111,7 +111,7 @@ def save(folder: Path, count: int) -> dict[str, int]:
 
 
 def sweep(folder: Path, count: int) -> dict[str, Any]:
-    score = se.sweep  # imports what it needs
+    score = se.sweep  # imports its modules
     seen, held_out = read_split(folder)
     start = time.perf_counter()
     with peak_above_start() as peak:
@@ -129,7 +129,7 @@ def sweep(folder: Path, count: int) -> dict[str, Any]:
 
 
 def rank(folder: Path) -> dict[str, Any]:
-    """Rank one held-out item of every user, as far as it is among the first k."""
+    """Find the rank of one held-out item of every user, if it is among the first k."""
     parts = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
     users, items = parts["users"], parts["items"]
     shape = (len(users), len(items))
@@ -138,7 +138,7 @@ def rank(folder: Path) -> dict[str, Any]:
     indptr = np.arange(len(users) + 1)
     held_out = csr_matrix((np.ones(len(users), np.int8), parts["held_out"], indptr), shape)
 
-    few = slice(1000)  # kernels are loaded by a first call
+    few = slice(1000)  # the first call loads kernels
     se.ranks((users[few], items), held_out[few], k=K, seen=seen[few], progress=False)
     start = time.perf_counter()
     with peak_above_start() as peak:
@@ -161,7 +161,7 @@ def rank(folder: Path) -> dict[str, Any]:
 
 
 def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
-    """Return what `se.ranks` does, and the share of all scores that it computed."""
+    """Return the result of `se.ranks`, and the share of all scores that it computed."""
     from sparse_eval.retrieval.search import Search  # public functions do not return the share
     from sparse_eval.retrieval.top_k import find_ranks
 

@@ -1,4 +1,4 @@
-"""Suite `retrieval`: what ranking costs while a model is trained, in a sweep, and at scale."""
+"""Suite `retrieval`: the cost of ranking while a model is trained, in a sweep, and at scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROBE = Path(__file__).with_name("probe.py")
 
 
 class Size(NamedTuple):
-    """The size of the trained models, and of the drawn one: so many users and items."""
+    """The size of the trained models, and the number of users and items of the drawn one."""
 
     n_users: int
     n_items: int
@@ -27,23 +27,23 @@ class Size(NamedTuple):
     checkpoints: int
 
 
-# The size of MIND-small, and a catalogue and an audience that nobody's scores would fit into.
+# The size of MIND-small, and numbers of users and items whose scores would not fit in memory.
 FULL = Size(50_000, 51_277, 1_000_000, 20)
 TOY = Size(300, 500, 2_000, 3)
 
-# implicit's evaluation takes ten times as long as the training between two of them.
+# implicit's evaluation takes ten times as long as the training between two evaluations.
 MOST_ROUNDS = 3
 WITHOUT = "nobody"
 EVALUATORS = ("evaluate_model", "ranking_metrics_at_k")
 METRIC = "ndcg@10"
-# implicit ranks by scores in single precision: two that are nearly the same may change places.
+# implicit ranks by scores in single precision, so nearly equal scores may change places.
 TOLERANCE = 1e-4
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure fresh processes; return the report. No rival takes part.
+    """Measure new processes; return the report. No rival takes part.
 
-    Raises `MismatchError` when implicit's evaluation of a training does not agree with ours.
+    Raises `MismatchError` if implicit's evaluation of a training does not agree with ours.
     """
     size = TOY if job.smoke else FULL
     folder = job.inputs / "retrieval" / f"{size.n_users}x{size.n_items}"
@@ -111,7 +111,7 @@ def sweep(folder: Path, rounds: int, count: int, *, warm_up: bool) -> dict[str, 
 
 
 def large(inputs: Path, many: int) -> dict[str, Any]:
-    """Rank one held-out item of every user among as many items, once."""
+    """Rank one held-out item of `many` users among the same number of items, once."""
     folder = inputs / f"drawn-{many}"
     say(f"drawing factors of {many:,} users and as many items")
     drawn = probe("draw", folder, many, many)

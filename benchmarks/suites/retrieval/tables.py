@@ -6,7 +6,7 @@ from harness.format import conditions, duration, markdown, percent, size
 
 
 def retrieval(report: dict[str, Any]) -> str:
-    """Return what ranking costs in each of the three jobs."""
+    """Return the cost of ranking in each of the three jobs."""
     inputs, training = report["inputs"], report["training"]
     sweep, large = report["sweep"], report["large"]
     model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"

@@ -1,4 +1,4 @@
-"""The calls of the package that need a cluster, as this checkout and older ones name them."""
+"""The package's calls that need a cluster, with the names in this checkout and in older ones."""
 
 from typing import Any
 

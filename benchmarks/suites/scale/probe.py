@@ -1,6 +1,6 @@
-"""What is measured in processes of their own, beyond what fits into memory or one machine.
+"""Measure evaluations beyond memory or one machine, each in its own process.
 
-    python -P probe.py base FOLDER N_USERS N_ITEMS    draws what models are made of, in `drawn`
+    python -P probe.py base FOLDER N_USERS N_ITEMS    draws the data of models, in `drawn`
     python -P probe.py tables FOLDER N                writes recommendations and truth as Parquet
     python -P probe.py model FOLDER N                 writes factors and matrices as .npy
     python -P probe.py evaluate_tables FOLDER MEMORY
@@ -30,7 +30,7 @@ import numpy as np
 import sparse_eval as se
 from sparse_eval.metrics import REGISTRY
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.files import once
 from harness.peak import resident
 from suites.retrieval.inputs import draw
@@ -47,7 +47,7 @@ WARM_USERS = 10_000
 
 OF_TABLES = "ndcg@{5,10},precision@10,recall@10,map@10,mrr@10"
 OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
-OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # for which whole lists are found
+OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # these need whole lists
 
 
 def base(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def base(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
 
 
 def tables(folder: Path, n_users: int) -> dict[str, Any]:
-    """Write 10 items for each user, and one that is relevant: for 3 of 10 users a listed one."""
+    """Write 10 items for each user, and one relevant item, which is listed for 3 of 10 users."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -90,7 +90,7 @@ def tables(folder: Path, n_users: int) -> dict[str, Any]:
 
 
 def model(folder: Path, n_users: int) -> dict[str, Any]:
-    """Write factors, history and held-out items of the users drawn, as often as needed."""
+    """Write factors, history and held-out items of the drawn users, repeated as needed."""
     drawn = folder.with_name("drawn")
     n_items = len(np.load(drawn / "items.npy", mmap_mode="r"))
 
@@ -132,7 +132,7 @@ def bytes_in(folder: Path) -> int:
 
 
 def measured(work: Callable[[], se.Evaluation]) -> dict[str, Any]:
-    """Return the seconds of an evaluation, and the highest memory that the process ever had."""
+    """Return the seconds of an evaluation, and the memory peak of the process."""
     before = resident("VmRSS")
     start = time.perf_counter()
     ev = work()
@@ -155,7 +155,7 @@ def sides_of(folder: Path) -> tuple[Path, Path, Path]:
 
 
 def evaluate_users(folder: Path, memory: int) -> dict[str, Any]:
-    """With one thread: what a core does."""
+    """Evaluate with one thread, to measure a single core."""
     warm = folder.parent / f"model-{WARM_USERS}"
     model(warm, WARM_USERS)
     options: dict[str, Any] = {"keep": "totals", "memory": memory, "num_threads": 1}
@@ -225,7 +225,7 @@ def bits(folder: Path) -> dict[str, Any]:
 
 
 def killed(folder: Path) -> dict[str, Any]:
-    """Kill a worker while it works; the numbers are those of a run in which nobody died."""
+    """Kill a worker while it works, and compare the numbers with an undisturbed run."""
     from dask.distributed import Client
 
     found = []
@@ -249,7 +249,7 @@ def killed(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     name, folder, *others = sys.argv[1:]
-    warnings.simplefilter("ignore")  # of a cluster about its workers
+    warnings.simplefilter("ignore")  # warnings of a cluster about its workers
     arguments = [int(text) if text.isdigit() else text for text in others]
     print(json.dumps(globals()[name](Path(folder), *arguments)))
 

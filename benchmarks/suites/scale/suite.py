@@ -1,4 +1,4 @@
-"""Suite `scale`: beyond memory and beyond one machine, and what more users would cost."""
+"""Suite `scale`: beyond memory and beyond one machine, and the cost of more users."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SPARK = Path(__file__).parent / "rivals" / "spark.py"
 
 
 class Size(NamedTuple):
-    """Users that costs are fitted on, and the number that they are checked on.
+    """The numbers of users for fitting the costs, and for checking them.
 
-    `worked` are the users of the runs with workers and of those with Spark, `compared` those whose
-    every value is, `drawn` those that models are made of, with so many items.
+    `worked` is the number of users in runs with workers and with Spark, `compared` in runs in which
+    all values are compared, and `drawn` in the data of models, with its number of items.
     """
 
     fitted: tuple[int, ...]
@@ -35,14 +35,14 @@ class Size(NamedTuple):
 FULL = Size((100_000, 1_000_000, 10_000_000), 3_000_000, 1_000_000, 1_000_000, 1_000_000, 51_000)
 TOY = Size((100, 2_000), 500, 2_000, 500, 2_000, 500)
 
-#: Bytes that an evaluation may take: the whole process has less than 2 GB.
+#: The bytes that an evaluation may use; the whole process stays below 2 GB.
 BUDGET = 1_600_000_000
 
 MOST_ROUNDS = 3
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure fresh processes; return the report."""
+    """Measure new processes; return the report."""
     size = TOY if job.smoke else FULL
     rounds = min(job.rounds, MOST_ROUNDS)
     folder = job.inputs / "scale"
@@ -91,7 +91,7 @@ def inputs(parent: Path, kind: str, n_users: int) -> dict[str, Any]:
 
 
 def costs(job: Job, kind: str, size: Size, rounds: int) -> dict[str, Any]:
-    """Measure some numbers of users, fit what they cost, and check that on another number."""
+    """Measure some numbers of users, fit their costs, and check the fit on another number."""
     cases = [case(job, kind, n, rounds) for n in (*size.fitted, size.checked)]
     fixed, each = fit(cases[:-1])
     last = cases[-1]
@@ -142,7 +142,7 @@ def case(job: Job, kind: str, n_users: int, rounds: int) -> dict[str, Any]:
 
 
 def fit(cases: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return the seconds of an evaluation and of a user, by least squares of relative errors."""
+    """Return the fixed seconds and the seconds per user, by least squares of relative errors."""
     rows = [(1 / one["seconds"], one["n_users"] / one["seconds"]) for one in cases]
     a = sum(x * x for x, _ in rows)
     b = sum(x * y for x, y in rows)

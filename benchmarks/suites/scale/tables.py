@@ -11,7 +11,7 @@ KINDS = {
 
 
 def costs(report: dict[str, Any]) -> str:
-    """Return what users cost: the numbers that the model is fitted on, and the one it is not."""
+    """Return the costs of users: the cases that the model is fitted to, and the checked case."""
     rows = []
     for kind, title in KINDS.items():
         found = report["kinds"][kind]
@@ -36,7 +36,7 @@ def costs(report: dict[str, Any]) -> str:
 
 
 def plan(report: dict[str, Any]) -> str:
-    """Return the cost model, and what it says about a billion users."""
+    """Return the cost model, and its prediction for a billion users."""
     used = min(report["workers"]["ranks"]["ratio"] / 2, 1.0)  # of two workers' time
     rows = []
     for kind, title in KINDS.items():
@@ -66,12 +66,12 @@ def plan(report: dict[str, Any]) -> str:
 
 
 def threads(report: dict[str, Any], kind: str) -> int:
-    """Return how many cores a run had: tables are evaluated with all of them."""
+    """Return the number of cores of a run; tables are evaluated with all cores."""
     return 1 if kind == "users" else int(report["machine"]["cores"])
 
 
 def workers(report: dict[str, Any]) -> str:
-    """Return what was measured with workers."""
+    """Return the measurements with workers."""
     bits, killed = (report[name] for name in ("bits", "killed"))
     same = {True: "the same bits", False: "OTHER BITS"}
     rows = []

@@ -1,4 +1,4 @@
-"""What other rankings cost, each measured in a process of its own.
+"""Measure the cost of other rankings, each in its own process.
 
     python -P probe.py make FOLDER N_USERS N_ITEMS N    clicks, a model, N candidates of each user
     python -P probe.py candidates FOLDER WHO            one of `AMONG_CANDIDATES`
@@ -6,7 +6,7 @@
     python -P probe.py draw FOLDER N_USERS N_ITEMS N    item-item matrices, N neighbours in a row
     python -P probe.py items FOLDER NAME                ranking by one of `MATRICES`
 
-What was found is printed as JSON. What `make` and `draw` have written stays.
+The results are printed as JSON. The files of `make` and `draw` are kept.
 """
 
 import json
@@ -25,7 +25,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
 from harness.files import once
 from harness.peak import peak_above_start
 from harness.split import read_split, single, write_split
@@ -35,7 +35,7 @@ FACTORS = 64
 METRIC = "ndcg@10"
 LENGTH = 10
 
-#: Rows of a dense matrix that are drawn at once.
+#: The number of rows of a dense matrix that are drawn at once.
 DRAWN_ROWS = 1_000
 
 Values = tuple[float, ...]
@@ -47,7 +47,7 @@ def make(folder: Path, n_users: int, n_items: int, n_candidates: int) -> dict[st
         holdout = write_split(unfinished, n_users, n_items, SEED)
         model = se.train_als(holdout.train, factors=FACTORS, alpha=40.0, seed=SEED)
         np.savez(unfinished / "model.npz", users=model.user_factors, items=model.item_factors)
-        # An item that the user has not seen, as though it were held out, and others.
+        # An item that the user has not seen, which counts as held out, and others.
         seen = holdout.train.csr
         drawn = np.random.default_rng(SEED).integers(n_items, size=n_users)
         pairs = set(zip(*(side.tolist() for side in seen.nonzero()), strict=True))
@@ -86,7 +86,7 @@ class Problem:
         return np.split(self.candidates.indices, self.candidates.indptr[1:-1])
 
     def mean(self, lists: np.ndarray) -> Values:
-        """Return what lists are worth, to be compared."""
+        """Return the mean metrics of lists, for the comparison."""
         rankings = se.Rankings.from_topk(lists, shape=self.one.shape)
         ev = se.evaluate(rankings, self.one, METRIC, candidates=self.candidates)
         return (ev[METRIC],)
@@ -102,7 +102,7 @@ def candidates_by_sparse_eval(problem: Problem) -> Prepared:
 
 
 def candidates_by_implicit(problem: Problem) -> Prepared:
-    """One call for each user, because a call takes the same items for all of its users."""
+    """Rank with one call for each user, because a call has the same items for all its users."""
     model = AlternatingLeastSquares(factors=FACTORS)
     model.user_factors, model.item_factors = problem.users, problem.items
     pools = problem.pools()
@@ -118,7 +118,7 @@ def candidates_by_implicit(problem: Problem) -> Prepared:
 
 
 def candidates_by_numpy(problem: Problem) -> Prepared:
-    """Without a look at what users have seen, which these candidates do not have."""
+    """Rank without filtering seen items, because these candidates have none."""
     pools = problem.pools()
 
     def rank() -> np.ndarray:
@@ -158,7 +158,7 @@ RANKS = {
 
 
 def measure(folder: Path, who: str, contestants: dict[str, Any]) -> dict[str, Any]:
-    """Rank for a second, after a first time that loads kernels; the median is what it takes."""
+    """Rank for a second, after a first call that loads kernels; report the median."""
     run, values = contestants[who](Problem(folder))
     found = run()
     seconds: list[float] = []
@@ -170,7 +170,7 @@ def measure(folder: Path, who: str, contestants: dict[str, Any]) -> dict[str, An
 
 
 def draw(folder: Path, n_users: int, n_items: int, n_neighbours: int) -> dict[str, int]:
-    """Draw item-item matrices and what users have, whose values cost the same as any others."""
+    """Draw item-item matrices and user data; their values do not affect the cost."""
 
     def write(unfinished: Path) -> None:
         rng = np.random.default_rng(SEED)
@@ -196,11 +196,11 @@ MATRICES = ("dense.npy", "sparse.npz")
 
 
 def items(folder: Path, name: str) -> dict[str, Any]:
-    """Evaluate the lists of an item-item matrix on disk, as many as there are users."""
+    """Evaluate the lists of all users by an item-item matrix on disk."""
     train, validation = read_split(folder)
     few = np.eye(50, dtype=np.float32), csr_matrix((49, 50)), csr_matrix(np.ones((49, 50)))
-    with catch_warnings(action="ignore"):  # nobody has seen anything
-        se.evaluate_model(*few, METRIC, progress=False)  # kernels are loaded
+    with catch_warnings(action="ignore"):  # no user has seen anything
+        se.evaluate_model(*few, METRIC, progress=False)  # loads kernels
     start = time.perf_counter()
     with peak_above_start() as peak:
         ev = se.evaluate_model(folder / name, train, validation, METRIC, progress=False)

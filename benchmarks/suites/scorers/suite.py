@@ -18,7 +18,7 @@ PROBE = Path(__file__).with_name("probe.py")
 
 
 class Size(NamedTuple):
-    """The size of the model, of the item-item matrices and their users, and of what each has."""
+    """The sizes of the model, of the item-item matrices and their users, and of their rows."""
 
     n_users: int
     n_items: int
@@ -28,21 +28,21 @@ class Size(NamedTuple):
     n_neighbours: int
 
 
-# Those of MIND-small, and those of Gowalla.
+# The sizes of MIND-small and of Gowalla.
 FULL = Size(50_000, 51_277, 100, 29_858, 40_981, 100)
 TOY = Size(300, 500, 20, 200, 300, 10)
 
 AMONG_CANDIDATES = ("evaluate_model", "implicit", "NumPy")
 RANKS = ("held_out_ranks", "full_ranks")
 MATRICES = ("dense.npy", "sparse.npz")
-# Others rank by scores in single precision: two that are nearly the same may change places.
+# Others rank by scores in single precision, so nearly equal scores may change places.
 TOLERANCE = 1e-4
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure fresh processes; return the report.
+    """Measure new processes; return the report.
 
-    Raises `MismatchError` when two ways give different numbers.
+    Raises `MismatchError` if two methods give different numbers.
     """
     size = TOY if job.smoke else FULL
     inputs = job.inputs / "scorers"
@@ -71,7 +71,7 @@ def probe(*arguments: Any) -> dict[str, Any]:
 def compare(
     folder: Path, rounds: int, command: str, names: tuple[str, ...], *, warm_up: bool
 ) -> dict[str, dict[str, Any]]:
-    """Let several ways to rankings take turns; the first is the reference."""
+    """Measure several methods of ranking in turn; the first is the reference."""
     values: dict[str, list[float]] = {}
 
     def seconds(name: str) -> float:

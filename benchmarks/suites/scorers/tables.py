@@ -16,7 +16,7 @@ TITLES = {
 
 
 def scorers(report: dict[str, Any]) -> str:
-    """Return what ranking costs in other ways than to short lists of all items."""
+    """Return the cost of rankings other than short lists of all items."""
     inputs, matrices = report["inputs"], report["item_item"]
     model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
     rows: list[tuple[str, ...]] = []

@@ -1,4 +1,4 @@
-"""Suite `startup`: fresh processes. How long an import takes, and the first score after it."""
+"""Suite `startup`: the time of an import and of the first score after it, in new processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harness.job import Job
 
-# Importing sparse_eval leaves these alone: each of them takes longer than all of it.
+# Importing sparse_eval does not import these, because each of them takes longer than the package.
 HEAVY = {"implicit", "pandas", "typer"}
 
 IMPORT = """
@@ -77,7 +77,7 @@ def import_seconds(rival: str, module: str) -> float:
 
 
 def heavy_modules_imported() -> list[str]:
-    """Return which of the heavy modules importing the reference brings in: none, it should be."""
+    """Return the heavy modules that importing the reference also imports; there should be none."""
     module = script(environment.REFERENCE).MODULE
     modules = environment.run(environment.REFERENCE, "-c", IMPORT, module)["modules"]
     return sorted(HEAVY & set(modules))
@@ -92,9 +92,9 @@ def cold_script(name: str) -> Path:
 
 
 def cold_seconds(rival: str, task: str, kernels: Path | None = None) -> float:
-    """Import and score in a new process, whose kernels are in a folder or have to be compiled.
+    """Import and score in a new process; its kernels are in a folder or must be compiled.
 
-    Raises `RuntimeError` if kernels are compiled that were to be there.
+    Raises `RuntimeError` if kernels are compiled that should be in the folder.
     """
     folder = [] if kernels is None else [str(kernels)]
     result = environment.run(rival, cold_script(rival), task, *folder)
@@ -104,14 +104,14 @@ def cold_seconds(rival: str, task: str, kernels: Path | None = None) -> float:
 
 
 def compiled_ahead(rival: str, folder: Path) -> Path:
-    """Compile the kernels of a rival of our own ahead, and return their folder."""
+    """Compile the kernels of one of our own packages in advance, and return their folder."""
     kernels = folder / rival.replace("/", "_")
     environment.run(rival, cold_script(rival), "compile", kernels)
     return kernels
 
 
 def first_call_seconds(rival: str, inputs: Path, task: str, *, prepared: bool) -> float:
-    """Score once in a new process; the libraries are imported and the lists loaded before."""
+    """Score once in a new process, after importing the libraries and loading the lists."""
     with Client(LISTS, rival, inputs) as client:
         if prepared:
             client.prepare()

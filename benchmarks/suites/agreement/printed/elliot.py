@@ -1,6 +1,6 @@
-"""Elliot 0.3.1 (github.com/sisinflab/elliot, fc27efe): its metrics, given what its Evaluator gives.
+"""Elliot 0.3.1 (github.com/sisinflab/elliot, fc27efe): its metrics, called as by its Evaluator.
 
-It is on no package index. Its folder has to be on PYTHONPATH.
+It is not on a package index. Its folder must be on PYTHONPATH.
 """
 
 from functools import lru_cache, partial
@@ -53,7 +53,7 @@ OF_ALL = {"entropy@k": "ShannonEntropy", "pop_reo@k": "PopREO", "pop_rsp@k": "Po
 
 
 class Seen(dict):
-    """What users have seen: it knows no users who have seen nothing."""
+    """The items that users have seen; users who have seen nothing are missing."""
 
     def __missing__(self, user):
         return {}
@@ -61,7 +61,7 @@ class Seen(dict):
 
 @lru_cache(maxsize=1)
 def given(case):
-    """Return (recommendations, what its Evaluator gives to metrics)."""
+    """Return (recommendations, the argument that its Evaluator passes to metrics)."""
     test = {user: row for user, row in enumerate(case.stored) if row}
     users = np.repeat(np.arange(len(case.train)), [len(row) for row in case.train])
     items = [item for row in case.train for item in row]

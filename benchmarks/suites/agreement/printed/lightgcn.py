@@ -1,6 +1,6 @@
 """LightGCN's code for TensorFlow (github.com/kuandeng/LightGCN, b067ec0): its Python evaluator.
 
-It is on no package index. Its folder has to be on PYTHONPATH.
+It is not on a package index. Its folder must be on PYTHONPATH.
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ NAMES = ("precision", "recall", "map", "ndcg", "mrr")
 
 
 def values(name, case):
-    """Return the values of users, None for those whom it does not test."""
+    """Return the values of users, None for users that it does not test."""
     metric = getattr(evaluation, name)
     return [
         float(metric(case.lists[user][: case.k], set(case.relevant[user]))[-1])

@@ -1,7 +1,7 @@
 """pyxclib 0.97 (github.com/kunaldahiya/pyxclib, 5d13086): sparse matrices of scores and labels.
 
-It is on no package index. Its folder has to be on PYTHONPATH. Its top k are those of its numba
-code: its Cython module, which this one stands in for, has others.
+It is not on a package index. Its folder must be on PYTHONPATH. The top k come from its numba code;
+its Cython module, which is replaced here, gives different ones.
 """
 
 import sys
@@ -46,12 +46,12 @@ def matrices(case):
 
 
 def last(metric, case, **options):
-    """Return the value at k: it returns those at 1 to k."""
+    """Return the value at k; it returns the values at 1 to k."""
     return float(metric(*matrices(case), k=case.k, **options)[-1])
 
 
 def propensity_scored(metric, a, b, case):
-    # Only of users with an item in train, as ours: its N is the number of rows.
+    # Only users with an item in train, as in ours: its N is the number of rows.
     rows = [[(item, 1) for item in row] for row in case.train if row]
     inverse = xc_metrics.compute_inv_propesity(matrix(rows, (len(rows), case.n_items)), a, b)
     return last(metric, case, inv_psp=inverse)

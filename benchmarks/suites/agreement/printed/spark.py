@@ -1,4 +1,4 @@
-"""Spark 4.3.0: RankingMetrics of pairs of lists, which returns means. It takes Java 17."""
+"""Spark 4.3.0: RankingMetrics of pairs of lists, which returns means. It needs Java 17."""
 
 import atexit
 import os

@@ -1,4 +1,4 @@
-"""cornac: its metrics, each given a user's ranking as its ranking_eval gives it."""
+"""cornac: its metrics, called with a user's ranking as by its ranking_eval."""
 
 from functools import partial
 

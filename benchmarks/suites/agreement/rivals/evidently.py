@@ -1,4 +1,4 @@
-"""Evidently: one table of ranked items and what they are worth; means only."""
+"""Evidently: one table of ranked items and their gains; means only."""
 
 from functools import lru_cache, partial
 
@@ -33,7 +33,7 @@ NOT_COMPARED = {
 
 @lru_cache(maxsize=1)
 def table(case):
-    """Return users, items, gains and ranks: of the list, then of what else is relevant."""
+    """Return users, items, gains and ranks, first of the list, then of other relevant items."""
     rows = [
         (user, item, case.pairs[user].get(item, 0), rank)
         for user, items in enumerate(case.lists)

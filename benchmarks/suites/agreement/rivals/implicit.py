@@ -1,4 +1,4 @@
-"""implicit: `ranking_metrics_at_k` asks a model for lists; the model here has them already."""
+"""implicit: `ranking_metrics_at_k` gets lists from a model; this model already has them."""
 
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ NOT_COMPARED = {}
 
 
 class Given:
-    """Recommends what it was made with; -1 is the padding."""
+    """A model that recommends the given lists; -1 is the padding."""
 
     def __init__(self, lists, k):
         self.ids = np.full((len(lists), k), -1, np.int32)
@@ -31,7 +31,7 @@ class Given:
 
 @lru_cache(maxsize=1)
 def means(case):
-    # Every stored entry is relevant to implicit, whatever its value.
+    # For implicit, every stored entry is relevant, with any value.
     relevant = matrix(case, case.pairs)
     train = matrix(case, [dict.fromkeys(items, 1) for items in case.train])
     return ranking_metrics_at_k(

@@ -58,7 +58,7 @@ MEASURES = {
     "set_relative_precision": lambda _: SetRelP,
     "set_map": lambda _: SetAP,
     "set_f": lambda _: SetF,
-    "set_f(beta=1.4142135623730951)": lambda _: SetF(beta=2.0),  # of which it takes no square
+    "set_f(beta=1.4142135623730951)": lambda _: SetF(beta=2.0),  # it does not square beta
     "num_rel": lambda _: NumRel,
     "num_rel_ret": lambda _: NumRelRet,
     "judged@k": lambda k: Judged @ k,

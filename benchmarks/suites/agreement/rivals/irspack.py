@@ -1,4 +1,4 @@
-"""irspack: two frames, cut off beforehand; and an evaluator of score matrices."""
+"""irspack: two frames that are already cut off; and an evaluator of score matrices."""
 
 import math
 from functools import lru_cache, partial
@@ -22,7 +22,7 @@ NOT_COMPARED = {}
 
 @lru_cache(maxsize=1)
 def of_frames(case):
-    """Return the means over frames; users without a list or a relevant item are in one only."""
+    """Return means over frames; users without a list or a relevant item are in only one frame."""
     listed = [(user, item) for user in case.users for item in case.lists[user][: case.k]]
     relevant = [(user, item) for user in case.users for item in case.pairs[user]]
     frames = (pd.DataFrame(rows, columns=["user", "item"]) for rows in (listed, relevant))

@@ -31,7 +31,7 @@ OF_LISTS = {
 
 @lru_cache(maxsize=1)
 def collections(case):
-    """Return (the run, what is true)."""
+    """Return (the run, the truth)."""
     run = {
         user: ItemList(item_ids=np.array(items, np.int64), ordered=True)
         for user, items in enumerate(case.lists)

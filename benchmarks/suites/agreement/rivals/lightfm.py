@@ -1,4 +1,4 @@
-"""LightFM: a model with a factor for each user, so that items have the scores of the case."""
+"""LightFM: a model with a factor for each user, which gives items the scores of the case."""
 
 from functools import lru_cache, partial
 
@@ -31,7 +31,7 @@ def fitted(case):
     n_users = len(case.lists)
     test = matrix(case.pairs, (n_users, case.n_items))
     model = LightFM(no_components=n_users)
-    model.fit_partial(test, epochs=0)  # it asks for one
+    model.fit_partial(test, epochs=0)  # it requires a call
     model.user_embeddings = identity(n_users, np.float32, "csr").toarray()
     model.item_embeddings = np.array(case.scores, np.float32).T.copy()
     model.user_biases = np.zeros(n_users, np.float32)
@@ -46,10 +46,10 @@ def matrix(rows, shape):
 
 
 def values(name, case):
-    """Return the values of users, None for those whom it leaves out unless rows are preserved."""
+    """Return the values of users, None for users that it leaves out unless rows are preserved."""
     model, test = fitted(case)
     options = {"k": case.k} if name.endswith("@k") else {}
-    # With rows preserved: otherwise it fails on a single user.
+    # Without preserved rows, it fails for a single user.
     found = NAMES[name](model, test, **options, preserve_rows=True)
     kept = np.diff(test.indptr) > 0
     return [

@@ -21,13 +21,13 @@ NOT_COMPARED = {
 
 
 def last(metric, case, **options):
-    """Return the value at k: it returns those at 1 to k."""
+    """Return the value at k; it returns the values at 1 to k."""
     relevant = [list(row) for row in case.pairs]
     return float(metric(relevant, case.lists, k=case.k, **options)[-1])
 
 
 def propensity_scored(metric, options, case):
-    # Only of users with an item in train, as ours: its N is the number of rows.
+    # Only users with an item in train, as in ours: its N is the number of rows.
     rows = [row for row in case.train if row]
     items = [item for row in rows for item in row]
     users = np.repeat(np.arange(len(rows)), [len(row) for row in rows])

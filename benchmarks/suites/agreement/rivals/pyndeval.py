@@ -1,4 +1,4 @@
-"""pyndeval: TREC's ndeval, for which the groups of relevant items are subtopics."""
+"""pyndeval: TREC's ndeval, with the groups of relevant items as subtopics."""
 
 from functools import lru_cache, partial
 
@@ -26,7 +26,7 @@ def scores(case):
 
 
 def document(item):
-    return f"{item:03d}"  # of documents that add as much the last is taken first, as text
+    return f"{item:03d}"  # of documents that add the same, the last id as text comes first
 
 
 def values(measure, case):

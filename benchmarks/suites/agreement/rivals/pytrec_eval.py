@@ -10,7 +10,7 @@ TIES = "item_descending"
 NEEDS = {}
 NOT_COMPARED = {"rbp": "first in trec_eval 10"}
 
-#: Our name of a metric, the measure, and what is added to its name in the results.
+#: Our name of a metric, the measure, and the suffix of its name in the results.
 NAMES = {
     "ndcg": ("ndcg", ""),
     "ndcg@k": ("ndcg_cut.{k}", ""),
@@ -45,15 +45,15 @@ NAMES |= {
     for fifths in (1, 2, 3, 4, 6, 7, 8, 9, 10)
 }
 
-#: What is computed of judged items alone, too.
+#: The metrics that are also computed from only judged items.
 JUDGED = ("ndcg", "precision@k", "map", "mrr", "r_precision", "infap", "set_f", "num_ret")
 
-#: Measures whose results are logarithms, of which the mean is taken.
+#: Measures whose results are logarithms, which are averaged.
 GEOMETRIC = {"map(average=geometric)": "gm_map", "bpref(average=geometric)": "gm_bpref"}
 
-#: Of its measures, what is no number of a user: `relstring` is text, and the others are of a run.
+#: Measures without a number for each user: `relstring` is text, the others are for a whole run.
 NO_NUMBER = {"num_q", "relstring", "runid"}
-EXPERIMENTS = {"ndcg_rel", "Rndcg", "G", "binG"}  # published nowhere, and not here
+EXPERIMENTS = {"ndcg_rel", "Rndcg", "G", "binG"}  # not published, and not in this package
 
 _known = {measure.partition(".")[0] for measure, _ in NAMES.values()} | set(GEOMETRIC.values())
 if _known | NO_NUMBER | EXPERIMENTS != pytrec_eval.supported_measures:

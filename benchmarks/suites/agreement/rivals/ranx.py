@@ -39,7 +39,7 @@ def scores(case):
         if items
     }
     metrics = [name.format(k=case.k) for name in NAMES.values()]
-    # There are fewer than ten users: they come back in the order of their names.
+    # There are fewer than ten users, so they are returned in the order of their names.
     found = evaluate(
         Qrels(qrels),
         Run(run),

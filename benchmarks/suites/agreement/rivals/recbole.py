@@ -1,4 +1,4 @@
-"""RecBole: its collector, given a score of every item, and its evaluator, which returns means."""
+"""RecBole: its collector, with a score for every item, and its evaluator, which returns means."""
 
 import logging
 from collections import Counter
@@ -36,7 +36,7 @@ NAMES = {
 
 logging.disable()
 for name, kind in {"float": float, "bool": bool, "int": int}.items():
-    setattr(np, name, kind)  # NumPy has them no more; its Config does the same
+    setattr(np, name, kind)  # removed from NumPy; its Config does the same
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +52,7 @@ def means(case, names):
         "USER_ID_FIELD": "user_id",
     }
     collector = Collector(config)
-    # It asks nothing of users without relevant items. The first item is padding.
+    # It leaves out users without relevant items. The first item is padding.
     users = [user for user in case.users if case.pairs[user]]
     scores = torch.full((len(users), case.n_items + 1), -torch.inf)
     for row, user in enumerate(users):
@@ -63,7 +63,7 @@ def means(case, names):
     collector.eval_batch_collect(scores, Interaction({}), rows, items)
     collected = collector.get_data_struct()
     counts = Counter(item + 1 for row in case.train for item in row)
-    collected.set("data.count_items", counts)  # only now: it fails to collect it
+    collected.set("data.count_items", counts)  # set at the end, because it fails to collect it
     return Evaluator(config).evaluate(collected)
 
 

@@ -1,4 +1,4 @@
-"""recometrics: users' factors are unit vectors, so that items have the scores of the case."""
+"""recometrics: users' factors are unit vectors, which give items the scores of the case."""
 
 from functools import lru_cache, partial
 
@@ -59,7 +59,7 @@ def found(case):
 
 
 def values(name, case):
-    """Return the values of users; it gives those without a relevant item NaN."""
+    """Return the values of users; users without a relevant item have NaN."""
     return [None if np.isnan(value) else value for value in found(case)[name].tolist()]
 
 

@@ -72,7 +72,7 @@ def serendipity(case):
 
 
 def jaccard_diversity(case):
-    """Its Jaccard similarities of items, averaged over lists here."""
+    """Return its Jaccard similarities of items, averaged over lists here."""
     seen = np.zeros((len(case.lists), case.n_items))
     for row, items in zip(seen, case.train, strict=True):
         row[items] = 1

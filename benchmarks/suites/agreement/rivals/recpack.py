@@ -1,4 +1,4 @@
-"""RecPack: sparse matrices of what is true and of predicted scores; its data are binary."""
+"""RecPack: sparse matrices of the truth and of predicted scores; its data are binary."""
 
 from functools import lru_cache, partial
 

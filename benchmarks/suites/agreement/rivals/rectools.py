@@ -1,4 +1,4 @@
-"""RecTools: frames of interactions, in which every row is relevant, and of recommendations."""
+"""RecTools: frames of interactions, with only relevant rows, and of recommendations."""
 
 from functools import lru_cache, partial
 
@@ -53,7 +53,7 @@ def pairs(rows):
 
 
 def per_user(case, found):
-    """Return the values in the order of the users, None for one who is not there."""
+    """Return the values in the order of the users, None for missing users."""
     found = found.to_dict()
     return [found.get(user) for user in case.users]
 

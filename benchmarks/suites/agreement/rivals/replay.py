@@ -1,4 +1,4 @@
-"""RePlay: frames of recommendations and of what is true, in which every row is relevant."""
+"""RePlay: frames of recommendations and of the truth, with only relevant rows."""
 
 from functools import lru_cache, partial
 

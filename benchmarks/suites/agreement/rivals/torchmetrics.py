@@ -38,7 +38,7 @@ def tensors(case):
     """Return (scores, gains, rows of users), user by user."""
     gains = [row.get(item, 0) for row in case.stored for item in range(case.n_items)]
     users = torch.arange(len(case.lists)).repeat_interleave(case.n_items)
-    # Scores outside 0 to 1 go through a sigmoid for AUROC, in which high ones become equal.
+    # For AUROC, scores outside 0 to 1 pass through a sigmoid, which makes high scores equal.
     scores = torch.tensor(case.scores).flatten() / 1024
     return scores, torch.tensor(gains), users
 

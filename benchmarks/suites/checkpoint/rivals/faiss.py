@@ -1,7 +1,7 @@
 """faiss: the flat inner product index, asked for more than k, as it cannot leave seen items out.
 
-Everybody is asked for a hundred more; those whose list is short without the items they have seen,
-once more for as many as the busiest of them has seen.
+It returns a hundred more items for all users. Users whose lists are too short without their seen
+items are searched again, with as many additional items as the busiest of them has seen.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from harness.worker import Values
     from suites.checkpoint.case import Checkpoint
 
-# From 100 results on, faiss collects them in another way, and a few dozen more cost nothing.
+# From 100 results on, faiss collects them in a different way, and a few dozen more cost nothing.
 MORE = 100
-# Users at once: as many as faiss itself takes for one product. All at once is no faster.
+# Users at once: as many as faiss itself uses for one product. All at once is not faster.
 BLOCK = 4096
 
 
@@ -48,7 +48,7 @@ def search(case: Checkpoint, raw: Raw) -> np.ndarray:
 def unseen(
     case: Checkpoint, raw: Raw, users: np.ndarray, n_asked: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first k of what is found and not seen, and who has so many."""
+    """Return the first k unseen results, and which users have k of them."""
     n_items = len(case.item_factors)
     lists = np.full((len(users), case.k), -1, dtype=np.int64)
     complete = np.zeros(len(users), dtype=bool)

@@ -1,6 +1,6 @@
 """implicit: a model's `recommend` for all users at once, and its own evaluation of a model.
 
-Both are fastest with BLAS on one thread: their own threads call it.
+Both are fastest with BLAS on one thread, because their own threads call it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def prepare(case: Checkpoint) -> AlternatingLeastSquares:
-    """Return a model of these factors; the limit of BLAS stays for good."""
+    """Return a model with these factors; the thread limit of BLAS is permanent."""
     threadpool_limits(1, user_api="blas")
     model = AlternatingLeastSquares(
         factors=case.item_factors.shape[1], num_threads=case.threads, random_state=0

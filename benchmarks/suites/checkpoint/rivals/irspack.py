@@ -1,4 +1,4 @@
-"""irspack: its evaluator, in C++, over blocks of scores that a recommender gives."""
+"""irspack: its evaluator, in C++, over blocks of scores from a recommender."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Factors(BaseRecommender):
     """Scores by the product of its factors, as irspack's own factor models do."""
 
     def _learn(self) -> None:
-        """Do nothing: the factors are there."""
+        """Do nothing, because the factors exist."""
 
     def get_score(self, user_indices: np.ndarray) -> np.ndarray:
         return self.user_factors[user_indices] @ self.item_factors.T

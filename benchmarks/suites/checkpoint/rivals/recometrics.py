@@ -1,6 +1,6 @@
 """recometrics: every test user's metrics from the factors, in C++; it scores and ranks all items.
 
-No more than ndcg is asked for. Noise is not added to the scores: it breaks ties, and takes longer.
+Only ndcg is requested. No noise is added to the scores; it would break ties and take longer.
 """
 
 from __future__ import annotations

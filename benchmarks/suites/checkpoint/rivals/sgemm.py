@@ -1,7 +1,7 @@
-"""The product of all users' factors with all items', block by block; the scores are thrown away.
+"""The product of all users' factors and all items' factors, by block; the scores are discarded.
 
-Nothing is ranked and nothing left out: this is what brute force takes before it has begun. BLAS
-has all threads, and every block is written into the same memory.
+Nothing is ranked or left out: this is the minimum time of brute force. BLAS has all threads, and
+every block is written to the same memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""sparse_eval itself: everybody's list, and no more than the ranks of the held-out items."""
+"""sparse_eval itself: the lists of all users, and only the ranks of the held-out items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW = 10
 
 
 def prepare(case: Checkpoint) -> None:
-    """Load the compiled kernels, so that a first call is no different from the others."""
+    """Load the compiled kernels, so that the first call does not differ from the others."""
     few = case._replace(
         user_factors=case.user_factors[:FEW],
         train=case.train[:FEW],
@@ -64,11 +64,11 @@ def hits(case: Checkpoint, raw: None, result: se.Rankings) -> Values:
 
 
 def share(function: str, case: Checkpoint, *arguments: Any) -> Values:
-    """Return which part of all scores was computed at all, which public functions do not return."""
+    """Return the share of all scores that was computed, which public functions do not return."""
     try:
         from sparse_eval.retrieval import ranker, search
         from sparse_eval.retrieval import top_k as module
-    except ImportError:  # a checkout where they are somewhere else
+    except ImportError:  # a checkout with a different location
         return {}
     find: Callable[..., Any] = getattr(module, function)
     searched: ranker.Ranker = search.Search(case.user_factors, case.item_factors, case.train)

@@ -2,7 +2,7 @@
 
     python -P ranx.py FOLDER
 
-Its runs and judgements are built before the clock starts, and numba compiles on a small part.
+Its runs and judgements are built before the measurement, and numba compiles on a small part.
 """
 
 import json

@@ -2,11 +2,11 @@
 
     python -P ranx.py FILE PERMUTATIONS
 
-FILE is an .npz with an array for each pair, of two rows: a model's values for each user. What is
-printed is {test: {pair: p}}, as JSON. `student` and `fisher` are what ranx has for a pair.
+FILE is an .npz with an array for each pair. It has two rows, a model's values for each user. The
+output is {test: {pair: p}}, as JSON. `student` and `fisher` are the tests of ranx for a pair.
 
-ranx seeds the thread that asks for `fisher`, and others draw the signs, each from a generator of
-its own: no p comes twice. Here there is one such thread, and it is seeded.
+ranx seeds the thread that calls `fisher`, but other threads draw the signs, each from its own
+generator, so p-values are not repeatable. Here there is only one such thread, and it is seeded.
 """
 
 import json

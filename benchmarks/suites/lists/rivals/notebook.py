@@ -1,8 +1,8 @@
-"""A notebook's way with pandas and scipy: masks, a matrix of matches, frames of lists.
+"""A typical notebook's code with pandas and scipy: masks, a matrix of matches, frames of lists.
 
-Every list becomes rows of a prediction matrix whose values are positions. What it shares with
-the validation matrix is found by subtracting masks, then the positions are gathered per user
-and turned into DCG, beside an ideal DCG from the number of relevant items.
+Every list becomes a row of a prediction matrix whose values are positions. Items that are also in
+the validation matrix are found by subtracting masks. Then the positions are collected per user and
+converted to DCG, and an ideal DCG is computed from the number of relevant items.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def ndcg(lists: Lists, raw: Raw) -> pd.DataFrame:
 
 
 def diversity(lists: Lists, raw: Raw) -> np.ndarray:
-    """Score with the cosines of all pairs of items that ever occur together, as one matrix."""
+    """Score with the cosines of all pairs of items that occur together, as one matrix."""
     norms = np.sqrt(np.maximum(np.asarray(lists.train.sum(axis=0)).ravel(), 1.0))
     unit = csr_matrix(lists.train @ diags(1.0 / norms))
     cosines = csr_matrix(unit.T @ unit)
@@ -117,7 +117,7 @@ def ndcg_values(lists: Lists, raw: Raw, result: pd.DataFrame) -> Values:
     return {"ndcg@10": result.set_index("user")["ndcg"].reindex(lists.users).to_numpy()}
 
 
-# Matrices and frames are what it takes: there are no objects to make first.
+# It uses matrices and frames directly: there are no objects to make first.
 TASKS = {
     "ndcg@10": (ndcg, ndcg_values),
     "ndcg@10, whole call": (ndcg, ndcg_values),

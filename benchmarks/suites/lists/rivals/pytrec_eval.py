@@ -23,7 +23,7 @@ NAMES = {
         "map": "map_cut",
     }.items()
 }
-# The reciprocal rank has no cut-off here: it is that of the whole list, which has ten items.
+# The reciprocal rank has no cut-off here: it uses the whole list, which has ten items.
 NAMES["mrr@10"] = "recip_rank"
 
 

@@ -20,7 +20,7 @@ class Raw(NamedTuple):
 
 
 def prepare(lists: Lists) -> Raw:
-    # Rows are matched by their number, so labels are wanted for the users with a list only.
+    # Rows are matched by their number, so labels must only include the users with a list.
     matrix = lists.validation[lists.users]
     labels = BinaryLabels.from_matrix(matrix)
     return Raw(matrix, labels, DenseRankings.from_ranked_indices(lists.ids))

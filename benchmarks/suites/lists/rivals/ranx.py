@@ -43,7 +43,7 @@ def prepare(lists: Lists) -> Raw:
 
 
 def ndcg(lists: Lists, raw: Raw) -> np.ndarray:
-    # It also stores the values in the Run: told not to, it fails for a single metric.
+    # It also stores the values in the Run. Without this, it fails for a single metric.
     return evaluate(raw.qrels, raw.run, "ndcg@10", return_mean=False)
 
 
@@ -61,7 +61,7 @@ def ndcg_values(lists: Lists, raw: Raw, result: np.ndarray) -> Values:
 
 
 def several_values(lists: Lists, raw: Raw, result: dict[str, np.ndarray]) -> Values:
-    # Users come back in the order of their ids as strings.
+    # Users are returned in the order of their ids as strings.
     order = np.argsort(np.array([int(user) for user in raw.run.get_query_ids()]))
     return {name: np.asarray(column)[order] for name, column in result.items()}
 

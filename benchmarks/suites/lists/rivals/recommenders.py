@@ -27,7 +27,7 @@ def prepare(lists: Lists) -> Raw:
 
 
 def diversity(lists: Lists, raw: Raw) -> pd.DataFrame:
-    # It keeps its last results by the contents of the frames; a second call would look them up.
+    # It caches its last results by the contents of the frames; a second call would use the cache.
     for function in vars(python_evaluation).values():
         clear(function)
     return python_evaluation.user_diversity(raw.train, raw.recommendations)

@@ -1,4 +1,4 @@
-"""RecTools: two frames, one of recommendations and one of interactions."""
+"""RecTools: a frame of recommendations, and a frame of interactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METRICS = {
         "map": MAP,
     }.items()
 }
-# The default divides by the ideal of a full list, whatever the user has.
+# The default divides by the ideal of a full list, for any number of relevant items.
 METRICS |= {f"ndcg@{k}": NDCG(k=k, divide_by_achievable=True) for k in CUT_OFFS}
 
 
@@ -64,7 +64,7 @@ def several_values(lists: Lists, raw: Raw, result: dict[str, float]) -> Values:
     return {name: np.array([mean]) for name, mean in result.items()}
 
 
-# Frames are what it takes: there are no objects to make first.
+# It uses frames directly: there are no objects to make first.
 TASKS = {
     "ndcg@10": (ndcg, ndcg_values),
     "ndcg@10, whole call": (ndcg, ndcg_values),

@@ -1,4 +1,4 @@
-"""sparse_eval itself: with Rankings and Relevance in hand, and from raw arrays on."""
+"""sparse_eval itself: with Rankings and Relevance in hand, and from raw arrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ndcg(lists: Lists, raw: Raw) -> np.ndarray:
 
 
 def whole_call(lists: Lists, raw: Raw | None) -> np.ndarray:
-    """Score raw arrays: every check of the lists and of the matrix is in the time."""
+    """Score raw arrays; the time includes every check of the lists and of the matrix."""
     return se.evaluate(_rankings(lists), lists.validation, ["ndcg@10"]).values("ndcg@10")
 
 
@@ -73,7 +73,7 @@ def at_all_cut_offs(
 
 
 def diversity(lists: Lists, raw: Raw) -> np.ndarray:
-    """Score from the training matrix on: what is known of items is made in the timed call."""
+    """Score from the training matrix; the timed call includes the preparation of item data."""
     ev = se.evaluate(raw.rankings, raw.relevance, ["diversity@10"], train=lists.train)
     return ev.values("diversity@10")
 

@@ -30,7 +30,7 @@ def answer(problem):
     model = make(problem, users, items)
     cut = {name: metric(k=problem.k) for name, metric in CUT.items()}
     found = {}
-    # Apart: it ranks no further than the largest cut-off of those that are asked for together.
+    # Separate calls: it ranks only down to the largest cut-off of a call.
     for metrics in (cut, {name: metric() for name, metric in UNCUT.items()}):
         result, _ = split.evaluate(model, list(metrics.values()), user_based=True)
         for name, metric in metrics.items():
@@ -43,7 +43,7 @@ def answer(problem):
 
 
 def numbered(part, users, items, shape):
-    """Return a part of its split with our numbers, without what its training does not know."""
+    """Return a part of its split with our numbers, without pairs unknown to its training."""
     pairs = [
         (users[user], items[item])
         for user, item, _ in zip(*part.uir_tuple, strict=True)
@@ -53,7 +53,7 @@ def numbered(part, users, items, shape):
 
 
 def make(problem, users, items):
-    """Return a model that numbers users and items as they are."""
+    """Return a model that keeps the numbers of users and items."""
     given = {
         "U": problem.user_factors[users],
         "V": problem.item_factors[items],

@@ -1,4 +1,4 @@
-"""irspack: an evaluator of score matrices, with the items that each user can be recommended."""
+"""irspack: an evaluator of score matrices, with the candidates of each user."""
 
 from irspack.evaluation import Evaluator
 

@@ -1,4 +1,4 @@
-"""LightFM: a model whose embeddings and biases are set, and its own evaluation."""
+"""LightFM: a model with given embeddings and biases, and its own evaluation."""
 
 import numpy as np
 from lightfm import LightFM
@@ -19,7 +19,7 @@ NAMES = {
 def answer(problem):
     train = problem.train.astype(np.float32)
     model = LightFM(no_components=problem.user_factors.shape[1])
-    model.fit_partial(train, epochs=0)  # it asks for one
+    model.fit_partial(train, epochs=0)  # it requires a call
     model.user_embeddings, model.user_biases = problem.user_factors, problem.user_biases
     model.item_embeddings, model.item_biases = problem.item_factors, problem.item_biases
     test = problem.relevant.astype(np.float32)

@@ -1,4 +1,4 @@
-"""RecBole: its BPR, whose embeddings are set, evaluated among negatives that it draws."""
+"""RecBole: its BPR with given embeddings, evaluated among negatives that it draws."""
 
 import os
 import tempfile
@@ -28,7 +28,7 @@ NOT_COMPARED = {"auc": "its GAUC weighs users by the number of their relevant it
 SEED = 3
 
 FOLDER = tempfile.mkdtemp()
-os.chdir(FOLDER)  # where it keeps its logs
+os.chdir(FOLDER)  # it writes its logs here
 
 
 def answer(problem):
@@ -58,7 +58,7 @@ def answer(problem):
 
 
 def write(problem):
-    """Write its three files; what is seen are the first two, of which it samples nothing."""
+    """Write its three files; the first two have the seen items, which it does not sample."""
     folder = Path(FOLDER, "clicks")
     folder.mkdir(exist_ok=True)
     seen = np.transpose(problem.train.nonzero())

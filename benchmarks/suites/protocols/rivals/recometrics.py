@@ -1,4 +1,4 @@
-"""recometrics: every user's metrics from factors and biases of items, all items ranked."""
+"""recometrics: every user's metrics from factors and biases of items, with all items ranked."""
 
 import numpy as np
 from recometrics import calc_reco_metrics
@@ -23,7 +23,7 @@ def answer(problem):
     found = calc_reco_metrics(
         problem.train,
         problem.validation,
-        problem.user_factors.astype(np.float64),  # or it computes in single precision
+        problem.user_factors.astype(np.float64),  # otherwise, it computes in single precision
         problem.item_factors.astype(np.float64),
         k=problem.k,
         item_biases=problem.item_biases.astype(np.float64),
@@ -36,5 +36,5 @@ def answer(problem):
 
 
 def values(found):
-    """Return the values of users; it gives those without a relevant item NaN."""
+    """Return the values of users; users without a relevant item have NaN."""
     return [None if np.isnan(value) else value for value in found.tolist()]

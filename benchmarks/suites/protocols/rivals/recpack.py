@@ -1,6 +1,6 @@
-"""RecPack: new users, on whom its EASE was not trained, in its strong generalization.
+"""RecPack: its strong generalization, with new users that its EASE was not trained on.
 
-The steps are those of its pipeline, which does not import beside the setuptools that torch brings.
+The steps follow its pipeline, which cannot be imported with the setuptools that torch installs.
 """
 
 import numpy as np
@@ -62,6 +62,6 @@ def per_user(metric, held_out, predicted):
 
 
 def separate(scores, k):
-    """Return 1 for the users whose best scores are different and above 0, 0 for others."""
+    """Return 1 for users whose best scores are different and above 0, and 0 for other users."""
     best = -np.sort(-scores, axis=1)[:, : k + 1]
     return ((best[:, :k] > 0) & (best[:, :-1] - best[:, 1:] > 1e-9)).all(axis=1).astype(float)

@@ -1,10 +1,10 @@
-"""Time our evaluation of Spark tables beside that of Spark's own mllib, in one local session.
+"""Time our evaluation of Spark tables and the one of Spark's own mllib, in one local session.
 
     python -P spark.py FOLDER
 
-FOLDER holds recs.parquet (user, item, rank) and truth.parquet (user, item). Both read the same
-files and compute the same four numbers, by turns, three times after a warm-up. Mllib's pairs of
-lists are grouped and joined by DataFrames and cached, since each of its metrics reads them again.
+FOLDER has recs.parquet (user, item, rank) and truth.parquet (user, item). Both read the same files
+and compute the same four numbers, in turn, three times after a warm-up. Mllib's pairs of lists are
+grouped and joined by DataFrames and cached, because each of its metrics reads them again.
 """
 
 import json
@@ -21,7 +21,7 @@ from pyspark.mllib.evaluation import RankingMetrics
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-sys.path.append(str(Path(__file__).parents[3]))  # last: libraries come before our modules
+sys.path.append(str(Path(__file__).parents[3]))  # at the end: libraries come before our modules
 from suites.scale.calls import evaluate_tables
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 THREADS, ROUNDS, K = 2, 3, 10
 TABLES = ("recs", "truth")
 
-# What mllib calls them, and what we do.
+# The names of the metrics in mllib, and here.
 METRICS = {
     "ndcgAt": f"ndcg@{K}",
     "precisionAt": f"precision@{K}",
@@ -57,12 +57,12 @@ def start() -> SparkSession:
 
 
 def files(session: SparkSession, folder: Path) -> dict[str, float]:
-    """Evaluate with this package, whose workers read the files."""
+    """Evaluate the files with this package; its workers read them."""
     return ours(session, *(folder / f"{name}.parquet" for name in TABLES))
 
 
 def frames(session: SparkSession, folder: Path) -> dict[str, float]:
-    """Evaluate with this package DataFrames, which Spark reads and shuffles."""
+    """Evaluate DataFrames with this package; Spark reads and shuffles them."""
     return ours(
         session, *(session.read.parquet(str(folder / f"{name}.parquet")) for name in TABLES)
     )
@@ -75,7 +75,7 @@ def ours(session: SparkSession, recs: Any, truth: Any) -> dict[str, float]:
 
 
 def mllib(session: SparkSession, folder: Path) -> dict[str, float]:
-    """Evaluate with mllib, as its documentation says: an RDD of pairs of lists."""
+    """Evaluate with mllib as documented, on an RDD of pairs of lists."""
     recs = session.read.parquet(str(folder / "recs.parquet"))
     truth = session.read.parquet(str(folder / "truth.parquet"))
     lists = recs.groupBy("user").agg(
@@ -95,7 +95,7 @@ def mllib(session: SparkSession, folder: Path) -> dict[str, float]:
 
 
 def main(folder: Path) -> dict[str, Any]:
-    """Measure, and return what was found."""
+    """Measure, and return the results."""
     session = start()
     contestants: dict[str, Callable[[SparkSession, Path], dict[str, float]]] = {
         "sparse_eval": files,

@@ -1,4 +1,4 @@
-"""The first `evaluate` of a process, import included, where numba has kept nothing."""
+"""The first `evaluate` of a process, including the import, with an empty numba cache."""
 
 from __future__ import annotations
 

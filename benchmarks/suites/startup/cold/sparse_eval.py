@@ -1,6 +1,6 @@
-"""The first `evaluate`, and the first `evaluate_model`, of a process: import included.
+"""The first `evaluate` and the first `evaluate_model` of a process, including the import.
 
-Called with what to do, and with the folder of the kernels: an empty one is made if there is none.
+The arguments are the task and the folder of the kernels. Without a folder, an empty one is made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is imported, and the task of the suite `lists` that is the first call."""
+"""The import, and the task of the suite `lists` that is the first call."""
 
 MODULE = "ranx"
 FIRST_CALL = "ndcg@10"

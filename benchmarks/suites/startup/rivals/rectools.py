@@ -1,4 +1,4 @@
-"""What is imported; no first call is timed."""
+"""The import; no first call is timed."""
 
 MODULE = "rectools.metrics"
 FIRST_CALL = None
