@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,16 @@ def test_nothing_reads_pickles_or_runs_text() -> None:
                     owner = getattr(node.func.value, "id", "")
                     values = [k.value for k in node.keywords if k.arg == "allow_pickle"]
                     assert owner != "np" or [value.value for value in values] == [False], module
+
+
+def test_each_stored_mutation_changes_one_place() -> None:
+    stored = tomllib.loads((ROOT.parent / "tests/mutations.toml").read_text("utf-8"))
+    counts = {
+        name: (ROOT / group["file"]).read_text("utf-8").count(mutation["old"])
+        for group in stored["group"]
+        for name, mutation in group["mutations"].items()
+    }
+    assert {name: count for name, count in counts.items() if count != 1} == {}
 
 
 def test_public_names() -> None:
