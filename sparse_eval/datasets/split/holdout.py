@@ -400,10 +400,8 @@ class Holdout:
         """
         from ..load import load_parts
 
-        columns = {"user": user, "item": item, "value": value}
-        named: Any = {role: name for role, name in columns.items() if name is not USUAL}
         given = [train, validation] if test is None else [train, validation, test]
-        parts = load_parts(*given, **named)
+        parts = load_parts(*given, user=user, item=item, value=value)
         train, validation, *tests = (part.matrix() for part in parts)
         return cls(train, validation, test=tests[0] if tests else None)
 
