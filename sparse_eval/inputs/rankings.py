@@ -30,7 +30,7 @@ from .axes import label_of
 from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
-from .scan import RankingsScan, order_of, usual
+from .scan import RankingsScan, named, order_of
 from .scores import ScoreRows, check_ties, order_by_score, rank_rows
 from .tables import naming, open_table
 from .training import popular_lists
@@ -370,8 +370,7 @@ class Rankings(UserRows):
         """
         rows = rows_of_columns(df) if rank is None and score is None else None
         table = open_table(df if rows is None else rows)
-        given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
-        columns = table.choose(given)
+        columns = table.choose(named(user, item, **order_of(rank, score)))
         if "rank" in columns.names and ties is not None:
             raise InvalidDataError("ranks have no ties; give ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
@@ -496,7 +495,7 @@ class Rankings(UserRows):
         >>> se.evaluate(lists, se.Relevance.scan(clicks), "mrr")["mrr"]
         1.0
         """
-        return RankingsScan(table, user, item, rank, score)
+        return RankingsScan(table, named(user, item, **order_of(rank, score)))
 
     @classmethod
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:
