@@ -236,9 +236,8 @@ def naming(where: Path | None) -> Iterator[None]:
     except InvalidDataError as error:
         if where is None:
             raise
-        raise InvalidFileError(
-            str(error), where, argument=error.argument, row=error.row, column=error.column
-        ) from error
+        about = {name: getattr(error, name) for name in ("argument", "row", "column", "user")}
+        raise InvalidFileError(str(error), where, **about) from error
     except FileNotFoundError as error:
         raise InvalidFileError("there is no such file", where) from error
     except Exception as error:
