@@ -383,6 +383,8 @@ def _checked_copy(matrix: Any, name: str) -> Any:
             # The constructor checks the indices.
             parts = (matrix.data, (matrix.row, matrix.col))
             matrix = sparse.coo_matrix(parts, shape=matrix.shape)
+        else:
+            matrix = matrix.tocsr()
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
     return matrix
