@@ -31,7 +31,7 @@ from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
 from .scan import RankingsScan, named, order_of
-from .scores import candidates_in, check_ties, rank_entries, score_matrix
+from .scores import check_ties, rank_entries, rank_scores, score_matrix
 from .tables import naming, open_table
 from .training import popular_lists
 
@@ -311,7 +311,7 @@ class Rankings(UserRows):
                     argument="seen",
                 )
         labels = matrix_labels(scores, matrix.shape, users, items)
-        lists = rank_entries(*candidates_in(matrix, limit, hidden), ties, limit)
+        lists = rank_scores(matrix, limit, hidden, ties)
         return cls(matrix.shape, *lists, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod

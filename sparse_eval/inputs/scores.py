@@ -29,7 +29,7 @@ Ties = Literal["item", "item_descending", "average", "pessimistic"]
 _SCORE = "a finite number, or -inf for an item that is not to be recommended"
 
 #: The scores of an array that are read at once.
-_BLOCK = 2**22
+_BLOCK = 2**20
 
 
 def score_matrix(scores: Any) -> Any:
@@ -49,27 +49,21 @@ def score_matrix(scores: Any) -> Any:
     return array
 
 
-def candidates_in(
-    scores: Any, limit: int | None, hidden: CSRMatrix | None
-) -> tuple[Integers, Items, Floats]:
-    """Return the items that may be listed, sorted by user and item, and their scores.
-
-    Minus infinity is no candidate.
+def rank_scores(
+    scores: Any, limit: int | None, hidden: CSRMatrix | None, ties: Ties
+) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
+    """Order the candidates of each user by score, as `rank_entries` does.
 
     Parameters
     ----------
     scores : csr_matrix or ndarray
-        As from `score_matrix`.
+        As from `score_matrix`. Minus infinity is no candidate.
     limit : int or None
-        The longest list. Items of an array that are below it are left out.
+        The longest list, None for all candidates.
     hidden : csr_matrix or None
         Items that are no candidates of a user.
-
-    Returns
-    -------
-    indptr : ndarray of int64
-    items : ndarray of int32
-    scores : ndarray of float64
+    ties
+        As of `rank_entries`.
     """
     n_users, n_items = scores.shape
     if sparse.issparse(scores):
@@ -79,11 +73,11 @@ def candidates_in(
             pairs = rows, scores.indices, hidden.indptr, hidden.indices, n_items
             kept &= find_entries(*pairs) < 0
         indptr = indptr_from_counts(kept)[scores.indptr]
-        return indptr, as_int32(scores.indices[kept]), scores.data[kept].astype(np.float64)
-    counts = np.zeros(n_users, np.int64)
-    items, values = [np.empty(0, np.int32)], [np.empty(0)]
+        values = scores.data[kept].astype(np.float64)
+        return rank_entries(indptr, as_int32(scores.indices[kept]), values, ties, limit)
     step = max(_BLOCK // max(n_items, 1), 1)
-    for first in range(0, n_users, step):
+    parts = []
+    for first in range(0, max(n_users, 1), step):
         block = scores[first : first + step].astype(np.float64)
         if not (block < np.inf).all():
             row, column = np.argwhere(~(block < np.inf))[0]
@@ -97,10 +91,13 @@ def candidates_in(
         kept = block > -np.inf
         if limit is not None and limit < n_items:
             kept &= block >= np.partition(block, -limit, axis=1)[:, [-limit]]
-        counts[first : first + step] = kept.sum(axis=1)
-        items.append(kept.nonzero()[1].astype(np.int32))
-        values.append(block[kept])
-    return indptr_from_counts(counts), np.concatenate(items), np.concatenate(values)
+        entries = indptr_from_counts(kept.sum(axis=1)), as_int32(kept.nonzero()[1]), block[kept]
+        parts.append(rank_entries(*entries, ties, limit))
+    bounds, items, firsts, lengths, lasts = zip(*parts, strict=True)
+    positions = [None if ends[0] is None else np.concatenate(ends) for ends in (firsts, lasts)]
+    indptr = indptr_from_counts(np.concatenate([np.diff(each) for each in bounds]))
+    lists = indptr, np.concatenate(items), positions[0], np.concatenate(lengths), positions[1]
+    return lists
 
 
 def rank_entries(
@@ -111,7 +108,7 @@ def rank_entries(
     Parameters
     ----------
     indptr, items, scores
-        Entries sorted by user and item, as from `candidates_in`.
+        Entries sorted by user and item: ndarray of int64, int32 and float64.
     ties : {"item", "item_descending", "average", "pessimistic"}
     limit : int, optional
         The longest list.
