@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import Enum
+from types import EllipsisType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..core.warning import warn
@@ -24,16 +24,9 @@ class GuessWarning(UserWarning):
     """An input was read in the way that is most likely, which only the user can confirm."""
 
 
-class Usual(Enum):
-    """The default for the name of a column: a usual name of its role."""
-
-    NAME = "the usual name"
-
-    def __repr__(self) -> str:
-        return "USUAL"
-
-
-USUAL = Usual.NAME
+#: The default for the name of a column: a usual name of its role.
+Usual: TypeAlias = EllipsisType
+USUAL: Usual = ...
 
 #: Usual names of values in which 0 can only mean that an item is not relevant.
 _PLAIN_ZEROS = (
