@@ -8,16 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import EllipsisType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core.warning import warn
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-#: What a column can be for. "value" and "gain" have the same usual names.
-Role: TypeAlias = Literal["user", "item", "value", "gain", "rank", "score", "timestamp", "event"]
 
 
 class GuessWarning(UserWarning):
