@@ -35,6 +35,7 @@ from ..core.parquet import open_file
 from ..core.threads import thread_count
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
+from .axes import Axis
 from .columns import GuessWarning
 
 if TYPE_CHECKING:
@@ -467,8 +468,8 @@ class Reader:
             if field.kind == "time":
                 column = _whole(column) if parsers[field.role] is whole else _dates(column)
             elif field.kind == "id":
-                for chunk in column.chunks:
-                    _check_ids(chunk.dictionary)
+                if any(Axis(chunk.dictionary).blank.any() for chunk in column.chunks):
+                    raise _UnlikeError
             elif field.kind != "text":
                 numbers = column.to_numpy()
                 is_negative = field.kind == "gain" and numbers.min(initial=0) < 0
@@ -587,15 +588,6 @@ def _has_closed_quotes(lines: bytes, sep: int) -> bool:
         and np.isin(text[closing + 1], [sep, ord("\n"), ord('"')]).all()
         and np.array_equal(np.searchsorted(line_ends, opening), np.searchsorted(line_ends, closing))
     )
-
-
-def _check_ids(ids: Any) -> None:
-    """Raise an error if one of distinct ids is blank."""
-    from pyarrow import compute
-
-    blank = compute.or_(compute.equal(ids, ""), compute.utf8_is_space(ids))
-    if compute.any(blank).as_py():
-        raise _UnlikeError
 
 
 def _whole(column: Any) -> Any:
