@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from inspect import signature
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_input
@@ -14,7 +13,7 @@ from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL, Usual, role_of
 from ..inputs.npy import read_sparse
 from ..inputs.rows import union_of
-from ..inputs.tables import TextTable, files_at, format_of_name, naming, open_table
+from ..inputs.tables import files_at, format_of_name, naming, open_table
 from ..inputs.text import SEPARATORS, numbered_lines, read_text
 from .interactions import Interactions, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike
     from ..inputs.axes import Axis
-    from ..inputs.tables import Frame, Table
+    from ..inputs.tables import Frame
 
 
 #: The loader of frames, next to the loaders of files.
@@ -133,9 +132,7 @@ def load_csv(
         given = {
             role: numbers.get(role, name) if name is USUAL else name for role, name in given.items()
         }
-    is_file = files_at(path) == [Path(path)]  # of text, whatever it begins with
-    open_text: Callable[..., Table] = TextTable if is_file else open_table
-    table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
+    table = open_table(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
     return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 
 

@@ -96,8 +96,7 @@ def rank_scores(
     bounds, items, firsts, lengths, lasts = zip(*parts, strict=True)
     positions = [None if ends[0] is None else np.concatenate(ends) for ends in (firsts, lasts)]
     indptr = indptr_from_counts(np.concatenate([np.diff(each) for each in bounds]))
-    lists = indptr, np.concatenate(items), positions[0], np.concatenate(lengths), positions[1]
-    return lists
+    return indptr, np.concatenate(items), positions[0], np.concatenate(lengths), positions[1]
 
 
 def rank_entries(
