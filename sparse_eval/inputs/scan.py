@@ -74,10 +74,12 @@ class RelevanceScan(_Scan):
     call = "Relevance.scan(…, user=…, item=…, gain=…)"
 
 
-def named(user: Hashable, item: Hashable, **values: Any) -> dict[str, Any]:
+def named(user: Hashable, item: Hashable, **values: Hashable) -> dict[str, Hashable]:
     """Return the column of each role; a default of users and items is `USUAL`."""
-    ids = {"user": user, "item": item}
-    return {role: USUAL if name == role else name for role, name in ids.items()} | values
+    given = {"user": user, "item": item, **values}
+    for role in ("user", "item"):
+        given[role] = USUAL if isinstance(name := given[role], str) and name == role else name
+    return given
 
 
 def order_of(rank: str | None, score: str | None) -> dict[str, Hashable]:
