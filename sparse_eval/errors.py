@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import operator
 from pathlib import Path
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 __all__ = [
     "InvalidCheckpointError",
@@ -115,7 +115,7 @@ class InvalidFileError(SparseEvalError):
     line : int, optional
         The 1-based line number, if the fault has one. It is no `row`, which counts from 0 and
         counts no header.
-    argument, row, column, user, hint : optional
+    argument, metric, row, column, user, hint : optional
         As in `SparseEvalError`.
 
     Attributes
@@ -131,6 +131,7 @@ class InvalidFileError(SparseEvalError):
         line: int | None = None,
         *,
         argument: str | None = None,
+        metric: object = None,
         row: SupportsIndex | None = None,
         column: object = None,
         user: object = None,
@@ -140,9 +141,8 @@ class InvalidFileError(SparseEvalError):
         if path is not None:
             place = shown(path) if line is None else f"{shown(path)}, line {line}"
             message = f"{place}: {message}"
-        super().__init__(
-            message, argument=argument, path=path, row=row, column=column, user=user, hint=hint
-        )
+        about: dict[str, Any] = {"row": row, "column": column, "user": user, "hint": hint}
+        super().__init__(message, argument=argument, metric=metric, path=path, **about)
         self.line = line
 
 

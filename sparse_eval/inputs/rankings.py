@@ -408,8 +408,8 @@ class Rankings(UserRows):
             return lists
         order, listed = sort_distinct(*codes, *labels)
         indptr = indptr_from_counts(np.bincount(codes[0], minlength=shape[0]))
-        lists = rank_entries(indptr, listed, values[order], ties)
-        return cls(shape, *lists, *labels, relevant_last=ties == "pessimistic")
+        ordered = rank_entries(indptr, listed, values[order], ties)
+        return cls(shape, *ordered, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
     def _of_positions(

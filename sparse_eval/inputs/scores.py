@@ -22,7 +22,7 @@ from ..core.sorting import order_within
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items
+    from ..core.types import AnyArray, Floats, Integers, Items
 
 Ties = Literal["item", "item_descending", "average", "pessimistic"]
 
@@ -50,7 +50,7 @@ def score_matrix(scores: Any) -> Any:
 
 
 def rank_scores(
-    scores: Any, limit: int | None, hidden: CSRMatrix | None, ties: Ties
+    scores: Any, limit: int | None, hidden: sparse.csr_matrix | None, ties: Ties
 ) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
     """Order the candidates of each user by score, as `rank_entries` does.
 
