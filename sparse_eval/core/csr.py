@@ -372,6 +372,8 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     """Return a matrix that can be converted safely: a copy where the check would modify it."""
     _check_real(matrix.dtype, name)
     try:
+        if matrix.format in ("dia", "dok", "lil"):
+            matrix = matrix.tocsr()
         if matrix.format in ("csr", "csc", "bsr"):
             _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
             if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # unseen by SciPy if one is < 0
@@ -383,8 +385,6 @@ def _checked_copy(matrix: Any, name: str) -> Any:
             # The constructor checks the indices.
             parts = (matrix.data, (matrix.row, matrix.col))
             matrix = sparse.coo_matrix(parts, shape=matrix.shape)
-        else:
-            matrix = matrix.tocsr()
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
     return matrix

@@ -188,7 +188,11 @@ def open_table(source: Any, **options: Any) -> Table:
     if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
         import pandas as pd
 
-        return PandasTable(pd.DataFrame(list(source)))
+        frame = pd.DataFrame(list(source))
+        for name, column in frame.select_dtypes("float").items():
+            if column.abs().max() >= 2**53:  # whole numbers next to others were rounded
+                frame[name] = pd.Series([row.get(name) for row in source], dtype=object)
+        return PandasTable(frame)
     name = type(source).__name__
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
