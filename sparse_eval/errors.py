@@ -115,8 +115,8 @@ class InvalidFileError(SparseEvalError):
     line : int, optional
         The 1-based line number, if the fault has one. It is no `row`, which counts from 0 and
         counts no header.
-    **attributes
-        The other attributes of `SparseEvalError`.
+    argument, metric, row, column, user, hint : optional
+        As in `SparseEvalError`.
 
     Attributes
     ----------
@@ -129,13 +129,20 @@ class InvalidFileError(SparseEvalError):
         message: str = "",
         path: str | Path | None = None,
         line: int | None = None,
-        **attributes: Any,
+        *,
+        argument: str | None = None,
+        metric: object = None,
+        row: SupportsIndex | None = None,
+        column: object = None,
+        user: object = None,
+        hint: str | None = None,
     ) -> None:
         message = _in_a_line(message)
         if path is not None:
             place = shown(path) if line is None else f"{shown(path)}, line {line}"
             message = f"{place}: {message}"
-        super().__init__(message, path=path, **attributes)
+        about: dict[str, Any] = {"row": row, "column": column, "user": user, "hint": hint}
+        super().__init__(message, argument=argument, metric=metric, path=path, **about)
         self.line = line
 
 

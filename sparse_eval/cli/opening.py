@@ -52,15 +52,14 @@ class Tables:
     threshold: Rare[float | None] = None
 
     @property
-    def ids(self) -> tuple[str, str]:
+    def ids(self) -> dict[str, str]:
         """The columns of users and of items."""
-        return self.user or "user", self.item or "item"
+        return {"user": self.user or "user", "item": self.item or "item"}
 
     def lists(self, path: Path, usual_ties: Ties) -> Any:
         """Return the predictions of `evaluate`; the convention has `usual_ties`."""
         from ..inputs.paths import open_rankings
         from ..inputs.rankings import Rankings
-        from ..inputs.scan import RankingsScan
 
         kind = kind_of(path)
         order = self.ties or usual_ties
@@ -68,7 +67,7 @@ class Tables:
             return open_rankings(path, ties=order)
         has_ranks = True
         if kind.is_table:
-            scan = RankingsScan(path, *self.ids, self.rank, self.score)
+            scan = Rankings.scan(path, **self.ids, rank=self.rank, score=self.score)
             table, chosen = _chosen(scan, path)
             if order == "item":
                 return scan  # which need not fit into memory
@@ -82,13 +81,12 @@ class Tables:
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""
         from ..inputs.relevance import Relevance
-        from ..inputs.scan import RelevanceScan
         from ..models.inputs import open_relevance
 
         truth: Any = path
         if kind_of(path).is_table:
             gain = USUAL if self.gain is None else self.gain or None
-            truth = RelevanceScan(path, *self.ids, gain)
+            truth = Relevance.scan(path, **self.ids, gain=gain)
             _chosen(truth, path)
         if self.threshold is None:
             return truth
@@ -98,7 +96,7 @@ class Tables:
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""
         from ..inputs.paths import open_side
-        from ..inputs.scan import RelevanceScan
+        from ..inputs.relevance import Relevance
 
         if path is None or not kind_of(path).is_table:
             return path
@@ -107,7 +105,7 @@ class Tables:
             gain = None
         elif self.gain in open_table(path).names:  # otherwise only the validation data have it
             gain = self.gain
-        return open_side(RelevanceScan(path, *self.ids, gain))
+        return open_side(Relevance.scan(path, **self.ids, gain=gain))
 
 
 def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Columns]:

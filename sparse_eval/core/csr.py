@@ -64,7 +64,7 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
         if sum_duplicates:
             convertible = convertible.astype(np.float64)  # bool and int8 would overflow in the sum
         elif checked.format == "coo":
-            check_no_duplicates(convertible)  # converting would sum them
+            sort_distinct(convertible.row, convertible.col)  # converting would sum duplicates
         csr = convertible.tocsr()
     check_csr_arrays(csr, name)
     kind, row, entry = _find_row_fault(csr) or (0, 0, 0)
@@ -373,6 +373,8 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     """Return a matrix that can be converted safely: a copy if the check would modify it."""
     _check_real(matrix.dtype, name)
     try:
+        if matrix.format in ("dia", "dok", "lil"):
+            matrix = matrix.tocsr()
         if matrix.format in ("csr", "csc", "bsr"):
             _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
             if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # unseen by SciPy if one is < 0
@@ -422,13 +424,19 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
     _check_real(csr.data.dtype, name)
 
 
-def check_no_duplicates(coo: Any, users: Any = None, items: Any = None) -> None:
-    """Raise if a (row, column) pair of a COO matrix is stored twice; labels name the pair."""
-    order, _, starts = sort_pairs(coo.row, coo.col)
+def sort_distinct(
+    rows: AnyArray, columns: AnyArray, users: Any = None, items: Any = None
+) -> tuple[Items, AnyArray]:
+    """Return the order that sorts pairs by row and column, and the columns in it.
+
+    Raises an error if a pair is there twice; labels name it.
+    """
+    order, ordered, starts = sort_pairs(rows, columns)
     if len(starts) < len(order):
         entry = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
-        row, column = int(coo.row[entry]), int(coo.col[entry])
+        row, column = int(rows[entry]), int(columns[entry])
         raise_repeated_item(users[row] if users else row, items[column] if items else column)
+    return order, ordered
 
 
 def raise_repeated_item(user: Any, item: Any) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError
@@ -30,22 +29,15 @@ def open_parquet(path: Path, coded: Collection[Hashable] = ()) -> Any:
     OSError, pyarrow.ArrowException
         If it is not a Parquet file.
     """
-    from pyarrow import parquet, types
+    from pyarrow import parquet
 
     # As an open file: a path like year=2024/x.parquet must not add a column.
     file = parquet.ParquetFile(open_file(path), page_checksum_verification=True)
-    counts = Counter(file.schema_arrow.names)
-    texts = [
-        field.name
-        for field in file.schema_arrow
-        if (types.is_string(field.type) or types.is_large_string(field.type))
-        and counts[field.name] == 1
-        and field.name in coded
-    ]
+    paths = [file.schema.column(number).path for number in range(len(file.schema))]
     return parquet.ParquetFile(
         open_file(path),
         metadata=file.metadata,
-        read_dictionary=texts,
+        read_dictionary=[name for name in coded if paths.count(name) == 1],
         page_checksum_verification=True,
     )
 

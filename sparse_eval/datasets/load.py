@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from inspect import signature
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.files import as_input
@@ -14,17 +13,17 @@ from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL, Usual, role_of
 from ..inputs.npy import read_sparse
 from ..inputs.rows import union_of
-from ..inputs.tables import TextTable, files_at, format_of_name, naming, open_table
+from ..inputs.tables import files_at, format_of_name, naming, open_table
 from ..inputs.text import SEPARATORS, numbered_lines, read_text
 from .interactions import Interactions, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from ..core.types import PathLike
     from ..inputs.axes import Axis
-    from ..inputs.tables import Frame, Table
+    from ..inputs.tables import Frame
 
 
 #: The loader of frames, next to the loaders of files.
@@ -133,9 +132,7 @@ def load_csv(
         given = {
             role: numbers.get(role, name) if name is USUAL else name for role, name in given.items()
         }
-    is_file = files_at(path) == [Path(path)]  # of text, whatever it begins with
-    open_text: Callable[..., Table] = TextTable if is_file else open_table
-    table = open_text(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
+    table = open_table(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
     return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 
 
@@ -259,7 +256,18 @@ def load(
     path: PathLike | Frame,
     *,
     format: str | None = None,  # noqa: A002
-    **options: Any,
+    user: Hashable = USUAL,
+    item: Hashable = USUAL,
+    value: Hashable = USUAL,
+    timestamp: Hashable = USUAL,
+    event: Hashable = None,
+    keep: Sequence[object] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    on_bad_lines: str = "error",
+    counts: bool | None = None,
+    history: bool = True,
 ) -> Interactions:
     """Read interactions from a file, a folder or a frame.
 
@@ -270,8 +278,14 @@ def load(
         as ``"logs/*.csv"``; or a frame or list of dicts, as in `Interactions.from_frame`.
     format : str, optional
         A name in `FORMATS`; default: the result of `guess_format`. A frame has none.
-    **options
-        Passed to the loader of the format.
+    user, item, value, timestamp, event, keep : optional
+        Columns of tables, as in `Interactions.from_frame`.
+    sep, encoding, header, on_bad_lines : optional
+        How text is read, as in `load_csv`.
+    counts : bool, optional
+        As in `load_adjacency`.
+    history : bool
+        As in `load_mind`.
 
     Returns
     -------
@@ -280,7 +294,7 @@ def load(
     Raises
     ------
     InvalidDataError
-        If there is no such format, or the format has no such option.
+        If there is no such format, or an option is given that the loader of the format lacks.
     InvalidFileError
         If the format cannot be guessed, or the loader cannot read the file.
 
@@ -297,11 +311,13 @@ def load(
     Interactions(11,719 users × 12,025 items, 22,457 events, timestamps,
     2,733,644 events dropped by keep, 'visitorid' as user, 'itemid' as item)
     """
+    options = _given(locals())
+    name = options.pop("format", None)
     if not isinstance(path, str | os.PathLike):
         return load_frame(path, **options)
-    name = guess_format(path) if format is None else format
+    name = guess_format(path) if name is None else name
     if name not in FORMATS:
-        raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {format!r}")
+        raise InvalidDataError(f"format: expected one of {', '.join(FORMATS)}, found {name!r}")
     for option in options:  # Python's own error names only the wrong one
         if option not in (known := signature(FORMATS[name]).parameters):
             listed = ", ".join(known)
@@ -311,10 +327,27 @@ def load(
     return FORMATS[name](path, **options)
 
 
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `load` that are not its defaults."""
+    _, *options = signature(load).parameters.items()
+    return {n: arguments[n] for n, option in options if arguments[n] is not option.default}
+
+
 def load_parts(
     *paths: PathLike | Frame | Interactions,
     format: str | None = None,  # noqa: A002
-    **options: object,
+    user: Hashable = USUAL,
+    item: Hashable = USUAL,
+    value: Hashable = USUAL,
+    timestamp: Hashable = USUAL,
+    event: Hashable = None,
+    keep: Sequence[object] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    on_bad_lines: str = "error",
+    counts: bool | None = None,
+    history: bool = True,
 ) -> tuple[Interactions, ...]:
     r"""Read several files with one encoding of users and items.
 
@@ -324,8 +357,9 @@ def load_parts(
         For example a training and a validation file.
     format : str, optional
         A name in `FORMATS`; default: the result of `guess_format` for each file.
-    **options
-        Passed to the loader of the format.
+    user, item, value, timestamp, event, keep : optional
+    sep, encoding, header, on_bad_lines, counts, history : optional
+        As in `load`.
 
     Returns
     -------
@@ -354,10 +388,8 @@ def load_parts(
     ...     load_parts(train, test)
     (Interactions(2 users × 3 items, 2 events), Interactions(2 users × 3 items, 1 events))
     """
-    parts = [
-        path if isinstance(path, Interactions) else load(path, format=format, **options)
-        for path in paths
-    ]
+    options = _given(locals())
+    parts = [path if isinstance(path, Interactions) else load(path, **options) for path in paths]
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
             "lines begin with the number of their items in one of the files, and with a user in "

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import Enum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from types import EllipsisType
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core.warning import warn
 from ..errors import InvalidDataError
@@ -16,24 +16,14 @@ from ..errors import InvalidDataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-#: What a column can be for. "value" and "gain" have the same usual names.
-Role: TypeAlias = Literal["user", "item", "value", "gain", "rank", "score", "timestamp", "event"]
-
 
 class GuessWarning(UserWarning):
     """An input was read in the way that is most likely, which only the user can confirm."""
 
 
-class Usual(Enum):
-    """The default for the name of a column: a usual name of its role."""
-
-    NAME = "the usual name"
-
-    def __repr__(self) -> str:
-        return "USUAL"
-
-
-USUAL = Usual.NAME
+#: The default for the name of a column: a usual name of its role.
+Usual: TypeAlias = EllipsisType
+USUAL: Usual = ...
 
 #: Usual names of values in which 0 can only mean that an item is not relevant.
 _PLAIN_ZEROS = (

@@ -15,12 +15,12 @@ from ..core.csr import (
     as_int32,
     canonical_csr,
     check_entries,
-    check_no_duplicates,
     find_fault,
     indptr_from_counts,
     integer_array,
     raise_repeated_item,
     row_numbers,
+    sort_distinct,
     training_csr,
 )
 from ..core.sorting import group_rows
@@ -30,8 +30,8 @@ from .axes import label_of
 from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
-from .scan import RankingsScan, order_of, usual
-from .scores import ScoreRows, check_ties, order_by_score, rank_rows
+from .scan import RankingsScan, named, order_of
+from .scores import check_ties, rank_entries, rank_scores, score_matrix
 from .tables import naming, open_table
 from .training import popular_lists
 
@@ -301,20 +301,18 @@ class Rankings(UserRows):
         """
         ties = check_ties(ties)
         limit = check_whole("k", k, 1) if k is not None else None
-        row_of = ScoreRows(scores)
-        n_users, n_items = row_of.shape
+        matrix = score_matrix(scores)
         hidden = None
         if seen is not None:
             hidden = canonical_csr(seen, "seen", sum_duplicates=True)
-            if hidden.shape != (n_users, n_items):
+            if hidden.shape != matrix.shape:
                 raise InvalidDataError(
-                    f"seen has shape {hidden.shape}, scores have {(n_users, n_items)}; they must "
-                    "agree",
+                    f"seen has shape {hidden.shape}, scores have {matrix.shape}; they must agree",
                     argument="seen",
                 )
-        labels = matrix_labels(scores, (n_users, n_items), users, items)
-        lists = rank_rows(row_of, limit, hidden, ties)
-        return cls((n_users, n_items), *lists, *labels, relevant_last=ties == "pessimistic")
+        labels = matrix_labels(scores, matrix.shape, users, items)
+        lists = rank_scores(matrix, limit, hidden, ties)
+        return cls(matrix.shape, *lists, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
     def from_frame(
@@ -370,8 +368,7 @@ class Rankings(UserRows):
         """
         rows = rows_of_columns(df) if rank is None and score is None else None
         table = open_table(df if rows is None else rows)
-        given = {"user": usual(user, "user"), "item": usual(item, "item"), **order_of(rank, score)}
-        columns = table.choose(given)
+        columns = table.choose(named(user, item, **order_of(rank, score)))
         if "rank" in columns.names and ties is not None:
             raise InvalidDataError("ranks have no ties; give ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
@@ -409,15 +406,10 @@ class Rankings(UserRows):
                 row, entry = repeated
                 raise_repeated_item(rows.users[row], rows.items[lists.items[entry]])
             return lists
-        if ties in ("average", "pessimistic"):
-            matrix = sparse.coo_matrix((values, codes), shape=shape)
-            check_no_duplicates(matrix, *labels)
-            plain = cls.from_scores(matrix.tocsr(), ties=ties)
-            return replace(plain, users=rows.users, items_index=rows.items)
-        indptr, listed, twice = order_by_score(*codes, values, shape, ties)
-        if twice is not None:
-            raise_repeated_item(rows.users[twice[0]], rows.items[twice[1]])
-        return cls(shape, indptr, listed, None, np.diff(indptr), None, *labels)
+        order, listed = sort_distinct(*codes, *labels)
+        indptr = indptr_from_counts(np.bincount(codes[0], minlength=shape[0]))
+        ordered = rank_entries(indptr, listed, values[order], ties)
+        return cls(shape, *ordered, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
     def _of_positions(
@@ -496,7 +488,7 @@ class Rankings(UserRows):
         >>> se.evaluate(lists, se.Relevance.scan(clicks), "mrr")["mrr"]
         1.0
         """
-        return RankingsScan(table, user, item, rank, score)
+        return RankingsScan(table, named(user, item, **order_of(rank, score)))
 
     @classmethod
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:

@@ -15,7 +15,7 @@ from ..errors import InvalidDataError
 from .columns import USUAL, Usual
 from .labelled import LabelledMatrix, UserRows, matrix_labels
 from .rows import read_rows
-from .scan import RelevanceScan, usual
+from .scan import RelevanceScan, named
 from .tables import naming, open_table
 
 if TYPE_CHECKING:
@@ -206,8 +206,7 @@ class Relevance(UserRows):
             gain = None
             gains = {name: check_number(f"gains[{name!r}]", n, 0) for name, n in gains.items()}
         table = open_table(df)
-        given = {"user": usual(user, "user"), "item": usual(item, "item"), "gain": gain}
-        columns = table.choose(given, event)
+        columns = table.choose(named(user, item, gain=gain), event)
         return cls.of_table(table, columns, threshold, gains, combine)
 
     @classmethod
@@ -271,7 +270,7 @@ class Relevance(UserRows):
         Rankings.scan : The other side, with an example.
         from_frame : Make relevance from a frame of pandas now.
         """
-        return RelevanceScan(table, user, item, gain)
+        return RelevanceScan(table, named(user, item, gain=gain))
 
     @property
     def n_relevant(self) -> Integers:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, get_args
 
 from ..errors import InvalidDataError
-from .columns import USUAL, Columns, Usual
+from .columns import USUAL, Columns
 from .tables import Table, exports_rows
 
 if TYPE_CHECKING:
@@ -30,15 +30,22 @@ class FrameLike(Protocol):
 
 @dataclass(frozen=True)
 class _Scan:
-    """A table with a row for each item of a user, and its columns with the ids."""
+    """A table with a row for each item of a user.
+
+    Attributes
+    ----------
+    table : str, Path or frame
+        A file, folder or pattern of tables, or a frame (anything with ``__arrow_c_stream__`` is
+        one).
+    given : mapping of str to hashable
+        The column of each role; None for no column, or `USUAL`.
+    """
 
     table: PathLike | FrameLike | ArrowStream
-    user: str = "user"
-    item: str = "item"
+    given: Mapping[str, Hashable]
 
     content: ClassVar[str]
-    scan: ClassVar[str]
-    values: ClassVar[str]
+    call: ClassVar[str]
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, str | Path) and engine_of(self.table) is None:
@@ -47,79 +54,32 @@ class _Scan:
                 "or a frame of pandas, polars, Arrow, DuckDB, Dask or Spark"
             )
 
-    @property
-    def given(self) -> Mapping[str, Hashable]:
-        """The column of each role, or `USUAL`."""
-        return {"user": usual(self.user, "user"), "item": usual(self.item, "item")}
-
     def choose(self, table: Table) -> Columns:
         """Return the columns to read, or raise an error as `choose_columns` does."""
-        return table.choose(
-            self.given,
-            content=f"{self.content}: ",
-            hint=f"; name the columns with {self.scan}(…, user=…, item=…, {self.values})",
-        )
+        hint = f"; name the columns with {self.call}"
+        return table.choose(self.given, content=f"{self.content}: ", hint=hint)
 
 
-@dataclass(frozen=True)
 class RankingsScan(_Scan):
-    """A table with a row for each recommended item; made by `Rankings.scan`.
-
-    Attributes
-    ----------
-    table : str, Path or frame
-        A file, folder or pattern of tables, or a frame (anything with ``__arrow_c_stream__`` is
-        one).
-    user, item : str
-        The columns with the ids.
-    rank, score : str or None
-        The column that orders each list. With neither, one with a usual name, a rank rather than
-        a score.
-    """
-
-    rank: str | None = None
-    score: str | None = None
+    """A table with a row for each recommended item; made by `Rankings.scan`."""
 
     content = "the recommendations"
-    scan = "Rankings.scan"
-    values = "rank=…"
-
-    @property
-    def given(self) -> Mapping[str, Hashable]:
-        """The column of each role, or `USUAL`."""
-        return {**super().given, **order_of(self.rank, self.score)}
+    call = "Rankings.scan(…, user=…, item=…, rank=…)"
 
 
-@dataclass(frozen=True)
 class RelevanceScan(_Scan):
-    """A table with a row for each relevant item; made by `Relevance.scan`.
-
-    Attributes
-    ----------
-    table : str, Path or frame
-        As of `RankingsScan`.
-    user, item : str
-        The columns with the ids.
-    gain : str or None
-        The column with the gains, by default one with a usual name; with None, or if the table has
-        no column of numbers for it, every row counts 1.
-    """
-
-    gain: str | Usual | None = USUAL
+    """A table with a row for each relevant item; made by `Relevance.scan`."""
 
     content = "the relevant items"
-    scan = "Relevance.scan"
-    values = "gain=…"
-
-    @property
-    def given(self) -> Mapping[str, Hashable]:
-        """The column of each role, or `USUAL`."""
-        return {**super().given, "gain": self.gain}
+    call = "Relevance.scan(…, user=…, item=…, gain=…)"
 
 
-def usual(name: Any, role: str) -> Any:
-    """Return `USUAL` for a name that is the default."""
-    return USUAL if isinstance(name, str) and name == role else name
+def named(user: Hashable, item: Hashable, **values: Hashable) -> dict[str, Hashable]:
+    """Return the column of each role; a default of users and items is `USUAL`."""
+    given = {"user": user, "item": item, **values}
+    for role in ("user", "item"):
+        given[role] = USUAL if isinstance(name := given[role], str) and name == role else name
+    return given
 
 
 def order_of(rank: str | None, score: str | None) -> dict[str, Hashable]:

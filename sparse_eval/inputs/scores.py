@@ -9,72 +9,108 @@ from scipy import sparse
 
 from ..core.arguments import check_choice
 from ..core.arrays import as_array
-from ..core.csr import as_int32, canonical_csr, check_entries, indptr_from_counts, plain_matrix
+from ..core.csr import (
+    as_int32,
+    canonical_csr,
+    check_entries,
+    find_entries,
+    indptr_from_counts,
+    plain_matrix,
+)
 from ..core.mistaken import describe
-from ..core.sorting import order_within, sort_pairs
+from ..core.sorting import order_within
 from ..errors import InvalidDataError
-from ..kernels.rows import rank_scores
 
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, Items
+    from ..core.types import AnyArray, Floats, Integers, Items
 
 Ties = Literal["item", "item_descending", "average", "pessimistic"]
 
 _SCORE = "a finite number, or -inf for an item that is not to be recommended"
 
-
-class ScoreRows:
-    """The candidates of each user, ids ascending, and their scores as float64, checked."""
-
-    def __init__(self, scores: Any) -> None:
-        scores = plain_matrix(scores)
-        if sparse.issparse(scores):
-            self.matrix: Any = canonical_csr(scores, "the score matrix", sum_duplicates=False)
-            # Minus infinity can be ordered, and NaN cannot.
-            check_entries(self.matrix, self.matrix.data < np.inf, "the score", _SCORE)
-        else:
-            expected = "a users × items array of numbers"
-            self.matrix = as_array(scores, "scores", expected)
-            if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "biuf":
-                raise InvalidDataError(f"scores are {describe(self.matrix)}; expected {expected}")
-            self.all_items = np.arange(self.matrix.shape[1], dtype=np.int32)
-        stored = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
-        check_exact(stored)
-        self.shape: tuple[int, int] = self.matrix.shape
-
-    def __call__(self, user: int) -> tuple[Items, Floats]:
-        """Return the candidates of a user, and their scores; minus infinity is no candidate."""
-        if sparse.issparse(self.matrix):
-            row = slice(self.matrix.indptr[user], self.matrix.indptr[user + 1])
-            items = as_int32(self.matrix.indices[row])
-            values = self.matrix.data[row].astype(np.float64)
-        else:
-            items = self.all_items
-            values = self.matrix[user].astype(np.float64)
-            if not (values < np.inf).all():
-                column = int(np.argmin(values < np.inf))
-                raise InvalidDataError(
-                    f"the score in row {user}, column {column} is {values[column]}; expected "
-                    f"{_SCORE}",
-                    row=user,
-                )
-        masked = values == -np.inf
-        return (items[~masked], values[~masked]) if masked.any() else (items, values)
+#: The scores of an array that are read at once.
+_BLOCK = 2**20
 
 
-def rank_rows(
-    row_of: ScoreRows, limit: int | None, hidden: CSRMatrix | None, ties: Ties
+def score_matrix(scores: Any) -> Any:
+    """Return scores of users × items as a canonical CSR or an array, checked but for its values."""
+    scores = plain_matrix(scores)
+    if sparse.issparse(scores):
+        matrix = canonical_csr(scores, "the score matrix", sum_duplicates=False)
+        # Minus infinity can be ordered, and NaN cannot.
+        check_entries(matrix, matrix.data < np.inf, "the score", _SCORE)
+        check_exact(matrix.data)
+        return matrix
+    expected = "a users × items array of numbers"
+    array = as_array(scores, "scores", expected)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise InvalidDataError(f"scores are {describe(array)}; expected {expected}")
+    check_exact(array)
+    return array
+
+
+def rank_scores(
+    scores: Any, limit: int | None, hidden: sparse.csr_matrix | None, ties: Ties
 ) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
-    """Order the candidates of each user.
+    """Order the candidates of each user by score, as `rank_entries` does.
 
     Parameters
     ----------
-    row_of : ScoreRows
+    scores : csr_matrix or ndarray
+        As from `score_matrix`. Minus infinity is no candidate.
     limit : int or None
         The longest list, None for all candidates.
     hidden : csr_matrix or None
         Items that are no candidates of a user.
+    ties
+        As of `rank_entries`.
+    """
+    n_users, n_items = scores.shape
+    if sparse.issparse(scores):
+        kept = scores.data > -np.inf
+        if hidden is not None:
+            rows = np.repeat(np.arange(n_users), np.diff(scores.indptr))
+            pairs = rows, scores.indices, hidden.indptr, hidden.indices, n_items
+            kept &= find_entries(*pairs) < 0
+        indptr = indptr_from_counts(kept)[scores.indptr]
+        values = scores.data[kept].astype(np.float64)
+        return rank_entries(indptr, as_int32(scores.indices[kept]), values, ties, limit)
+    step = max(_BLOCK // max(n_items, 1), 1)
+    parts = []
+    for first in range(0, max(n_users, 1), step):
+        block = scores[first : first + step].astype(np.float64)
+        if not (block < np.inf).all():
+            row, column = np.argwhere(~(block < np.inf))[0]
+            raise InvalidDataError(
+                f"the score in row {first + row}, column {column} is {block[row, column]}; "
+                f"expected {_SCORE}",
+                row=first + row,
+            )
+        if hidden is not None:
+            block[hidden[first : first + step].tocoo().coords] = -np.inf
+        kept = block > -np.inf
+        if limit is not None and limit < n_items:
+            kept &= block >= np.partition(block, -limit, axis=1)[:, [-limit]]
+        entries = indptr_from_counts(kept.sum(axis=1)), as_int32(kept.nonzero()[1]), block[kept]
+        parts.append(rank_entries(*entries, ties, limit))
+    bounds, items, firsts, lengths, lasts = zip(*parts, strict=True)
+    positions = [None if ends[0] is None else np.concatenate(ends) for ends in (firsts, lasts)]
+    indptr = indptr_from_counts(np.concatenate([np.diff(each) for each in bounds]))
+    return indptr, np.concatenate(items), positions[0], np.concatenate(lengths), positions[1]
+
+
+def rank_entries(
+    indptr: Integers, items: Items, scores: Floats, ties: Ties, limit: int | None = None
+) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
+    """Order the entries of each user by score.
+
+    Parameters
+    ----------
+    indptr, items, scores
+        Entries sorted by user and item: ndarray of int64, int32 and float64.
     ties : {"item", "item_descending", "average", "pessimistic"}
+    limit : int, optional
+        The longest list.
 
     Returns
     -------
@@ -82,58 +118,34 @@ def rank_rows(
         ``indptr``, ``items``, first positions, ``lengths`` and last positions as `Rankings` has
         them; without positions if `ties` says which of equal items comes first.
     """
-    n_users, n_items = row_of.shape
-    collected: list[list[Items]] = [[], [], []]  # items, first and last positions
-    counts = np.zeros(n_users, np.int64)
-    lengths = np.zeros(n_users, np.int64)
-    keep_ties = ties in ("average", "pessimistic")
-    buffers = [np.empty(n_items, np.int32) for _ in range(3)]
-    for user in range(n_users):
-        candidates, values = row_of(user)
-        if hidden is not None:
-            left_out = hidden.indices[hidden.indptr[user] : hidden.indptr[user + 1]]
-            kept = ~np.isin(candidates, left_out)
-            candidates, values = candidates[kept], values[kept]
-        if ties == "item_descending":  # the first of equal candidates stays the first
-            candidates, values = candidates[::-1].copy(), values[::-1].copy()
-        n = len(candidates)
-        lengths[user] = n if limit is None else min(limit, n)
-        counts[user] = rank_scores(candidates, values, n, int(lengths[user]), keep_ties, *buffers)
-        for column, buffer in zip(collected, buffers, strict=True):
-            column.append(buffer[: counts[user]].copy())
-    items, first, last = (np.concatenate(column or [np.empty(0, np.int32)]) for column in collected)
-    indptr = indptr_from_counts(counts)
-    return indptr, items, first if keep_ties else None, lengths, last if keep_ties else None
-
-
-def order_by_score(
-    rows: Items, columns: Items, scores: Floats, shape: tuple[int, int], ties: Ties
-) -> tuple[Integers, Items, tuple[int, int] | None]:
-    """Order the entries of each row by score, of equal scores as `ties` says which comes first.
-
-    Returns
-    -------
-    indptr : ndarray of int64
-    items : ndarray of int32
-        The columns, best first.
-    repeated : tuple of int or None
-        The row and column of an entry that is there twice.
-    """
-    n_users, n_items = shape
-    keys = columns if ties == "item" else n_items - 1 - columns
-    order, keys, starts = sort_pairs(rows, keys)
-    items = keys if ties == "item" else n_items - 1 - keys
-    indptr = indptr_from_counts(np.bincount(rows, minlength=n_users))
-    if len(starts) < len(order):
-        first = order[starts[np.argmax(np.diff(starts, append=len(order)) > 1)]]
-        return indptr, items, (int(rows[first]), int(columns[first]))
+    sizes = np.diff(indptr)
+    starts = np.repeat(indptr[:-1], sizes)
     # Floats are ordered as their bits are, except that those of negative ones descend.
-    bits = (scores[order] + 0.0).view(np.int64)
-    bits = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
-    positions = order_within(indptr, ~bits)
+    bits = (scores + 0.0).view(np.int64)
+    bits ^= (bits >> 63) & np.iinfo(np.int64).max
+    if ties == "item_descending":
+        places = starts + np.repeat(sizes, sizes) - 1 - order_within(indptr, bits)
+    else:
+        places = starts + order_within(indptr, ~bits)
     ranked = np.empty_like(items)
-    ranked[np.repeat(indptr[:-1], np.diff(indptr)) + positions] = items
-    return indptr, ranked, None
+    ranked[places] = items
+    lengths = sizes if limit is None else np.minimum(sizes, limit)
+    first = last = None
+    if ties in ("average", "pessimistic"):
+        ordered = np.empty_like(bits)
+        ordered[places] = bits
+        differ = np.ones(len(items), bool)
+        differ[1:] = (ordered[1:] != ordered[:-1]) | (starts[1:] != starts[:-1])
+        bounds = np.append(np.flatnonzero(differ), len(items))
+        group = np.cumsum(differ) - 1
+        first, last = as_int32(bounds[group] - starts + 1), as_int32(bounds[group + 1] - starts)
+    if limit is not None and (sizes > limit).any():
+        positions = np.arange(1, len(items) + 1) - starts if first is None else first
+        kept = positions <= limit
+        indptr, ranked = indptr_from_counts(kept)[indptr], ranked[kept]
+        if first is not None and last is not None:
+            first, last = first[kept], last[kept]
+    return indptr, ranked, first, lengths, last
 
 
 def check_exact(scores: AnyArray) -> None:

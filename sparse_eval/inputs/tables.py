@@ -87,6 +87,10 @@ class Table:
         Whether the cells are text, so that ids may be whole numbers if all look like it.
     empty : str
         The error if there are no rows.
+    doubt : str
+        What an error about the names of the columns adds.
+    tables : sequence of Table
+        The tables whose rows these are, one after the other; none if it has rows itself.
     n_skipped : int
         The number of lines that were skipped, once all batches are read.
     """
@@ -96,6 +100,8 @@ class Table:
     where: Path | None = None
     is_text = False
     empty = "there are no interactions: the table has no rows"
+    doubt = ""
+    tables: Sequence[Table] = ()
     n_skipped = 0
 
     def is_number(self, name: Hashable) -> bool:
@@ -147,18 +153,10 @@ class Table:
                 return choose_columns(self.names, given, self.is_number, event)
             except InvalidDataError as error:
                 raise InvalidDataError(
-                    f"{content}{error}{self._doubt()}{hint}",
+                    f"{content}{error}{self.doubt}{hint}",
                     argument=error.argument,
                     column=error.column,
                 ) from None
-
-    def _doubt(self) -> str:
-        """Return what an error about the names of the columns adds."""
-        return ""
-
-    def parts(self) -> Sequence[Table]:
-        """Return the tables whose rows these are, one after the other."""
-        return [self]
 
 
 def open_table(source: Any, **options: Any) -> Table:
@@ -190,7 +188,11 @@ def open_table(source: Any, **options: Any) -> Table:
     if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
         import pandas as pd
 
-        return PandasTable(pd.DataFrame(list(source)))
+        frame = pd.DataFrame(list(source))
+        for name, column in frame.select_dtypes("float").items():
+            if column.abs().max() >= 2**53:  # whole numbers next to others were rounded
+                frame[name] = pd.Series([row.get(name) for row in source], dtype=object)
+        return PandasTable(frame)
     name = type(source).__name__
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
@@ -236,9 +238,8 @@ def naming(where: Path | None) -> Iterator[None]:
     except InvalidDataError as error:
         if where is None:
             raise
-        raise InvalidFileError(
-            str(error), where, argument=error.argument, row=error.row, column=error.column
-        ) from error
+        about = {name: getattr(error, name) for name in ("argument", "row", "column", "user")}
+        raise InvalidFileError(str(error), where, **about) from error
     except FileNotFoundError as error:
         raise InvalidFileError("there is no such file", where) from error
     except Exception as error:
@@ -420,11 +421,8 @@ class TextTable(Table):
         except MalformedLineError as error:
             raise InvalidFileError(str(error), path, self._first) from None
         self.names: Sequence[Hashable] = fields if header else range(len(fields))
-
-    def _doubt(self) -> str:
-        if self.header and any(np.isfinite(parse_number(str(name))) for name in self.names):
-            return ", or give header=False if the first line is not a header"
-        return ""
+        if header and any(np.isfinite(parse_number(name)) for name in fields):
+            self.doubt = ", or give header=False if the first line is not a header"
 
     def is_number(self, name: Hashable) -> bool:
         """Return whether all cells of the first batch are numbers, true, false or blank."""
@@ -456,18 +454,9 @@ class FolderTable(Table):
         first = self.tables[0]
         self.names = [*first.names, *(key for key in first.keys if key not in first.names)]
 
-    @property
-    def n_skipped(self) -> int:  # type: ignore[override]
-        """The number of lines that were skipped in all files."""
-        return sum(table.n_skipped for table in self.tables)
-
     def is_number(self, name: Hashable) -> bool:
         """Return whether a column has numbers in the first file; a column of the path has not."""
         return name in self.tables[0].names and self.tables[0].is_number(name)
-
-    def parts(self) -> Sequence[Table]:
-        """Return the files."""
-        return self.tables
 
 
 def _partition(file: Path, base: Path) -> dict[str, str]:

@@ -35,6 +35,7 @@ from ..core.parquet import open_file
 from ..core.threads import thread_count
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
+from .axes import Axis
 from .columns import GuessWarning
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _UTF8 = "utf-8-sig"
-_LINE_END = re.compile(rb"\r\n?|\n")
+_BEYOND_ASCII = re.compile("[^\0-\x7f]")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -214,49 +215,41 @@ class TextFile:
         InvalidFileError
             If the file cannot be read, or is no text.
         """
-        n_lines, is_ascii, is_last, rest = 0, True, False, ""
-        decoder = _decoder(self._encoding)
+        n_lines, is_ascii = 0, True
+        escape = "surrogateescape" if self._encoding == _UTF8 else "strict"
         try:
-            with opened(self.path) as file:
-                while not is_last:
-                    data = file.read(size)
-                    is_last = not data
-                    held, flags = decoder.getstate()
-                    held = b"\r" * (flags & 1) + held  # a line end of which half may follow
+            with (
+                opened(self.path) as file,
+                io.TextIOWrapper(file, self._encoding, escape) as lines,
+            ):
+                while text := lines.read(size) + lines.readline():
+                    if self._guess and is_ascii and not text.isascii():
+                        is_ascii = False
+                        first = next(_BEYOND_ASCII.finditer(text))
+                        if "\udc80" <= first[0] <= "\udcff":  # a byte that is not UTF-8
+                            self._latin = n_lines + 1 + text.count("\n", 0, first.start())
+                    if self._latin:
+                        text = text.encode("utf-8", escape).decode("latin-1")
+                    at = text.find("\0")
                     try:
-                        text = decoder.decode(data, final=is_last)
-                    except UnicodeError as error:
-                        if not isinstance(error, UnicodeDecodeError) or self._encoding != _UTF8:
-                            raise InvalidFileError(
-                                f"expected text in {self._encoding} ({error}); give another "
-                                "encoding=",
-                                self.path,
-                            ) from None
-                        before = held[: flags & 1] + error.object[: error.start]
-                        line = n_lines + 1 + len(_LINE_END.findall(before))
-                        if not (self._guess and is_ascii and before.isascii()):
-                            raise self._no_text(error.object[error.start], line) from None
-                        self._latin, decoder = line, _decoder("latin-1")
-                        again = (held + data).removeprefix(codecs.BOM_UTF8)
-                        text = decoder.decode(again, final=is_last)
-                    is_ascii = is_ascii and text.isascii()
-                    text = rest + text
-                    if is_last and text:
-                        text = text.removesuffix("\n") + "\n"
-                    if "\0" in text:
-                        line = n_lines + 1 + text.count("\n", 0, text.index("\0"))
-                        raise self._no_text(0, line)
-                    end = text.rfind("\n") + 1
-                    rest = text[end:]
-                    if end:
-                        block = text[:end].encode()
-                        del data, text  # before the next ones are read
-                        yield n_lines, block
-                        n_lines += count_lines(block)
+                        block = text.encode()
+                    except UnicodeEncodeError as error:
+                        at = error.start
+                    if at >= 0:
+                        line = n_lines + 1 + text.count("\n", 0, at)
+                        raise self._no_text(ord(text[at]) & 0xFF, line)
+                    block += b"\n" * (text[-1] != "\n")
+                    del text  # before the next one is read
+                    yield n_lines, block
+                    n_lines += count_lines(block)
         except FileNotFoundError:
             raise InvalidFileError("there is no such file", self.path) from None
         except OSError as error:
             raise InvalidFileError(f"cannot be read ({error})", self.path) from error
+        except UnicodeError as error:
+            raise InvalidFileError(
+                f"expected text in {self._encoding} ({error}); give another encoding=", self.path
+            ) from None
 
     def _no_text(self, byte: int, line: int) -> InvalidFileError:
         hint = " or, with encoding=, name its encoding" if self._can_name else ""
@@ -295,10 +288,6 @@ def _checked(encoding: str | None) -> str:
             f"or 'utf-16', found {encoding!r}"
         ) from None
     return _UTF8 if codecs.lookup(encoding or "utf-8").name == "utf-8" else str(encoding)
-
-
-def _decoder(encoding: str) -> io.IncrementalNewlineDecoder:
-    return io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
 
 
 def in_arrow(data: bytes) -> Any:
@@ -479,8 +468,8 @@ class Reader:
             if field.kind == "time":
                 column = _whole(column) if parsers[field.role] is whole else _dates(column)
             elif field.kind == "id":
-                for chunk in column.chunks:
-                    _check_ids(chunk.dictionary)
+                if any(Axis(chunk.dictionary).blank.any() for chunk in column.chunks):
+                    raise _UnlikeError
             elif field.kind != "text":
                 numbers = column.to_numpy()
                 is_negative = field.kind == "gain" and numbers.min(initial=0) < 0
@@ -597,15 +586,6 @@ def _has_closed_quotes(lines: bytes, sep: int) -> bool:
     beside = np.isin(np.arange(256), [sep, ord("\n"), ord('"')])
     # A doubled quote is taken for one that closes a field, and one that opens it again.
     return bool(beside[text[quotes[::2] - 1]].all() and beside[text[quotes[1::2] + 1]].all())
-
-
-def _check_ids(ids: Any) -> None:
-    """Raise an error if one of distinct ids is blank."""
-    from pyarrow import compute
-
-    blank = compute.or_(compute.equal(ids, ""), compute.utf8_is_space(ids))
-    if compute.any(blank).as_py():
-        raise _UnlikeError
 
 
 def _whole(column: Any) -> Any:

@@ -16,28 +16,28 @@ import re
 from array import array
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
 from sys import intern
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
+from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
 from ..core.mistaken import describe
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance
-from .rows import encode_texts
+from .rows import Rows, encode_texts
 from .scores import Ties, check_ties
+from .tables import naming
 from .text import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from ..core.types import AnyArray, CSRMatrix, PathLike
+    from ..core.types import AnyArray, PathLike
     from .axes import Axis
 
 __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
@@ -100,9 +100,10 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     ['eggs', 'milk']
     """
     ties = check_ties(ties)
-    matrix, users, items = _read(as_path(path), _RUN, "score")
-    rankings = Rankings.from_scores(matrix, ties=ties)
-    return replace(rankings, users=users.marked(True), items_index=items.marked(True))
+    path = as_path(path)
+    rows = _read(path, _RUN, "score")
+    with naming(path):
+        return Rankings.of_rows(rows, ranked=False, ties=ties)
 
 
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
@@ -149,15 +150,18 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     ...     trec.read_qrels(path)
     <Relevance: 2 relevant items of 2 users, 2 users × 2 items>
     """
-    matrix, users, items = _read(as_path(path), _QRELS, "gain")
-    is_judged = matrix.data >= 0
-    if not is_judged.all():  # the negative gains of a user who has no other become zeros
-        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        n_judged = np.bincount(rows[is_judged], minlength=matrix.shape[0])
-        kept = is_judged | (n_judged[rows] == 0)
-        parts = (np.maximum(matrix.data[kept], 0.0), (rows[kept], matrix.indices[kept]))
-        matrix = sparse.csr_matrix(parts, shape=matrix.shape)
-    axes = users.marked(True), items.marked(True)
+    path = as_path(path)
+    rows = _read(path, _QRELS, "gain")
+    codes, axes = (rows.user_codes, rows.item_codes), (rows.users, rows.items)
+    gains: Any = rows.numbers
+    with naming(path):
+        sort_distinct(*codes, *axes)
+    is_judged = gains >= 0
+    n_judged = np.bincount(codes[0][is_judged], minlength=len(axes[0]))
+    # The negative gains of a user who has no other become zeros.
+    kept = is_judged | (n_judged[codes[0]] == 0)
+    parts = (np.maximum(gains[kept], 0.0), (codes[0][kept], codes[1][kept]))
+    matrix = sparse.csr_matrix(parts, shape=tuple(map(len, axes)))
     return Relevance.from_csr(matrix, threshold=threshold, users=axes[0], items=axes[1])
 
 
@@ -275,43 +279,27 @@ def write_qrels(relevance: Relevance, path: PathLike) -> None:
     )
 
 
-def _read(path: Path, fields: tuple[str, ...], number_field: str) -> tuple[CSRMatrix, Axis, Axis]:
-    """Return the numbers of a file as a CSR of users × items, and the sorted labels."""
+def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
+    """Return the numbers of a file by user and item, whose labels are sorted."""
     user_at, item_at, number_at = map(fields.index, ("user", "item", number_field))
     users: list[str] = []
     items: list[str] = []
-    lines, values = array("q"), array("d")
+    values = array("d")
     for number, line in numbered_lines(read_text(path)):
         try:
             parsed = _parse(line, fields, number_at)
         except MalformedLineError as error:
             raise InvalidFileError(f"{error}; found {shorten(line)}", path, number) from None
-        if parsed is None:
-            continue
-        texts, value = parsed
-        users.append(intern(texts[user_at]))
-        items.append(intern(texts[item_at]))
-        lines.append(number)
-        values.append(value)
-    if not lines:
+        if parsed is not None:
+            texts, value = parsed
+            users.append(intern(texts[user_at]))
+            items.append(intern(texts[item_at]))
+            values.append(value)
+    if not values:
         raise InvalidFileError("holds nothing but comments", path)
-    rows, user_index = encode_texts(users)
-    columns, item_index = encode_texts(items)
-    pairs = rows * np.int64(len(item_index)) + columns
-    repeated = pd.Series(pairs).duplicated()
-    if repeated.any():
-        entry = int(repeated.argmax())
-        user, item = users[entry], items[entry]
-        raise InvalidFileError(
-            f"user {user!r} has item {item!r} already, on line "
-            f"{lines[int(np.argmax(pairs == pairs[entry]))]}; remove one of the two lines",
-            path,
-            lines[entry],
-            user=user,
-        )
-    shape = len(user_index), len(item_index)
-    matrix = sparse.csr_matrix((np.array(values), (rows, columns)), shape=shape)
-    return matrix, user_index, item_index
+    (user_codes, user_labels), (item_codes, item_labels) = map(encode_texts, (users, items))
+    labels = user_labels.marked(True), item_labels.marked(True)
+    return Rows(*labels, user_codes, item_codes, np.array(values))
 
 
 def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str], float] | None:

@@ -149,55 +149,6 @@ def order_by_position(
 
 
 @allocating_kernel
-def rank_scores(
-    candidates: Array,
-    scores: Array,
-    n: int,
-    k: int,
-    keep_ties: bool,
-    out_items: Array,
-    out_first: Array,
-    out_last: Array,
-) -> int:
-    """Rank the first `n` candidates by descending score, and equal scores in their given order.
-
-    Write at most k items with the first and last position that each may take, and return their
-    number. With `keep_ties`, items with equal scores share positions. A group of ties that crosses
-    position k is kept whole, so more than k items may be written.
-    """
-    if n == 0:
-        return 0
-    threshold = np.partition(scores[:n], n - k)[n - k] if n > k else -np.inf
-    above = 0
-    for i in range(n):
-        above += scores[i] > threshold
-    room = n if keep_ties else min(k, n) - above
-    kept = np.empty(n, np.int64)
-    negated = np.empty(n, np.float64)
-    size = 0
-    for i in range(n):
-        if scores[i] > threshold or (scores[i] == threshold and room > 0):
-            room -= scores[i] == threshold
-            kept[size] = i
-            negated[size] = -scores[i]
-            size += 1
-    # A stable sort keeps equal scores in the order of the candidates.
-    order = np.argsort(negated[:size], kind="mergesort")
-    start = 0
-    while start < size:
-        stop = start + 1
-        if keep_ties:
-            while stop < size and negated[order[stop]] == negated[order[start]]:
-                stop += 1
-        for rank in range(start, stop):
-            out_items[rank] = candidates[kept[order[rank]]]
-            out_first[rank] = start + 1
-            out_last[rank] = stop
-        start = stop
-    return size
-
-
-@allocating_kernel
 def rank_keys(first: int, last: int, bounds: Array, keys: Array, positions: Array) -> None:
     """Write the position of each entry in its row after sorting the row by keys."""
     for row in range(first, last):

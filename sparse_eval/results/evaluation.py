@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.arguments import check_fraction
 from ..core.files import as_input, as_path, replacing
+from ..core.mistaken import describe
 from ..core.parquet import write_parquet
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidMetricError
@@ -646,6 +647,12 @@ class Evaluation(Evaluated):
         >>> blocks[1].merge(blocks[0])
         <Evaluation: 3 users, 0 left out; mrr@2 0.6667>
         """
+        for other in others:
+            if not isinstance(other, Evaluation):
+                raise InvalidDataError(
+                    f"others has {describe(other)}; expected evaluations: ev.merge(*others)",
+                    argument="others",
+                )
         parts = [part for evaluation in (self, *others) for part in evaluation._parts]
         return Evaluation(self.request, parts=parts)
 

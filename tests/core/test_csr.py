@@ -11,9 +11,9 @@ from scipy import sparse
 
 from sparse_eval.core.csr import (
     canonical_csr,
-    check_no_duplicates,
     coordinates,
     integer_array,
+    sort_distinct,
     sorted_csr,
     summed_csr,
 )
@@ -81,11 +81,19 @@ def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
             canonical_csr(bad, "m", sum_duplicates=True)
 
 
+def test_names_a_damaged_matrix_of_any_format() -> None:
+    dok, lil = sparse.dok_matrix(np.eye(2)), sparse.lil_matrix(np.eye(2))
+    dok._dict[9, 9], lil.rows[0] = 1.0, [9]
+    for damaged in (dok, lil):
+        with raises(InvalidDataError):
+            coordinates(damaged)
+
+
 def test_the_first_repeated_pair_is_named() -> None:
     coo = sparse.coo_matrix(([1] * 6, ([2, 1, 1, 2, 0, 1], [0, 2, 0, 0, 1, 2])), shape=(3, 3))
     with raises(InvalidDataError, user="b"):
-        check_no_duplicates(coo, Axis.of(list("abc")), Axis.of(list("xyz")))
-    check_no_duplicates(sparse.coo_matrix(np.eye(3)))
+        sort_distinct(coo.row, coo.col, Axis.of(list("abc")), Axis.of(list("xyz")))
+    assert sort_distinct(np.array([1, 0]), np.array([0, 2]))[1].tolist() == [2, 0]
 
 
 def test_coordinates_keep_zeros_and_duplicates() -> None:

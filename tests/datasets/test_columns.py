@@ -7,7 +7,7 @@ import pytest
 from events import rows
 from raising import raises, warns
 
-from sparse_eval.datasets import GuessWarning, Interactions, load, load_csv, load_parquet
+from sparse_eval.datasets import GuessWarning, Interactions, load_csv, load_parquet
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 from sparse_eval.inputs.columns import USUAL, choose_columns
 
@@ -40,7 +40,6 @@ def sources(tmp_path, frame):
     """Return every way to load the same table, and the way's error."""
     frame.to_csv(tmp_path / "a.csv", index=False)
     yield lambda **options: load_csv(tmp_path / "a.csv", **options)
-    yield lambda **options: load(tmp_path / "a.csv", format="csv", **options)
     frame.to_parquet(tmp_path / "a.parquet")
     yield lambda **options: load_parquet(tmp_path / "a.parquet", **options)
     yield lambda **options: Interactions.from_frame(frame, **options)

@@ -124,6 +124,11 @@ def test_neither_changes_nor_shares_the_frame():
     pd.testing.assert_frame_equal(frame, before)
 
 
+def test_large_ids_of_dicts_are_not_rounded():
+    rows = [{"user": 2**53 + 1, "item": 1}, {"user": 0.5, "item": 1}]
+    assert load_frame(rows).users.tolist() == [0.5, 2**53 + 1]
+
+
 @pytest.mark.parametrize("missing", [None, np.nan, " ", pd.NA])
 @pytest.mark.parametrize("column", ["user", "item"])
 @pytest.mark.parametrize("other", ["c", 3])

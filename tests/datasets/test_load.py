@@ -46,8 +46,8 @@ def test_loads_a_named_format_and_refuses_unknown_options(write, tmp_path):
     assert interactions.values.tolist() == [3.0, 0.0, 1.5]
     with raises(InvalidDataError):
         load(path, format="tsv")
-    with raises(InvalidDataError, argument="hist"):
-        load(path, format="csv", hist=True)
+    with raises(InvalidDataError, argument="history"):
+        load(path, format="csv", history=False)
     with raises(InvalidFileError):
         load(tmp_path / "nothing")
     assert list(FORMATS) == sorted(FORMATS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from libraries import made
 
 import sparse_eval as se
-from sparse_eval.datasets import Interactions, load, load_frame
+from sparse_eval.datasets import Interactions, load, load_csv, load_frame, load_parquet
 
 #: Ids of text as CSV can hold them: in one line, and something else than white space.
 TEXTS = st.text(
@@ -49,10 +49,10 @@ def ways(clicks):
         for index in (False, True):  # as pandas does it by default
             path = Path(folder) / f"{index}.csv"
             frame.to_csv(path, index=index)
-            yield False, lambda path=path, **labels: load(path, **labels)
+            yield False, lambda path=path, **labels: load_csv(path, **labels)
         path = Path(folder) / "a.parquet"
         frame.to_parquet(path)
-        yield True, lambda **labels: load(path, **labels)
+        yield True, lambda **labels: load_parquet(path, **labels)
 
 
 @settings(max_examples=25)

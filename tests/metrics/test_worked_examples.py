@@ -163,7 +163,7 @@ def test_real_lists_equal_other_libraries(gowalla: Path, library: str) -> None:
     expected = json.loads((gowalla / "expected.json").read_text())[library]
     achievable = expected.pop(ACHIEVABLE, None)
     assert expected.keys() == names.keys()
-    train, validation = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
+    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     with np.load(gowalla / "als64_top20.npz", allow_pickle=False) as lists:
         rankings = se.Rankings.from_topk(
             lists["ids"], user_rows=lists["users"], shape=validation.shape
@@ -181,7 +181,7 @@ def test_real_lists_equal_other_libraries(gowalla: Path, library: str) -> None:
 def test_real_checkpoint_equals_other_libraries(gowalla: Path, library: str) -> None:
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
-    train, validation = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
+    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     # a list of 20 is all there is: without a cut-off the model's would be the whole catalogue
     cut_names = [name if "@" in name or name == "mrr" else f"{name}@20" for name in names.values()]
     # Their lists are the model's own, where single precision puts a few items in another order.

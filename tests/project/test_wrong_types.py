@@ -176,6 +176,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         lambda evaluations, metrics, **more: se.compare(evaluations, metrics, **more),
         {"evaluations": EVALUATIONS, "metrics": None, "test": "t", "how": "same", "level": 0.95},
     ),
+    "merge": (lambda other: EVALUATIONS["a"].merge(other), {"other": EVALUATIONS["b"]}),
     "learning_curve": (
         lambda table, metrics, ax: se.plots.learning_curve(
             table, metrics, ax=axes() if ax is None else ax

@@ -151,7 +151,7 @@ def test_many_ranks_give_the_metrics_of_the_lists() -> None:
 
 @pytest.mark.slow
 def test_real_factors(gowalla: Path) -> None:
-    train, test = se.datasets.load_adjacency(gowalla / "train.txt", gowalla / "test.txt")
+    train, test = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
         factors = model["user_factors"], model["item_factors"]
     case = Case(*factors, 20, train.matrix().csr, test.matrix().csr)

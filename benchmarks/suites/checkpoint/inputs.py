@@ -39,7 +39,7 @@ class Factors(NamedTuple):
 
 @cache
 def gowalla(folder: Path) -> Data:
-    train, test = se.datasets.load_adjacency(folder / "train.txt", folder / "test.txt")
+    train, test = se.datasets.load_parts(folder / "train.txt", folder / "test.txt")
     return Data(single(train.matrix()), single(test.matrix()))
 
 

@@ -55,7 +55,7 @@ def gowalla(folder: Path) -> Data:
 
 
 def adjacency(*paths: Path) -> Data:
-    return Data(*map(by_number, se.datasets.load_adjacency(*paths)))
+    return Data(*map(by_number, se.datasets.load_parts(*paths, format="adjacency")))
 
 
 def by_number(part: se.Interactions) -> sparse.csr_matrix:

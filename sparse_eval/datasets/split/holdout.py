@@ -14,9 +14,8 @@ from ...core.csr import added, coordinates, summed_csr
 from ...core.files import as_path, make_folder, remove, replacing_together
 from ...core.saved_arrays import read_arrays
 from ...errors import InvalidDataError, InvalidFileError
-from ...inputs.axes import Axis
 from ...inputs.columns import USUAL
-from ...inputs.labelled import LabelledMatrix, SplitPart, labels_of
+from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
 from ...inputs.npy import read_sparse, reading_npz
 from ...inputs.tables import naming
 from ..interactions import label_array
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...core.types import Booleans, CSRMatrix, PathLike
+    from ...inputs.axes import Axis
 
 #: The parts of a split; the first three in the order of time.
 PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
@@ -146,9 +146,7 @@ class Holdout:
                 raise InvalidDataError(
                     f"train has shape {train.shape}, {part} {matrix.shape}; expected the same"
                 )
-        own = labels_of(train)
-        users = own[0] if users is None else Axis.of(users, "users", train.shape[0])
-        items = own[1] if items is None else Axis.of(items, "items", train.shape[1])
+        users, items = matrix_labels(train, train.shape, users, items)
         values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
         for part, matrix in given.items():
             before = cut if part == "train" else None
@@ -400,10 +398,8 @@ class Holdout:
         """
         from ..load import load_parts
 
-        columns = {"user": user, "item": item, "value": value}
-        named: Any = {role: name for role, name in columns.items() if name is not USUAL}
         given = [train, validation] if test is None else [train, validation, test]
-        parts = load_parts(*given, **named)
+        parts = load_parts(*given, user=user, item=item, value=value)
         train, validation, *tests = (part.matrix() for part in parts)
         return cls(train, validation, test=tests[0] if tests else None)
 
