@@ -1,8 +1,9 @@
-"""Evaluate a model of `implicit` during training, and stop when it no longer improves."""
+"""Evaluate a model during its training, and stop when it no longer improves."""
 
 from __future__ import annotations
 
 import math
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from ..core.arguments import check_choice, check_flag, check_whole
-from ..core.files import make_folder
+from ..core.files import make_folder, remove
 from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.progress import progress_bar
+from ..core.warning import warn
 from ..errors import (
     InvalidDataError,
     InvalidFileError,
@@ -23,9 +25,9 @@ from ..errors import (
 )
 from ..evaluation.runners import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..models.accepted import without_zeros
+from ..models.accepted import as_model, check_shape, without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
-from ..models.identifiers import TRAINED_ON, copy_ids
+from ..models.identifiers import TRAINED_ON, ids_of
 from ..models.inputs import digest_of, open_train, split_arguments
 from ..models.trained_on import keep_training
 from .ledger import INPUTS, Ledger
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from ..datasets.split.holdout import Holdout
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
+    from ..models.accepted import ModelLike
     from ..models.inputs import CandidatesLike, TrainLike
+    from ..models.model import Model as AnyModel
     from .ledger import Row
 
 #: A model of `implicit`, which has no type annotations.
@@ -53,8 +57,8 @@ _DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host"
 class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
     """Raised to end a training whose monitored metric no longer improves.
 
-    `EvaluationCallback.fit` catches it. If you call the model's ``fit`` yourself, catch it there;
-    the model has its best factors by then.
+    `EvaluationCallback.fit` and the ``fit`` of implicit's models return then, and the model has its
+    best factors. Another ``fit`` that calls the callback passes the exception on to you.
 
     See Also
     --------
@@ -63,12 +67,13 @@ class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
 
 
 class EvaluationCallback:
-    r"""Evaluate a model of `implicit` after its training iterations.
+    r"""Evaluate a model after its training iterations.
 
-    For ALS, BPR and LMF, on the CPU or the GPU. `implicit` does not pass the model to a callback,
-    so either let the callback train it, ``callback.fit(model)``, or register it with ``on``:
-    ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for bit, as
-    without the callback.
+    For ALS, BPR and LMF of `implicit`, on the CPU or the GPU. `implicit` does not pass the model to
+    a callback, so either let the callback train it, ``callback.fit(model)``, or register it with
+    ``on``: ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for
+    bit, as without the callback. In a training loop of your own, such as one of PyTorch, call
+    ``step`` after each epoch.
 
     Parameters
     ----------
@@ -97,9 +102,9 @@ class EvaluationCallback:
         as ``hit_rate@10 (1+99)``.
     out : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
-        ``iteration_0005.npz``. A file of that name from an earlier training is replaced; others
-        of a longer training remain. A file is complete when it appears. Its ``iterations`` are
-        those that the model was to run.
+        ``iteration_0005.npz``. The first one of a training replaces all files of such names from an
+        earlier training. A file is complete when it appears. Its ``iterations`` are those that the
+        model was to run.
     keep : {"all", "best"}
         "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
         one replaces once it is written: whenever the training ends, or is killed, that file is the
@@ -110,10 +115,13 @@ class EvaluationCallback:
         call too, which writes ``training.jsonl`` next to the checkpoints. ALS ends with the same
         factors, bit for bit; BPR and LMF draw their samples anew from the same seed. More
         iterations of the model continue a training that has ended. Other data, metrics or
-        parameters of the model raise an error.
+        parameters of the model raise an error. See `begin` for a loop of your own.
     log : callable, optional
         Called after each evaluation with the metrics by name (and ``loss`` if the model computes
         it) and the number of completed iterations.
+    log_errors : {"warn", "raise"}
+        If `log` raises an exception, such as that of a tracker without network: "warn" warns once
+        and goes on with the training, "raise" ends it.
 
     Raises
     ------
@@ -139,8 +147,8 @@ class EvaluationCallback:
     continues from its factors, counts its iterations from one. The callback releases the model
     when a training ends: register it again, with ``on``, for a second ``fit`` of your own.
 
-    An exception raised during an evaluation, by `log` or by a failing disk ends the training and
-    is not swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
+    An exception raised during an evaluation or by a failing disk ends the training and is not
+    swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
     error too if `monitor` is NaN because it is defined for no user.
 
     `track.mlflow` and `track.wandb` connect these trackers, ``log=se.track.mlflow()``; for others a
@@ -163,12 +171,18 @@ class EvaluationCallback:
     >>> callback.best_iteration == int(callback.history["ndcg@10"].idxmax())
     True
 
-    If you call ``fit`` yourself, an early stop is an exception:
+    If you call ``fit`` yourself:
 
-    >>> from contextlib import suppress
-    >>> from sparse_eval.jobs.callback import TrainingStopped
-    >>> with suppress(TrainingStopped):
-    ...     model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
+    >>> model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
+
+    In a loop of your own:
+
+    >>> users, items = model.user_factors, model.item_factors
+    >>> for epoch in range(20):
+    ...     users, items = users * 0.9, items * 0.9  # your training
+    ...     if callback.step((users, items), epoch):
+    ...         break
+    >>> users, items = callback.best_factors
     """
 
     def __init__(
@@ -185,12 +199,14 @@ class EvaluationCallback:
         keep: Literal["all", "best"] = "all",
         resume: bool = False,
         log: Callable[[dict[str, float], int], object] | None = None,
+        log_errors: Literal["warn", "raise"] = "warn",
     ) -> None:
         parts, held_out, metrics = split_arguments(train, validation, metrics)
         request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
         self._every = check_whole("every", every, 1)
         self._patience = None if patience is None else check_whole("patience", patience, 1)
         self._log = log
+        self._log_warns = check_choice("log_errors", log_errors, ("warn", "raise")) == "warn"
         self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
         self._resume = check_flag("resume", resume)
         if (self._only_best or self._resume) and out is None:
@@ -212,11 +228,10 @@ class EvaluationCallback:
         """Return the last training in a few words: how many evaluations, and the best."""
         rows = self._training.rows
         done = f"{len(rows):,} evaluation{'' if len(rows) == 1 else 's'}"
-        if self.best_iteration is None:
+        if (best := self._best()) is None:
             return done
-        values = {row["iteration"]: row[self.monitored] for row in rows}
-        best = f"{self.monitored} {number(values[self.best_iteration])}"
-        return f"{done}, best {best} after iteration {self.best_iteration}"
+        value = f"{self.monitored} {number(best[self.monitored])}"
+        return f"{done}, best {value} after iteration {best['iteration']}"
 
     def _repr_html_(self) -> str:
         table = self.history.reset_index()
@@ -246,7 +261,13 @@ class EvaluationCallback:
 
         Of the last training; None before its first evaluation.
         """
-        return self._training.best_iteration
+        best = self._best()
+        return None if best is None else int(best["iteration"])
+
+    @property
+    def best_factors(self) -> tuple[AnyArray, AnyArray] | None:
+        """The factors of users and items after `best_iteration`; None without `patience`."""
+        return self._training.best_factors
 
     def on(self, model: Model) -> EvaluationCallback:
         """Register the model whose ``fit`` will call the callback.
@@ -259,9 +280,8 @@ class EvaluationCallback:
         Returns
         -------
         EvaluationCallback
-            The same object, for ``model.fit(train, callback=callback.on(model))``. That ``fit``
-            raises `TrainingStopped` when `patience` ends it. If it is interrupted, the model keeps
-            its current factors, not the best.
+            The same object, for ``model.fit(train, callback=callback.on(model))``. If that ``fit``
+            is interrupted, the model keeps its current factors, not the best.
 
         Raises
         ------
@@ -283,14 +303,9 @@ class EvaluationCallback:
                 "hold only as a pickle; give the model a whole number"
             )
         if model.item_factors is not None:
-            own = _on_cpu(model)
-            n_users, n_items = len(own.user_factors), len(own.item_factors)
-            if (n_users, n_items) != self._train.shape:
-                raise InvalidDataError(
-                    f"the model is fitted to {n_users} users and {n_items} items, train has shape "
-                    f"{self._train.shape}; give the matrix it was trained on, or a new model"
-                )
+            check_shape(as_model(model), self._train.shape)
         keep_training(model, None)  # it is told its own when it is evaluated
+        _let_fit_return(model)
         self._training = _Training(model)
         return self
 
@@ -332,8 +347,8 @@ class EvaluationCallback:
                     "the callback of the data that the model is trained on"
                 )
         callback, training, name = self.on(model), self._training, self.monitored
-        done, total = self._continue(model, matrix) if self._resume else 0, model.iterations
-        if done == total or (done and training.waited == self._patience):
+        done, total = self._resumed(model, matrix) if self._resume else 0, model.iterations
+        if done == total or self._is_over():
             training.end()
             return model
         with progress_bar(
@@ -347,7 +362,7 @@ class EvaluationCallback:
                 finally:
                     last = training.rows[-1] if training.rows else {}
                     shown = {key: f"{last[key]:.4f}" for key in ("loss", name) if key in last}
-                    shown["best after"] = str(training.best_iteration)
+                    shown["best after"] = str(self.best_iteration)
                     bar.set_postfix(shown, refresh=False)
                     bar.update()
 
@@ -362,12 +377,10 @@ class EvaluationCallback:
                 training.end()
         return model
 
-    def _continue(self, model: Any, train: LabelledMatrix) -> int:
+    def _resumed(self, model: Any, train: LabelledMatrix) -> int:
         """Give a model the factors of its last checkpoint; return its number of iterations."""
-        if self._folder is None or hasattr(model, "to_cpu"):
+        if hasattr(model, "to_cpu"):
             raise UnsupportedModelError("resume=True needs a model that is trained on the CPU")
-        training = self._training
-        ledger = training.ledger = Ledger(self._folder / "training.jsonl", "training")
         parameters = {
             name: plain(value)
             for name, value in vars(model).items()
@@ -375,24 +388,114 @@ class EvaluationCallback:
             and name not in ("iterations", "num_threads")
         }
         about = {"class": type(model).__name__, **parameters}
-        ledger.agree(INPUTS, self.scoring.inputs | {"weights": digest_of(train), "model": about})
-        rows = [row for slot, row in ledger.rows.items() if slot != INPUTS]
-        rows = [row for row in rows if row["values"]["iteration"] <= model.iterations]
+        done, factors = self._continue(train, about, model.iterations)
+        if factors is not None:
+            model.user_factors, model.item_factors = factors
+        return done
+
+    def begin(self) -> tuple[int, tuple[AnyArray, AnyArray] | None]:
+        """Begin a training loop of your own, or continue the one in `out` with `resume`.
+
+        Returns
+        -------
+        done : int
+            The number of epochs that are done: 0 for a new training.
+        factors : tuple of ndarray, or None
+            The factors of users and items after these epochs, None for a new training.
+
+        Raises
+        ------
+        InvalidFileError
+            If the checkpoints in `out` are of other data or metrics. Hyperparameters of your loop
+            are not known here: choose a folder for each.
+
+        Examples
+        --------
+        >>> done, factors = callback.begin()  # doctest: +SKIP
+        >>> for epoch in range(done, 50):  # doctest: +SKIP
+        ...     train_one_epoch(users, items)
+        ...     if callback.step((users, items), epoch):
+        ...         break
+        """
+        self._training = _Training()
+        return self._continue(self._train, {}, math.inf) if self._resume else (0, None)
+
+    def step(self, model: ModelLike, epoch: int) -> bool:
+        """Evaluate a model that a loop of your own trains, save it and log it, if it is due.
+
+        Parameters
+        ----------
+        model : as for `evaluate_model`
+            The model after the epoch, such as a pair of factors, as arrays or detached tensors, or
+            the result of `factor_model`.
+        epoch : int
+            The epoch, from 0. Another one is due every `every` epochs; the last one of the loop is
+            not known here. An epoch that is not later than the one before begins a new training.
+
+        Returns
+        -------
+        bool
+            Whether to end the training, as `patience` asks for: leave the loop, and take
+            `best_factors`.
+
+        Raises
+        ------
+        InvalidDataError
+            If the model has other users or items than `train`, or with `resume` there was no
+            `begin`.
+        UnsupportedModelError
+            If the model cannot be saved to `out`, or has no factors to resume from.
+        SparseEvalError
+            What `evaluate_model` raises.
+        """
+        done = check_whole("epoch", epoch, 0) + 1
+        if self._training.rows and done <= self._training.rows[-1]["iteration"]:
+            self._training = _Training()
+        training = self._training
+        if self._resume and training.ledger is None:
+            raise InvalidDataError(
+                "resume=True continues after the last checkpoint; begin the loop there, with "
+                "done, factors = callback.begin()"
+            )
+        if done % self._every or self._is_over():
+            return self._is_over()
+        opened = as_model(model)
+        if opened.factors is None and self._resume:
+            raise UnsupportedModelError(f"resume=True needs a model of factors, not {opened.name}")
+        training.seconds = perf_counter() - training.since
+        self._evaluate(opened, done)
+        training.since = perf_counter()
+        return self._is_over()
+
+    def _continue(
+        self, train: LabelledMatrix, model: Row, most: float
+    ) -> tuple[int, tuple[AnyArray, AnyArray] | None]:
+        """Continue the training in the folder after its last checkpoint of up to `most` iterations.
+
+        Returns
+        -------
+        tuple of int, and tuple of ndarray or None
+            The number of iterations, and the factors of the checkpoint.
+        """
+        assert self._folder is not None  # noqa: S101 - a training is resumed from a folder
+        training = self._training
+        ledger = training.ledger = Ledger(self._folder / "training.jsonl", "training")
+        ledger.agree(INPUTS, self.scoring.inputs | {"weights": digest_of(train), "model": model})
+        rows = [row for row in ledger.results if row["values"]["iteration"] <= most]
         rows.sort(key=lambda row: int(row["values"]["iteration"]))
-        while rows:
+        factors = None
+        while rows and factors is None:
             try:
-                model.user_factors, model.item_factors = self._factors_of(rows[-1])
-                break
+                factors = self._factors_of(rows[-1])
             except InvalidFileError:  # not kept, or a later training has replaced it
                 rows.pop()
-        for row in rows:
-            values = {name: math.nan if x is None else x for name, x in row["values"].items()}
-            training.rows.append(values)
-            if self._compare(values[self.monitored], row["values"]["iteration"]):
-                best = row
-        if self._patience is not None and training.best_iteration is not None:
-            training.best_factors = self._factors_of(best)
-        return int(rows[-1]["values"]["iteration"]) if rows else 0
+        training.rows = [
+            {name: math.nan if x is None else x for name, x in row["values"].items()}
+            for row in rows
+        ]
+        if self._patience is not None and (best := self._best()) is not None:
+            training.best_factors = self._factors_of(rows[training.rows.index(best)])
+        return int(training.rows[-1]["iteration"]) if rows else 0, factors
 
     def _factors_of(self, row: Row) -> tuple[AnyArray, AnyArray]:
         """Return the factors in the checkpoint of a row, or raise `InvalidFileError`."""
@@ -427,54 +530,79 @@ class EvaluationCallback:
         last = done == model.iterations
         if done % self._every and not last:
             return
-        on_cpu = _on_cpu(model)
-        start = perf_counter()
-        ev = self.scoring.evaluate(on_cpu, Execution(progress=False))
         if getattr(model, TRAINED_ON, None) is None:
+            check_shape(as_model(model), self._train.shape)
             keep_training(model, self._train)
+        self._evaluate(as_model(model), done, more[0] if len(more) == 1 else None)
+        if last or self._is_over():
+            training.end()
+        if self._is_over() and not last:
+            raise TrainingStopped(
+                f"stopped after {done} iterations; {self._monitor} was best after "
+                f"{self.best_iteration}"
+            )
+
+    def _evaluate(self, model: AnyModel, done: int, loss: Any = None) -> None:
+        """Evaluate a model after so many iterations, save it and log its metrics."""
+        training, start = self._training, perf_counter()
+        ev = self.scoring.evaluate(model, Execution(progress=False))
         values = {self._names[name]: value for name, value in ev.mean().items()}
         times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
         training.seconds = 0.0
-        if len(more) == 1 and more[0] is not None:
-            values["loss"] = float(more[0])
+        if loss is not None:
+            values["loss"] = float(loss)
         training.rows.append({"iteration": done, **times, **values})
-        is_best = self._compare(values[self.monitored], done)
-        if is_best and self._patience is not None:
-            training.best_factors = on_cpu.user_factors.copy(), on_cpu.item_factors.copy()
+        if math.isnan(values[self.monitored]) and (self._patience is not None or self._only_best):
+            raise InvalidMetricError(
+                f"{self._monitor} is defined for no user after {done} iterations, so no iteration "
+                "is the best; monitor another metric"
+            )
+        is_best = self.best_iteration == done
+        if is_best and self._patience is not None and model.factors is not None:
+            training.best_factors = np.array(model.factors[0]), np.array(model.factors[1])
         name = digest = None
         if self._folder is not None and (is_best or not self._only_best):
-            users, items = labels_of(self._train)
+            users, items = ids_of(model)
+            if users is items is None:
+                users, items = labels_of(self._train)
             name = "best.npz" if self._only_best else f"iteration_{done:04d}.npz"
-            path = save_model(on_cpu, self._folder / name, users=users, items=items)
+            saved: Any = model.trained or model
+            path = save_model(saved, self._folder / name, users=users, items=items)
+            for other in self._folder.glob("iteration_*.npz") if len(training.rows) == 1 else ():
+                # of an earlier training
+                if other != path and other.stem.removeprefix("iteration_").isdigit():
+                    remove(other)
             digest = None if training.ledger is None else digest_file(path)
         if training.ledger is not None:
             row = {key: plain(value) for key, value in training.rows[-1].items()}
             training.ledger.append(str(done), values=row, file=name, sha256=digest)
         if self._log is not None:
-            self._log(values, done)
-        if last:
-            training.end()
-        elif training.waited == self._patience:
-            training.end()
-            raise TrainingStopped(
-                f"stopped after {done} iterations; {self._monitor} was best after "
-                f"{training.best_iteration}"
-            )
+            try:
+                self._log(values, done)
+            except Exception as error:
+                if not self._log_warns:
+                    raise
+                if not training.has_warned:
+                    warn(
+                        f"log= failed after iteration {done}, and the training goes on: "
+                        f"{type(error).__name__}: {error}"
+                    )
+                training.has_warned = True
 
-    def _compare(self, value: float, iteration: int) -> bool:
-        """Return whether a value of the monitored metric is better than the best so far."""
-        training = self._training
-        score = signed_score(self._monitor, value)
-        if math.isnan(score) and (self._patience is not None or self._only_best):
-            raise InvalidMetricError(
-                f"{self._monitor} is defined for no user after {iteration} iterations, so no "
-                "iteration is the best; monitor another metric"
-            )
-        if score > training.best_score:
-            training.best_score, training.best_iteration, training.waited = score, iteration, 0
-            return True
-        training.waited += 1
-        return False
+    def _best(self) -> dict[str, float] | None:
+        """Return the evaluation with the best monitored value, the first of several."""
+        defined = [row for row in self._training.rows if not math.isnan(row[self.monitored])]
+        return max(
+            defined,
+            key=lambda row: signed_score(self._monitor, row[self.monitored]),
+            default=None,
+        )
+
+    def _is_over(self) -> bool:
+        """Return whether none of the last evaluations, as many as `patience`, is the best."""
+        if self._patience is None or (best := self._best()) is None:
+            return False
+        return best not in self._training.rows[-self._patience :]
 
 
 @dataclass(slots=True)
@@ -484,11 +612,10 @@ class _Training:
     model: Any = None
     rows: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
-    best_score: float = -math.inf
-    best_iteration: int | None = None
     best_factors: tuple[AnyArray, AnyArray] | None = None
-    waited: int = 0
     ledger: Ledger | None = None
+    since: float = field(default_factory=perf_counter)
+    has_warned: bool = False
 
     def end(self) -> None:
         """Restore the best factors of the model, if they were kept, and release it.
@@ -508,7 +635,21 @@ class _Training:
                 setattr(model, name, None)
 
 
-def _on_cpu(model: Any) -> Any:
-    if not hasattr(model, "to_cpu"):
-        return model
-    return copy_ids(model, model.to_cpu())
+def _let_fit_return(model: Any) -> None:
+    """Let the ``fit`` of implicit return when its callback raises `TrainingStopped`.
+
+    It calls the callback in a ``with tqdm(...)`` block, which may end an exception. Any other
+    ``fit`` passes the exception on.
+    """
+    for kind in type(model).__mro__:
+        module: Any = sys.modules.get(kind.__module__)
+        bar: Any = getattr(module, "tqdm", None)
+        is_own = kind.__module__.startswith("implicit.") and isinstance(bar, type)
+        if is_own and bar.__exit__ is not _leave:
+            module.tqdm = type(bar.__name__, (bar,), {"__exit__": _leave})
+
+
+def _leave(bar: Any, kind: type[BaseException] | None, *error: Any) -> bool:
+    """Leave the block of a progress bar, and end the exception if it is `TrainingStopped`."""
+    super(type(bar), bar).__exit__(kind, *error)
+    return kind is TrainingStopped

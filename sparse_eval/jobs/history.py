@@ -336,9 +336,11 @@ def _row(
     if isinstance(parsed, str):
         with suppress(ValueError):
             parsed = datetime.fromisoformat(parsed)
-    if not isinstance(parsed, datetime) or parsed.tzinfo is None:
+    # pandas has no nanoseconds before 1678 and after 2261.
+    if not isinstance(parsed, datetime) or parsed.tzinfo is None or not 1678 <= parsed.year < 2262:
         raise InvalidDataError(
-            f"time is {time!r}; expected one with its time zone, as 2026-11-23T03:00+00:00"
+            f"time is {time!r}; expected one of 1678 to 2261 with its time zone, as "
+            "2026-11-23T03:00+00:00"
         )
     parsed = parsed.astimezone(UTC)
     request, candidates = ev.request, ev.candidates

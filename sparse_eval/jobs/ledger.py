@@ -159,12 +159,13 @@ class Ledger:
         row = {"job": self.job, "slot": slot, **values}
         row |= {"schema": SCHEMA, "sparse_eval": installed_version()}
         row["check"] = _check(row)
+        line = json.dumps(row).encode() + b"\n"
         with self._opened() as file:
             if file is not None:
                 size = _whole_lines(file)
                 try:
                     file.truncate(size)
-                    if os.write(file.fileno(), line := _line(row)) < len(line):
+                    if os.write(file.fileno(), line) < len(line):
                         raise OSError(28, os.strerror(28))  # no space is left
                     os.fsync(file.fileno())
                 except BaseException:
@@ -172,6 +173,11 @@ class Ledger:
                     raise
         self._keep(row)
         return row
+
+    @property
+    def results(self) -> list[Row]:
+        """The rows without that of the inputs."""
+        return [row for slot, row in self.rows.items() if slot != INPUTS]
 
     def begin(self) -> None:
         """Create the file, or raise `OutputError` if it cannot be written."""
@@ -186,7 +192,7 @@ class Ledger:
         dict
             What its row, which is added after that, records of it as ``saved``.
         """
-        folder = self._beside(name)
+        folder = self.beside(name)
         remove_saved(folder, unfinished=True)  # left by a process that was killed
         if isinstance(source, dict):
             copy_saved(self._folder_of(source), folder, about)
@@ -219,12 +225,13 @@ class Ledger:
 
     def _folder_of(self, row: Row) -> Path:
         """Return the folder of the evaluation of a row, if it is still that evaluation."""
-        folder = self._beside(row["saved"]["folder"])
+        folder = self.beside(row["saved"]["folder"])
         if read_summary(folder / SUMMARY)["digest"] != row["saved"]["digest"]:
             raise InvalidFileError(f"is not the evaluation of {row['slot']}", folder / SUMMARY)
         return folder
 
-    def _beside(self, name: str) -> Path:
+    def beside(self, name: str) -> Path:
+        """Return a path in the folder of the file."""
         assert self.path is not None  # noqa: S101 - evaluations are saved next to a file only
         return self.path.parent / name
 
@@ -284,10 +291,6 @@ def _check(row: Row) -> str:
     rest = {name: value for name, value in row.items() if name != "check"}
     text = json.dumps(rest, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _line(row: Row) -> bytes:
-    return json.dumps(row).encode() + b"\n"
 
 
 def _whole_lines(file: BinaryIO) -> int:

@@ -11,7 +11,7 @@ from ..metrics import Metric, parse_metrics
 from ..metrics.request import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.identifiers import without_warning
-from ..models.inputs import Shared, digest_of, name_of, open_held_out, open_train, share_candidates
+from ..models.inputs import digest_of, name_of, open_held_out, open_train, share_candidates
 
 if TYPE_CHECKING:
     from ..evaluation.runners import Execution
@@ -75,13 +75,22 @@ class Scoring(NamedTuple):
         The training data; a split by users as a whole.
     relevance : Relevance
         The held-out items.
-    among : Shared
-        The candidates, and what they make of the request.
+    candidates : dict
+        What evaluations are given of the candidates, matched with the data.
+    digest : str or None
+        Identifies the candidates.
+    request : Request
+        Corrected for the candidates if they ask for it.
+    names : dict of str to str
+        The column of each metric in a table.
     """
 
     train: LabelledMatrix | Holdout
     relevance: Relevance
-    among: Shared
+    candidates: dict[str, Any]
+    digest: str | None
+    request: Request
+    names: dict[str, str]
 
     @classmethod
     def of(
@@ -103,12 +112,8 @@ class Scoring(NamedTuple):
         seen = opened.seen if isinstance(opened, Holdout) else opened
         relevance = open_held_out(validation, role)
         names = name_of("train", train), name_of(role, validation)
-        return cls(opened, relevance, share_candidates(candidates, seen, relevance, request, names))
-
-    @property
-    def request(self) -> Request:
-        """The request, corrected for the candidates if they ask for it."""
-        return self.among.request
+        shared = share_candidates(candidates, seen, relevance, request, names)
+        return cls(opened, relevance, *shared)
 
     @property
     def matrix(self) -> LabelledMatrix:
@@ -121,18 +126,13 @@ class Scoring(NamedTuple):
         return self.train.seen if isinstance(self.train, Holdout) else self.train
 
     @property
-    def names(self) -> dict[str, str]:
-        """The column of each metric in a table."""
-        return self.among.names
-
-    @property
     def inputs(self) -> dict[str, Any]:
         """Everything that determines the numbers, ready for a ledger."""
         return {
             "numbers": NUMBERS_VERSION,
             "train": digest_of(self.train),
             "validation": digest_of(self.relevance),
-            "candidates": self.among.digest,
+            "candidates": self.digest,
             "metrics": ", ".join(sorted(self.names.values())),
             "convention": self.request.rules,
             "seen": self.request.seen,
@@ -149,7 +149,7 @@ class Scoring(NamedTuple):
                 model,
                 self.train,
                 self.relevance,
-                self.among.inputs,
+                self.candidates,
                 execution,
                 baselines=baselines,
             )

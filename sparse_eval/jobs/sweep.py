@@ -342,7 +342,7 @@ class Table:
         #: Earlier rows by the content of the checkpoint, which is not scored again.
         self.scored: dict[str, Row] = {
             row["sha256"]: row
-            for row in self._rows()
+            for row in self.ledger.results
             if row["status"] == "ok" and (not save or ledger.has_evaluation(row))
         }
         #: Checkpoints that lack ids, on data with ids, and those trained on other data.
@@ -363,7 +363,10 @@ class Table:
                 return False
             row["saved"] = saved
         elif "saved" in before and (self._save or before["sha256"] != row["sha256"]):
-            self._drop(before["saved"]["folder"])
+            folder = self.ledger.beside(before["saved"]["folder"])
+            remove_saved(folder)
+            with suppress(OSError):  # there are other files
+                folder.rmdir()
         for paths, is_doubtful in zip(self.doubtful, scored.doubts, strict=True):
             paths.extend([path] * is_doubtful)
         if not row.items() <= before.items():
@@ -397,9 +400,6 @@ class Table:
             columns[name] = pd.array([one.get(name) for one in cells])
         return pd.DataFrame(columns)
 
-    def _rows(self) -> list[Row]:
-        return [row for slot, row in self.ledger.rows.items() if slot != INPUTS]
-
     def listed(self) -> list[Row]:
         """Return the rows of the files, of which at most one is the best."""
         rows = [
@@ -420,7 +420,7 @@ class Table:
         contents = {self.ledger.rows.get(slot, {}).get("sha256") for slot in self._listed}
         rows = [
             row | {"best": False}
-            for row in self._rows()
+            for row in self.ledger.results
             if row["slot"] not in self._listed
             and row["status"] == "ok"
             and row["sha256"] not in contents
@@ -440,7 +440,7 @@ class Table:
         if savable is None:
             alike = {
                 one["slot"]: one
-                for one in self._rows()
+                for one in self.ledger.results
                 if one["sha256"] == row["sha256"] and self.ledger.has_evaluation(one)
             }
             if slot in alike:
@@ -455,28 +455,18 @@ class Table:
         }
         return self.ledger.save(self._folder_for(path), source, about)
 
-    def _drop(self, name: str) -> None:
-        """Remove the evaluation of a checkpoint that can no longer be scored."""
-        folder = self._beside(name)
-        remove_saved(folder)
-        with suppress(OSError):  # there are other files
-            folder.rmdir()
-
     def _folder_for(self, path: Path) -> str:
         """Return the folder of a checkpoint's evaluation: the one it has, or the first one free."""
-        held = {row["saved"]["folder"]: row["slot"] for row in self._rows() if "saved" in row}
+        saved = (row for row in self.ledger.results if "saved" in row)
+        held = {row["saved"]["folder"]: row["slot"] for row in saved}
         stem, parent = path.stem, path.absolute().parent.name
         for number in count():
             name = (stem, f"{parent}-{stem}")[number] if number < 2 else f"{stem}-{number}"
-            folder = self._beside(name)
+            folder = self.ledger.beside(name)
             is_taken = folder.is_file() or (folder / SUMMARY).exists()
             if held[name] == path_of(path) if name in held else not is_taken:
                 return name
         raise AssertionError  # numbers do not end
-
-    def _beside(self, name: str) -> Path:
-        assert self._path is not None  # noqa: S101 - evaluations are saved in a folder only
-        return self._path.with_name(name)
 
 
 def path_of(file: PathLike) -> str:

@@ -12,6 +12,7 @@ import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -366,6 +367,7 @@ class Search:
             monitor=self.monitor,
             candidates=candidates[0],
             log=self._report,
+            log_errors="raise",
         )
         scoring, tested = callback.scoring, None
         if test is not None:
@@ -437,7 +439,7 @@ class Search:
             if path is not None:
                 path.touch()
                 _end_journal(path)
-                unlocked: Any = _NoLock()
+                unlocked: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
                 storage = JournalStorage(JournalFileBackend(str(path), unlocked))
             self.study = optuna.create_study(
                 study_name="tune",
@@ -577,16 +579,6 @@ class Search:
                 remove(ledger.path.with_name(_TEST) / SUMMARY)  # of another model
             ledger.append(_TEST, **about, saved=ledger.save(_TEST, ev._savable(), about))
         return ev
-
-
-class _NoLock:
-    """The lock of a journal that no other process writes, as Optuna calls it."""
-
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None:
-        pass
 
 
 def _end_journal(path: Path) -> None:

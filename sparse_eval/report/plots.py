@@ -18,7 +18,7 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from ..results.intervals import NO_INTERVAL, interval_of_moments, student
+from ..results.intervals import interval_around
 from ..results.segments import segmentations
 from .style import (
     COLOURS,
@@ -561,7 +561,8 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
     if isinstance(groups, str) and groups in UNITS:
         rows = ev.record["by"].get(groups, [])
         own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
-        return Groups(UNITS[groups], list(map(_group_mean, own)))
+        fields = ("group", "mean", "std", "n_users")
+        return Groups(UNITS[groups], [_group_mean(*map(row.get, fields)) for row in own])
     column, *more = segmentations(groups, ev.evaluated_users)
     if more:
         titles = ", ".join(each.title for each in (column, *more))
@@ -572,18 +573,14 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
         inside = values[column.codes == code]
         moments = Moments.of(inside[~np.isnan(inside)])
         if moments.n:
-            enough = moments.n >= MIN_USERS
-            interval = interval_of_moments(moments, 0.95) if enough else NO_INTERVAL
-            means.append(GroupMean(name, moments.mean, interval.low, interval.high))
+            means.append(_group_mean(name, moments.mean, moments.std, moments.n))
     return Groups(column.title, means, int((column.codes < 0).sum()))
 
 
-def _group_mean(row: dict[str, Any]) -> GroupMean:
-    half = math.nan
-    if row["std"] is not None and row["n_users"] >= MIN_USERS:
-        error = row["std"] / math.sqrt(row["n_users"])
-        half = float(student(0.95, row["n_users"] - 1)[1]) * error
-    return GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half)
+def _group_mean(group: str, mean: float, std: float | None, n_users: int) -> GroupMean:
+    error = math.nan if std is None or n_users < MIN_USERS else std / math.sqrt(n_users)
+    low, high, _ = interval_around(mean, error, n_users - 1, 0.95, "t")
+    return GroupMean(group, mean, low, high)
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:

@@ -175,6 +175,8 @@ def test_refuses_what_is_no_night(tmp_path: Path) -> None:
     good: Any = EVS["good"]
     for call in (
         lambda: history.append(good, "als", time="yesterday"),
+        lambda: history.append(good, "als", time="0001-01-01T00:00+14:00"),
+        lambda: history.append(good, "als", time=datetime.max.replace(tzinfo=UTC)),
         lambda: history.append(good, "als", time="2026-11-23T03:00"),
         lambda: history.append(good, "als", night="yesterday"),
         lambda: history.append(good, "als", night=""),

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from callback_cases import FAMILIES, METRICS, bits, evaluating, make, trained
+from callback_cases import FAMILIES, ITERATIONS, METRICS, bits, evaluating, make, trained
 from killed import run_killed
-from raising import raises
+from raising import raises, warns
 from systems import need_posix
 
 import sparse_eval as se
@@ -44,19 +44,31 @@ def test_checkpoints_hold_the_model_of_each_evaluation(
         assert ev.mean() == callback.history.loc[done, METRICS].to_dict()
 
 
-def test_a_training_that_is_repeated_replaces_its_checkpoints(holdout: Any, tmp_path: Path) -> None:
-    def fail(values: dict[str, float], step: int) -> None:
-        if step == 3:
-            raise RuntimeError("the tracker is away")
-
-    callback = evaluating(holdout, out=tmp_path, log=fail)
+def test_a_training_replaces_the_checkpoints_of_an_earlier_one(
+    holdout: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "iteration_mine.npz").write_bytes(b"")
+    callback = evaluating(holdout, out=tmp_path, log=fail, log_errors="raise")
     with pytest.raises(RuntimeError, match="the tracker is away"):
         callback.fit(make("bpr", random_state=7))
-    assert len(list(tmp_path.iterdir())) == 3
-    evaluating(holdout, out=tmp_path).fit(make("bpr", 4))
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 1 + 3
+    evaluating(holdout, out=tmp_path).fit(make("bpr", 2))
+    names = ["iteration_0001.npz", "iteration_0002.npz", "iteration_mine.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     read = read_checkpoint(tmp_path / "iteration_0002.npz").model
     assert bits(read) == bits(trained("bpr", holdout, 2))
+
+
+def fail(values: dict[str, float], step: int) -> None:
+    if step >= 3:
+        raise RuntimeError("the tracker is away")
+
+
+def test_a_tracker_that_fails_warns_once(holdout: Any) -> None:
+    callback = evaluating(holdout, log=fail)
+    with warns():
+        callback.fit(make("bpr"))
+    assert len(callback.history) == ITERATIONS
 
 
 @contextmanager
