@@ -1,10 +1,10 @@
 """The command line, ``sparse-eval COMMAND`` or ``python -m sparse_eval COMMAND``.
 
 Results are printed to standard output, progress and warnings to standard error. Bad input ends a
-command with an error in one line and exit status 2, or 75 if the disk is full or another process
-uses a folder; a bug with its traceback, how to report it and exit status 70; Ctrl-C ends it with
-130, and SIGTERM with 143. This module imports next to nothing, so that signals are handled while
-the commands and their dependencies are imported.
+command with an error in one line and exit status 2, or 75 if the disk is full, another process uses
+a folder, or a scheduler is gone; a bug with its traceback, how to report it and exit status 70;
+Ctrl-C ends it with 130, and SIGTERM with 143. This module imports next to nothing, so that signals
+are handled while the commands and their dependencies are imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .terminal import LINE, signals_as_interrupts, tell_interruption
+from .terminal import LINE, message_lines, signals_as_interrupts, tell_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     if debug:  # accepted anywhere on the line
         words = ["--debug", *(word for word in words if word != "--debug")]
-    with signals_as_interrupts() as received:
+    with signals_as_interrupts() as received, message_lines(words):
         try:
             from . import messages  # noqa: F401 - while there is memory for it
 
@@ -86,17 +86,20 @@ def _load_openblas() -> None:
 
 def _tell_error(error: BaseException, debug: bool) -> int:
     """Say what went wrong, and return the exit status."""
-    from ..errors import SparseEvalError
+    from ..errors import SparseEvalError, WorkerError
     from .messages import FULL, bug_report, lacks_memory, message_of
-    from .terminal import echo
+    from .terminal import tell
 
     expected = isinstance(error, SparseEvalError | OSError | UnicodeEncodeError)
     is_bug = not expected and not lacks_memory(error)
     with suppress(OSError):  # where standard error is full, the status has to do
         if debug or is_bug:
-            echo("".join(traceback.format_exception(error)), nl=False, err=True)
-        echo(bug_report(error) if is_bug else f"error: {message_of(error)}", err=True)
+            tell("".join(traceback.format_exception(error)).strip())
+        tell(bug_report(error) if is_bug else f"error: {message_of(error)}")
     cause = error.__cause__ if isinstance(error, SparseEvalError) else error
-    full = isinstance(cause, OSError) and cause.errno in FULL
-    status = TRY_AGAIN if full or isinstance(cause, BlockingIOError) else 2
-    return BUG if is_bug else status
+    passes = isinstance(cause, BlockingIOError) or (
+        isinstance(cause, OSError) and cause.errno in FULL
+    )
+    if isinstance(error, WorkerError):  # unless the address of the scheduler is malformed
+        passes = not isinstance(cause, ValueError)
+    return BUG if is_bug else TRY_AGAIN if passes else 2

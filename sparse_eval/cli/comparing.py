@@ -11,10 +11,10 @@ import typer
 from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .loading import check_inputs_are_kept
-from .nightly import GateOfComparison, fail_if_worse, parse_bounds
-from .options import Execution, Output, Progress, option
-from .printing import Printing, counted, print_json, step, warnings_in_a_line
-from .terminal import echo
+from .nightly import fail_if_last_is_worse, parse_bounds
+from .options import Execution, Output, Progress, option, typed
+from .printing import Printing, counted, step
+from .terminal import echo, tell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ class SavedResults(NamedTuple):
         """End the command if results could not be read."""
         if self.left_out:
             total = counted(self.n_results + len(self.left_out), "result")
-            echo(f"{len(self.left_out):,} of {total} could not be read", err=True)
+            tell(f"{len(self.left_out):,} of {total} could not be read", "error")
             raise typer.Exit(1)
 
 
@@ -81,7 +81,8 @@ def compare(
     *,
     pairing: Pairing,
     level: float = 0.95,
-    gate: GateOfComparison,
+    fail_if_worse: bool = False,
+    tolerance: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None,
     execution: Progress,
     printing: Printing,
 ) -> None:
@@ -93,29 +94,32 @@ def compare(
     ----------
     level
         Confidence level of the intervals.
+    fail_if_worse
+        End with exit status 3 if the last model named is worse than another one, by the corrected
+        test of any metric compared.
+    tolerance
+        With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002; repeatable.
     """
     from ..results.comparison import compare as compare_evaluations
 
-    if gate.tolerance and not gate.fail_if_worse:
+    if typed("tolerance") and not fail_if_worse:
         raise InvalidDataError("--tolerance is for --fail-if-worse; give both, or neither")
     saved = _load(results)
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
     convention = saved.first.request.convention.name
     names = pairing.metrics or saved.first.names
-    losses = parse_bounds(gate.tolerance, names, convention, "--tolerance")
+    losses = parse_bounds(tolerance, names, convention, "--tolerance")
     tolerances = {
         str(metric): check_number(f"--tolerance {metric}", loss, 0) for metric, loss in losses
     }
     compared = compare_evaluations(
         saved.evaluations, **asdict(pairing), level=level, progress=execution.bars
     )
-    if printing.printed == "json":
-        print_json(compared.to_dict())
-    elif not printing.for_people:
-        printing.table(compared.table)
-    else:
-        printing.table(compared.shown())
+    printing.table(
+        compared.shown() if printing.for_people else compared.table, content=compared.to_dict()
+    )
+    if printing.for_people:
         echo(f"\n{compared.how_found()}")
         echo(
             "wins: users for whom a is better; detectable: the difference that would be detected "
@@ -123,8 +127,8 @@ def compare(
         )
         for remark in compared.notes:
             echo(f"note: {remark}")
-    if gate.fail_if_worse and not saved.lacks_last:
-        fail_if_worse(compared, tolerances)
+    if fail_if_worse and not saved.lacks_last:
+        fail_if_last_is_worse(compared, tolerances)
     saved.fail_if_left_out()
 
 
@@ -161,7 +165,7 @@ def report(
     paths = [_parse_argument(word)[1] for word in results]
     check_inputs_are_kept([item_names, history, *paths], [out])
     saved = _load(results)
-    with step("report") as done, warnings_in_a_line():
+    with step("report") as done:
         page = write_report(
             saved.evaluations,
             out,
@@ -223,7 +227,7 @@ def _load(words: list[str]) -> SavedResults:
                         raise
                     left_out[str(folder)] = str(error)
                     lacks_last = True
-                    echo(f"left out: {error}", err=True)
+                    tell(f"left out: {error}", "warning", model=called)
             if (path / TABLE).exists():
                 sweeps[path.resolve().name] = _read_sweep(path / TABLE)
         done(counted(len(evaluations), "result"))

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError
-from .printing import Printing, warnings_in_a_line
+from .printing import Printing
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ def metrics(name: str | None = None, *, convention: str | None = None, printing:
     from ..metrics import CONVENTIONS, REGISTRY, convention_named
     from ..metrics.registry import definition, load_extensions
 
-    with warnings_in_a_line():
-        load_extensions()
-        entry = None if name is None else definition(re.split("[@(]", name)[0])
+    load_extensions()
+    entry = None if name is None else definition(re.split("[@(]", name)[0])
     if name is not None and convention is not None:
         raise InvalidDataError("give either a metric or --convention, not both")
     if convention == "all":

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..core.arguments import check_whole
 from ..errors import InvalidDataError, shown
-from .messages import FLAGS
-from .options import Rare, option
-from .printing import step, warnings_in_a_line
+from .options import Rare, option, typed
+from .printing import step
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, SparseInput
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 #: How interactions are split.
 Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
+
+#: Which interactions are kept.
+CONDITIONS = ("min_value", "min_user_interactions", "min_item_interactions")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Loading:
         from .. import datasets
 
         options = self._options(path, timestamp)
-        with step(f"read {shown(path)}") as note, warnings_in_a_line():
+        with step(f"read {shown(path)}") as note:
             interactions = datasets.load(path, format=self.format, **options)
             if conditions:
                 interactions = interactions.filter(**conditions)
@@ -85,6 +87,18 @@ class Loading:
         """Read a matrix of interactions if there is one."""
         return None if path is None else self.read(path).matrix()
 
+    def saved(self, folder: Path, candidates: Path | None = None) -> Holdout:
+        """Read a split that `split` wrote; options of loading may be for the candidates."""
+        from ..datasets.split import Holdout
+
+        names = CONDITIONS if candidates else [one.name for one in fields(Events)]
+        if given := typed(*names):
+            raise InvalidDataError(
+                f"{', '.join(given)}: {shown(folder)} is a split already; leave the options out, "
+                "or give them to sparse-eval split"
+            )
+        return Holdout.load(folder)
+
     def parts(
         self, train: Path, held_out: Path, timestamp: str | None = ""
     ) -> tuple[Interactions, Holdout]:
@@ -92,8 +106,13 @@ class Loading:
         from .. import datasets
         from ..datasets.split import Holdout
 
+        for flag in typed(*CONDITIONS):
+            raise InvalidDataError(
+                f"{flag} applies before interactions are split, but the input is a split already; "
+                "split again with it"
+            )
         options = self._options(train, timestamp)
-        with step(f"read {shown(train)} and {shown(held_out)}") as note, warnings_in_a_line():
+        with step(f"read {shown(train)} and {shown(held_out)}") as note:
             a, b = datasets.load_parts(train, held_out, format=self.format, **options)
             note(f"{len(a):,} to train on, {len(b):,} held out")
             for remark in dict.fromkeys([*a.notes, *b.notes]):
@@ -148,16 +167,7 @@ class Events(Loading):
 
     def conditions(self) -> dict[str, Any]:
         """Return the conditions of the events that are kept by name."""
-        names = ("min_value", "min_user_interactions", "min_item_interactions")
-        return {name: least for name in names if (least := getattr(self, name)) is not None}
-
-    def refuse_conditions(self) -> None:
-        """Raise if options to leave interactions out are given for a ready-made split."""
-        for name in self.conditions():
-            raise InvalidDataError(
-                f"--{name.replace('_', '-')} applies before interactions are split, but the input "
-                "is a split already; split again with it"
-            )
+        return {name: least for name in CONDITIONS if (least := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)
@@ -218,9 +228,8 @@ class Splitting(Events):
 
     @property
     def is_given(self) -> bool:
-        """Whether any option is given that only a split of one file has."""
-        names = {*Splitting.__annotations__} - {"timestamp", "only_known"}
-        return any(getattr(self, name) is not getattr(Splitting, name) for name in names)
+        """Whether any option is typed that only a split of one file has."""
+        return bool(typed(*{*Splitting.__annotations__} - {"timestamp", "only_known"}))
 
     def events(self, path: Path) -> Interactions:
         """Read the interactions to split."""
@@ -272,16 +281,18 @@ class Splitting(Events):
         options: dict[str, Any] = {}
         for name in names:
             value, renamed = getattr(self, name), "k" if name == "n" and "k" in known else name
-            if value is getattr(Splitting, name):  # the default
-                continue
             if renamed not in known:
-                raise InvalidDataError(
-                    f"{FLAGS.get()[name]} does not apply to --method {self.how}", argument=name
+                for flag in typed(name):
+                    raise InvalidDataError(
+                        f"{flag} does not apply to --method {self.how}", argument=name
+                    )
+            elif value is not getattr(Splitting, name):  # the default
+                options[renamed] = (
+                    _number_or_text(value) if name in ("at", "gap", "test") else value
                 )
-            options[renamed] = _number_or_text(value) if name in ("at", "gap", "test") else value
         if self.n is not None:
             check_whole("--n", self.n, 1)
-        if self.repeats:
+        if options.get("repeats"):
             options["repeats"] = "keep"
         if "seed" in known:
             options["seed"] = seed

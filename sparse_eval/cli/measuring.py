@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from .options import Evaluating, Rare, option
-from .printing import counted, step, warnings_in_a_line
+from .printing import counted, step
 
 if TYPE_CHECKING:
     from ..datasets.split import Holdout
@@ -108,7 +108,7 @@ def score_model(
     inputs = {} if candidates is None else {"candidates": candidates}
     keeps_lists = lists and scheduler is None and execution.memory is None
     keep: Keep = "lists" if keeps_lists else "values"
-    with step("recommend and score") as note, warnings_in_a_line():
+    with step("recommend and score") as note:
         ev = evaluate_request(
             parse_cut_request(protocol, {"train", *inputs}),
             model,

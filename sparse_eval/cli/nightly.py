@@ -22,8 +22,9 @@ from ..core.files import make_folder_of, replacing
 from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
-from .options import Output, Rare, option
-from .terminal import echo
+from .options import Output, Rare, option, typed
+from .printing import Row
+from .terminal import tell
 
 if TYPE_CHECKING:
     from ..core.types import JSONValue
@@ -48,37 +49,6 @@ class Gate:
     """
 
     fail_under: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None
-
-
-@dataclass(frozen=True)
-class GateOfSeveral(Gate):
-    """Whether the best of several results is good enough.
-
-    Parameters
-    ----------
-    max_failed
-        Several models: how many may fail to be scored. The exit status is 1 if more of them, or
-        all, fail.
-    """
-
-    max_failed: Annotated[int, option(min=0)] = 0
-
-
-@dataclass(frozen=True)
-class GateOfComparison:
-    """Whether the last model is good enough.
-
-    Parameters
-    ----------
-    fail_if_worse
-        End with exit status 3 if the last model named is worse than another one, by the corrected
-        test of any metric compared.
-    tolerance
-        With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002; repeatable.
-    """
-
-    fail_if_worse: bool = False
-    tolerance: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None
 
 
 #: The metrics to judge, and the worst value that each may have.
@@ -116,7 +86,7 @@ def parse_bounds(
     return bounds
 
 
-def fail_if_under(bounds: Bounds, value_of: Callable[[str], float], what: str) -> None:
+def fail_if_under(bounds: Bounds, value_of: Callable[[str], float | None], what: str) -> None:
     """End the command if a value, which is asked for by the metric's name, is worse than a bound.
 
     `what` has the values: a checkpoint, or a file of lists.
@@ -124,38 +94,34 @@ def fail_if_under(bounds: Bounds, value_of: Callable[[str], float], what: str) -
     faults = []
     for metric, worst in bounds:
         value, higher = value_of(str(metric)), metric.definition.higher_is_better
+        value = math.nan if value is None else value
         if not (value >= worst if higher else value <= worst):
             found = "not defined" if math.isnan(value) else number(value)
             least = "least" if higher else "most"
             faults.append(f"{metric} is {found}, and has to be at {least} {worst:g}")
     if faults:
-        echo(f"{what} is not good enough: {'; '.join(faults)}", err=True)
+        tell(f"{what} is not good enough: {'; '.join(faults)}", "error", model=what)
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
-def fail_if_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None:
-    """End the command if the last model is worse than another one, by more than is tolerated."""
-    faults = losses(compared, tolerances)
-    if faults:
-        echo(f"{compared.names[-1]} is worse {'; '.join(faults)}", err=True)
-        raise typer.Exit(NOT_GOOD_ENOUGH)
+def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None:
+    """End the command if the last model is worse than another one, by the corrected test.
 
-
-def losses(compared: Comparison, tolerances: Mapping[str, float] | None = None) -> list[str]:
-    """Return what the last model is worse than, by the corrected test; empty for none.
-
-    Differences of no more than the tolerance of a metric are left out.
+    Differences of no more than the tolerance of a metric do not count.
     """
-    last, tolerated = compared.names[-1], tolerances or {}
-    return [
+    last = compared.names[-1]
+    faults = [
         f"than {row['better']} by {row['metric']}"
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
         + f" ({number(abs(row['difference']))}, p = {row['p_corrected']:.2g})"
         for row in compared.table.to_dict("records")
         if last in (row["a"], row["b"])
         and row["better"] not in ("", last)
-        and abs(row["difference"]) > tolerated.get(row["metric"], 0.0)
+        and abs(row["difference"]) > tolerances.get(row["metric"], 0.0)
     ]
+    if faults:
+        tell(f"{last} is worse {'; '.join(faults)}", "error", model=last)
+        raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
 @dataclass
@@ -170,7 +136,8 @@ class Records:
     night
         With --history: the date of the run; a rerun replaces its line. [today in UTC]
     prometheus
-        Write the result as gauges for the textfile collector of Prometheus (.prom).
+        Write the result as gauges for the textfile collector of Prometheus, to a file .prom in a
+        folder that exists. The label `job` is the file's name.
     """
 
     history: Output[Annotated[Path | None, option(metavar="FILE")]] = None
@@ -184,19 +151,26 @@ class Records:
 
         if self.night is not None:
             checked_night(self.night)
-            if self.history is None:
-                raise InvalidDataError("--night names a line of --history; give both")
+        if typed("night") and self.history is None:
+            raise InvalidDataError("--night names a line of --history; give both")
         self._began, self._left = time.monotonic(), False
         self._opened = None if self.history is None else History(self.history)
         if self._opened is not None:
             self._opened.begin()
+        #: The name of the data.
+        self.split = ""
         if self.prometheus is not None:
+            if self.prometheus.suffix != ".prom" or not self.prometheus.parent.is_dir():
+                raise InvalidDataError(
+                    f"--prometheus is {str(self.prometheus)!r}; expected a file name that ends in "
+                    ".prom, in a folder that exists: the one that the textfile collector reads"
+                )
             make_folder_of(self.prometheus)
         try:
             yield
         finally:
-            if self.prometheus is not None and not self._left:
-                write_prometheus(self.prometheus, {}, None, 0, time.monotonic() - self._began)
+            if not self._left:
+                self._gauge({}, None, 0)
 
     @property
     def wanted(self) -> bool:
@@ -220,36 +194,42 @@ class Records:
         n_failed: int = 0,
     ) -> None:
         """Write the results of models with different names, and the name of the best one."""
-        from ..jobs.history import night_of
-
         self._left = True
-        if self.prometheus is not None:
-            nights = {name: night_of(ev, name) for name, ev in evaluations.items()}
-            seconds = time.monotonic() - self._began
-            write_prometheus(self.prometheus, nights, best, n_failed, seconds)
+        self._gauge(evaluations, best, n_failed)
         if self._opened is not None and best is not None:
             self._opened.append(evaluations[best], best, night=self.night, about=about)
 
-    def leave_sweep(self, folder: Path, files: list[Path], best: str | None) -> None:
-        """Write the results of a sweep over some files, whose evaluations are in a folder."""
-        from ..jobs.ledger import Ledger
-        from ..jobs.sweep import JOB, path_of, text_of
+    def _gauge(self, models: Mapping[str, Evaluation], best: str | None, n_failed: int) -> None:
+        from ..jobs.history import night_of
 
-        ledger = Ledger(folder / f"{JOB}.jsonl", JOB)
+        if self.prometheus is not None:
+            nights = {name: night_of(ev, name) for name, ev in models.items()}
+            seconds = time.monotonic() - self._began
+            write_prometheus(self.prometheus, self.split, nights, best, n_failed, seconds)
+
+    def leave_sweep(self, rows: list[Row], saved: Mapping[str, Path]) -> None:
+        """Write the results of a sweep, whose evaluations are saved if anything is to be recorded.
+
+        `rows` are those of its table, and `saved` has a folder for each file that was scored.
+        """
+        from ..results import Evaluation
+
         evaluations, name, about = {}, None, {}
-        for file in files:
-            row = ledger.rows[path_of(file)]
-            is_best = text_of(file) == best
-            if row["status"] == "ok" and (is_best or self.prometheus is not None):
-                evaluations[row["saved"]["folder"]] = ledger.evaluation(row["slot"])
-            if is_best:
-                name, about = row["saved"]["folder"], {"file": best, "sha256": row["sha256"]}
-        failed = [file for file in files if ledger.rows[path_of(file)]["status"] == "failed"]
-        self.leave(evaluations, name, about, len(failed))
+        for row in rows if self.wanted else ():
+            if row["status"] == "ok" and (row["best"] or self.prometheus is not None):
+                evaluations[saved[row["file"]].name] = Evaluation.load(saved[row["file"]])
+            if row["best"]:
+                name, about = saved[row["file"]].name, {key: row[key] for key in ("file", "sha256")}
+        self.leave(evaluations, name, about, sum(row["status"] == "failed" for row in rows))
 
 
 def write_prometheus(
-    path: Path, models: Mapping[str, Night], best: str | None, n_failed: int, seconds: float
+    path: Path,
+    split: str,
+    models: Mapping[str, Night],
+    best: str | None,
+    n_failed: int,
+    seconds: float,
 ) -> None:
     """Write gauges, moved to their place as a whole.
 
@@ -257,6 +237,8 @@ def write_prometheus(
     ----------
     path : Path
         The textfile collector reads files whose names end in ``.prom``.
+    split : str
+        The name of the data.
     models : mapping of str to Night
         The result of each model, by its unique name; none after a command that failed.
     best : str or None
@@ -272,12 +254,12 @@ def write_prometheus(
         full = f"sparse_eval_{name}"
         lines.extend((f"# HELP {full} {meaning}", f"# TYPE {full} gauge"))
         for labels, value in samples:
-            pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-            text = "NaN" if math.isnan(value) else repr(float(value))
-            lines.append(f"{full}{f'{{{pairs}}}' if pairs else ''} {text}")
+            named = {"job": path.stem, "split": split, **labels}
+            pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in named.items())
+            lines.append(f"{full}{{{pairs}}} {'NaN' if math.isnan(value) else repr(float(value))}")
 
     metrics = [
-        ({"metric": night.shown(metric), "model": model}, one)
+        ({"model": model, "metric": night.shown(metric)}, one)
         for model, night in models.items()
         for metric, one in night.metrics.items()
     ]

@@ -11,7 +11,8 @@ from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
 from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
 from ..inputs.scores import Ties
-from ..inputs.tables import Table, naming, open_table
+from ..inputs.tables import naming, open_table
+from .loading import is_split
 from .options import Rare
 from .terminal import note
 
@@ -58,33 +59,34 @@ class Tables:
 
     def lists(self, path: Path, usual_ties: Ties) -> Any:
         """Return the predictions of `evaluate`; the convention has `usual_ties`."""
-        from ..inputs.paths import open_rankings
+        from ..inputs.paths import open_rankings, open_side
         from ..inputs.rankings import Rankings
 
         kind = kind_of(path)
         order = self.ties or usual_ties
         if kind is Kind.RUN:
             return open_rankings(path, ties=order)
-        has_ranks = True
-        if kind.is_table:
-            scan = Rankings.scan(path, **self.ids, rank=self.rank, score=self.score)
-            table, chosen = _chosen(scan, path)
-            if order == "item":
-                return scan  # which need not fit into memory
-            has_ranks = "rank" in chosen.names
-        if self.ties is not None and has_ranks:
+        given = {**self.ids, "rank": self.rank, "score": self.score}
+        scan = Rankings.scan(path, **given) if kind.is_table else None
+        chosen = None if scan is None else _chosen(scan, path)
+        if order == "item" and scan is not None:
+            return scan  # which need not fit into memory
+        if self.ties is not None and (chosen is None or "rank" in chosen.names):
             raise InvalidDataError(
                 f"--ties orders equal scores, and {path} holds ranks; leave it out"
             )
-        return Rankings.of_table(table, chosen, order) if kind.is_table else path
+        return path if scan is None else open_side(scan, order)
 
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""
+        from ..datasets.split import Holdout
         from ..inputs.relevance import Relevance
         from ..models.inputs import open_relevance
 
         truth: Any = path
-        if kind_of(path).is_table:
+        if is_split(path):
+            truth = Holdout.load(path).validation
+        elif kind_of(path).is_table:
             gain = USUAL if self.gain is None else self.gain or None
             truth = Relevance.scan(path, **self.ids, gain=gain)
             _chosen(truth, path)
@@ -95,9 +97,12 @@ class Tables:
 
     def train(self, path: Path | None, *, values: bool = True) -> Any:
         """Return the training data of `evaluate`, or without `values` the candidates."""
+        from ..datasets.split import Holdout
         from ..inputs.paths import open_side
         from ..inputs.relevance import Relevance
 
+        if path is not None and is_split(path):
+            return Holdout.load(path).seen
         if path is None or not kind_of(path).is_table:
             return path
         gain: str | Usual | None = USUAL
@@ -108,13 +113,12 @@ class Tables:
         return open_side(Relevance.scan(path, **self.ids, gain=gain))
 
 
-def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> tuple[Table, Columns]:
-    """Return a table and its columns, and show those that were recognized and ignored."""
-    table = open_table(path)
-    chosen = scan.choose(table)
+def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> Columns:
+    """Return the columns of a table, and show those that were recognized and ignored."""
+    chosen = scan.choose(open_table(path))
     if notes := describe_columns(chosen.recognized, chosen.ignored):
         note(f"{shown(path)}: {', '.join(notes)}")
-    return table, chosen
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -142,30 +146,19 @@ class Items:
         from ..inputs.item_data import ItemData
         from ..inputs.npy import open_array, read_sparse
 
-        def vectors(path: Path | None) -> Any:
-            """Return a frame by item, or an array."""
-            if path is None:
-                return None
-            if path.suffix == ".npy":
-                return open_array(path)
+        def read(path: Path | None, *, wide: bool = False) -> Any:
+            """Return an array, a matrix, or a frame by item; a Series of one column unless wide."""
+            if path is None or path.suffix == ".npy":
+                return path and open_array(path)
+            if path == self.item_groups and kind_of(path) is Kind.MATRIX:
+                return read_sparse(path)
             frame = _by_item(path, tables.item)
             if kind_of(lists) is Kind.RUN:  # whose ids are text
                 frame.index = frame.index.astype(str)
-            return frame
+            return frame if wide or len(frame.columns) > 1 else frame.iloc[:, 0]
 
-        def column(path: Path | None) -> Any:
-            """Return a Series if a frame has only one column."""
-            table = vectors(path)
-            is_series = hasattr(table, "columns") and len(table.columns) == 1
-            return table[table.columns[0]] if is_series else table
-
-        groups = self.item_groups
-        is_matrix = groups and groups.suffix != ".npy" and kind_of(groups) is Kind.MATRIX
-        return ItemData(
-            groups=read_sparse(groups) if groups and is_matrix else column(groups),
-            vectors=vectors(self.item_vectors),
-            propensity=column(self.propensity),
-        )
+        groups, vectors = read(self.item_groups), read(self.item_vectors, wide=True)
+        return ItemData(groups=groups, vectors=vectors, propensity=read(self.propensity))
 
 
 def _by_item(path: Path, named: str | None) -> Any:

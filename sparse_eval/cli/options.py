@@ -17,10 +17,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -32,6 +33,17 @@ from .terminal import QUIET, echo, leaves
 T = TypeVar("T")
 
 _THREADS = "OMP_NUM_THREADS"
+
+#: The fields whose options are typed; others are set by the environment, or have their defaults.
+_TYPED: ContextVar[set[str]] = ContextVar("_TYPED", default=set())  # noqa: B039 - never changed
+
+
+def typed(*names: str) -> list[str]:
+    """Return the options, of the fields with some names, that are typed on the command line.
+
+    What is typed replaces options of the environment that would contradict it.
+    """
+    return [FLAGS.get()[name] for name in names if name in _TYPED.get()]
 
 
 def path(word: str | Path) -> Path:
@@ -54,7 +66,10 @@ def file(word: str | Path) -> Path:
     copy = Path(folder, "standard_input")
     with copy.open("wb") as target:
         if sys.stdin is not None:  # as it is where a job starts without one
-            shutil.copyfileobj(sys.stdin.buffer, target)
+            if sys.stdin.closed:
+                raise typer.BadParameter("only one input can be -, standard input")
+            with sys.stdin as source:
+                shutil.copyfileobj(source.buffer, target)
     return copy
 
 
@@ -92,10 +107,13 @@ class Execution:
         Number of threads. [one per core]
     quiet
         Show only results, warnings and errors.
+    log_format
+        Write progress, warnings and errors as lines of text, or as JSON objects.
     """
 
     threads: Annotated[int | None, option(min=1)] = None
     quiet: Annotated[bool, option("--quiet", "-q")] = False
+    log_format: Rare[Literal["text", "json"]] = "text"  # `message_lines` handles it
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -166,11 +184,10 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
     Positional parameters are arguments. Each option can also be set by an environment variable,
     such as SPARSE_EVAL_SPLIT.
     """
-    groups: dict[str, Any] = {}
-    names: dict[str, dict[str, str]] = {}
+    groups: dict[str, tuple[Any, dict[str, str]]] = {}
     declared: dict[str, tuple[Any, Any]] = {}
     flags: dict[str, str] = {}
-
+    options: dict[str, str] = {}
     text, described = _documented(command)
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         group = parameter.annotation
@@ -179,7 +196,7 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
             defaults = {field.name: field.default for field in dataclasses.fields(group)}
         else:
             kinds, helps, defaults = {name: group}, described, {name: parameter.default}
-        names[name] = {}
+        names: dict[str, str] = {}
         for field, default in defaults.items():
             kind, settings = _settings(kinds[field])
             settings = {"help": helps.get(field), **settings}
@@ -191,28 +208,31 @@ def declare(command: Callable[..., None]) -> Callable[..., None]:
                 on, _, off = words[0].partition("/")
                 flags.setdefault(field, off if off and default else on)
                 given = on.removeprefix("--").replace("-", "_")
+                options.setdefault(field, given)
                 settings |= {"envvar": f"SPARSE_EVAL_{given.upper()}", "show_envvar": False}
                 info = typer.Option(default, *words, **settings)
             else:
                 given, info = field, typer.Argument(default, show_default=False, **settings)
             declared[given] = kind, info
-            names[name][field] = given
-        groups[name] = group if is_group else None
+            names[field] = given
+        groups[name] = group if is_group else None, names
 
     @wraps(command)
-    def run(**values: Any) -> None:
+    def run(context: typer.Context, **values: Any) -> None:
+        sources = {field: context.get_parameter_source(name) for field, name in options.items()}
+        _TYPED.set({field for field, one in sources.items() if one and one.name == "COMMANDLINE"})
         FLAGS.set(flags)
         made = {}
         with ExitStack() as stack:
-            for name, group in groups.items():
-                given = {field: values[place] for field, place in names[name].items()}
+            for name, (group, names) in groups.items():
+                given = {field: values[place] for field, place in names.items()}
                 made[name] = group(**given) if group else given[name]
                 if hasattr(made[name], "applied"):
                     stack.enter_context(made[name].applied())
             command(**made)
         leaves("the command was done, and everything is kept")
 
-    declared["all"] = bool, _HELP_ALL
+    declared |= {"all": (bool, _HELP_ALL), "context": (typer.Context, inspect.Parameter.empty)}
     run.__doc__ = text
     run.__annotations__ = {name: kind for name, (kind, _) in declared.items()}
     parameters = [

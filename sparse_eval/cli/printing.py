@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 #: the wide forms that East Asian versions read.
 _SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = Sequence[Row] | None
+
 #: How a result is printed.
 Format: TypeAlias = Literal["table", "json", "jsonl", "csv", "markdown"]
 
@@ -36,23 +38,13 @@ def counted(n: int, noun: str) -> str:
 
 
 @contextmanager
-def step(name: str) -> Iterator[Callable[[str], None]]:
+def step(name: str, **fields: str) -> Iterator[Callable[[str], None]]:
     """Report a step of a command when it ends: the notes given, and how long it took."""
     notes: list[str] = []
     start = perf_counter()
     yield notes.append
     seconds = perf_counter() - start
-    note(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}")
-
-
-@contextmanager
-def warnings_in_a_line() -> Iterator[None]:
-    """Print each different warning once, in a line without the place in the source code."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        echo(f"warning: {message}", err=True)
+    note(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}", **fields)
 
 
 @dataclass(frozen=True)
@@ -75,46 +67,42 @@ class Printing:
         """Whether people read the result."""
         return self.printed in ("table", "markdown")
 
-    def evaluation(self, ev: Evaluation, out: Path | None, **about: JSONValue) -> None:
+    def evaluation(
+        self, ev: Evaluation, out: Path | None, row: Row | None = None, **about: JSONValue
+    ) -> None:
         """Print the table of an evaluation, and save it in a folder.
 
-        The command and what is given as `about` are saved with it.
+        The command and what is given as `about` are saved with it. As JSON, what is given as `row`
+        is printed with it, as the only one of several.
         """
-        with warnings_in_a_line():  # what JSON and CSV have no room for
-            if out is not None:
-                ev.save(out, about={"command": LINE.get(), **about})
-            if self.for_people:
-                echo(ev.to_markdown() if self.printed == "markdown" else str(ev))
-            elif self.printed == "json":
-                print_json(ev.to_dict())
-            else:
-                self.table(ev.summary().reset_index(), [ev.to_dict()])
-
-    def table(self, table: pd.DataFrame, rows: Any = None) -> None:
-        """Print a table in any format; `rows` are its rows for JSON."""
-        if self.printed == "json":
-            print_json(rows or records(table))
-        elif self.printed == "jsonl":
-            print_lines(rows or records(table))
-        elif self.printed == "csv":
-            echo(self.csv(table), nl=False, data=True)
+        if out is not None:
+            ev.save(out, about={"command": LINE.get(), **about})
+        if self.for_people:
+            echo(ev.to_markdown() if self.printed == "markdown" else str(ev))
         else:
-            echo(text_of_frame(table, "simple" if self.printed == "table" else "pipe"))
+            content = ev.to_dict()
+            rows = [(row or {}) | content]
+            self.table(ev.summary().reset_index(), rows, rows if row else content)
+
+    def table(self, table: pd.DataFrame, rows: Rows = None, content: Any = None) -> None:
+        """Print a table in any format.
+
+        `rows` are its rows for JSON lines, and `content` is all of it for JSON.
+        """
+        rows = records(table) if rows is None and self.printed.startswith("json") else rows or []
+        if self.printed == "json":
+            text = json.dumps(content or rows, indent=2, ensure_ascii=False)
+        elif self.printed == "jsonl":
+            text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        elif self.printed == "csv":
+            text = self.csv(table)
+        else:
+            text = text_of_frame(table, "simple" if self.printed == "table" else "pipe")
+        echo(text, nl=not text.endswith("\n"), data=not self.for_people)
 
     def csv(self, table: pd.DataFrame) -> str:
         """Return a table as CSV, with no formulas for a spreadsheet if that is wanted."""
         return csv_text(table, self.safe_csv)
-
-
-def print_json(content: object) -> None:
-    """Print JSON, indented."""
-    echo(json.dumps(content, indent=2, ensure_ascii=False), data=True)
-
-
-def print_lines(rows: Iterable[Mapping[str, object]]) -> None:
-    """Print JSON lines, an object for each row."""
-    for row in rows:
-        echo(json.dumps(row, ensure_ascii=False), data=True)
 
 
 def csv_text(table: pd.DataFrame, safe: bool) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,19 +15,25 @@ from ..core.hashing import digest_file
 from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from ..metrics.request import NoRelevant, WithoutList
+from ..results.intervals import Interval
+from ..results.saving import SUMMARY, read_summary
 from .loading import Loading, check_inputs_are_kept, is_split
 from .measuring import Candidates, Measuring, score_model
-from .nightly import Gate, GateOfSeveral, Records, fail_if_under, parse_bounds
+from .nightly import Gate, Records, fail_if_under, parse_bounds
 from .opening import Items, Tables
-from .options import Evaluating, Output, Progress, Rare, option
-from .printing import Printing, counted, step, warnings_in_a_line
-from .terminal import echo, leaves, note
+from .options import Evaluating, Output, Progress, Rare, option, typed
+from .printing import Printing, Row, counted, step
+from .terminal import echo, leaves, note, tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..datasets.split import Holdout
     from ..inputs.axes import Axis
+
+
+#: A column, and last rows, of a table of several models.
+INTERVAL, BASELINES = "95 % interval", ("random", "popularity")
 
 
 @dataclass(frozen=True)
@@ -47,12 +54,21 @@ class Parts:
     train: Path | None = None
     validation: Path | None = None
 
-    def holdout(self, loading: Loading) -> Holdout:
-        """Read the data."""
-        from ..datasets.split import Holdout
+    def given(self) -> Parts:
+        """Return the options without those of the environment that others are typed instead of."""
+        by_folder, by_files = typed("split"), typed("train", "validation")
+        if by_folder and not by_files:
+            return Parts(self.split)
+        return replace(self, split=None) if by_files and not by_folder else self
 
+    def name(self) -> str:
+        """Return the name of the split: of its folder, or of its validation part."""
+        return (self.split or self.validation or Path()).absolute().name
+
+    def holdout(self, loading: Loading, candidates: Path | None) -> Holdout:
+        """Read the data; the options of loading may be for the candidates."""
         if self.split is not None and self.train is None and self.validation is None:
-            return Holdout.load(self.split)
+            return loading.saved(self.split, candidates)
         if self.split is None and self.train is not None and self.validation is not None:
             return loading.parts(self.train, self.validation)[1]
         raise InvalidDataError("give either --split FOLDER, or both --train and --validation")
@@ -70,7 +86,8 @@ def score(
     execution: Evaluating,
     records: Records,
     out: Output[Path | None] = None,
-    gate: GateOfSeveral,
+    gate: Gate,
+    max_failed: Annotated[int, option(min=0)] = 0,
     printing: Printing,
 ) -> None:
     """Score a checkpoint, or several: print a table and mark the best.
@@ -93,13 +110,19 @@ def score(
     out
         Folder for summary.json and per_user.csv; of several models, for a folder each and
         table.csv, from which an interrupted command resumes. Created if missing.
+    max_failed
+        Several models: how many may fail to be scored. The exit status is 1 if more of them, or
+        all, fail.
     """
     import pandas as pd
 
     from ..jobs.ledger import TABLE
-    from ..jobs.sweep import list_checkpoints, sweep
+    from ..jobs.scoring import parse_monitored
+    from ..jobs.sweep import list_checkpoints, saved_evaluations, sweep, text_of
     from ..models.checkpoints import read_checkpoint
 
+    parts = parts.given()
+    records.split = parts.name()
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
@@ -108,7 +131,7 @@ def score(
         raise InvalidDataError("--memory is for one checkpoint; score them one by one")
     if out is not None:
         make_folder(out)
-    holdout = parts.holdout(loading)
+    holdout = parts.holdout(loading, candidates)
     among = loading.matrix(candidates)
     if not several:
         ev = score_model(
@@ -118,21 +141,26 @@ def score(
         about: dict[str, Any] = {"file": str(paths[0]), "sha256": digest_file(paths[0])}
         parameters = read_checkpoint(paths[0]).parameters
         found = {name: plain(value) for name, value in parameters.items()}
-        printing.evaluation(ev, out, checkpoint=found | about)
+        row = about | {"best": True, "status": "ok", "error": ""}
+        printing.evaluation(ev, out, row, checkpoint=found | about)
         records.leave({escaped(paths[0].stem): ev}, escaped(paths[0].stem), about)
         fail_if_under(bounds, ev.__getitem__, checkpoint[0])
         return
 
-    def left() -> str | None:
-        if out is None:
-            return "no results are saved; with --out FOLDER, a command can be continued"
-        if (out / TABLE).exists():
-            return f"results so far are in {out / TABLE}; repeat the command to continue"
-        return None
+    request, monitored = parse_monitored(protocol, monitor, among=among is not None)
 
-    leaves(left)
+    def show(table: pd.DataFrame, saved: dict[str, Path]) -> list[Row]:
+        """Print and return the rows of the checkpoints that are given."""
+        given = table[table["file"].isin([*map(text_of, paths)])]
+        position = request.metrics.index(monitored)
+        return _print_sweep(given, request.names, position, saved, printing)
+
+    if out is None:
+        leaves("no results are saved; with --out FOLDER, a command can be continued")
+    else:
+        leaves(f"repeat the command to continue from {out / TABLE}")
     with records.folder(out) as folder:
-        with step("score") as done, warnings_in_a_line():
+        with step("score") as done:
             try:
                 table = sweep(
                     paths, holdout, protocol, out=folder, save=folder is not None,
@@ -140,26 +168,26 @@ def score(
                 )  # fmt: skip
             except KeyboardInterrupt:
                 if out is not None and (out / TABLE).exists():
-                    _print_sweep(pd.read_csv((out / TABLE).absolute()), printing)
+                    show(pd.read_csv((out / TABLE).absolute()), saved_evaluations(out))
                 raise
-            done(counted(len(table), "checkpoint"))
-        _print_sweep(table, printing)
-        best = next(iter(table.loc[table["best"], "file"]), None)
-        if folder is not None and records.wanted:
-            records.leave_sweep(folder, paths, best)
-    n_failed = int((table["status"] == "failed").sum())
-    if n_failed:
-        echo(f"{n_failed:,} of {counted(len(table), 'checkpoint')} could not be scored", err=True)
-    if n_failed == len(paths):  # the table of a resumed sweep may have rows of others
+            done(counted(len(paths), "checkpoint"))
+        saved = {} if folder is None else saved_evaluations(folder)
+        rows = show(table, saved)
+        best = next((row for row in rows if row["best"]), None)
+        records.leave_sweep(rows, saved)
+    failed = [row for row in rows if row["status"] == "failed"]
+    for row in failed:
+        tell(f"warning: {row['file']}: {row['error']}", model=row["file"])
+    if failed:
+        tell(f"{len(failed):,} of {counted(len(rows), 'checkpoint')} could not be scored", "error")
+    if len(failed) == len(rows):
         raise typer.Exit(1)
     if bounds and best is None:
         raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
-    if bounds:
-        first = list(table.columns).index("seconds") + 1  # candidates may be part of their names
-        values = table[table["best"]].iloc[0, first:]
-        names = map(str, protocol.metrics)
-        fail_if_under(bounds, dict(zip(names, values, strict=False)).__getitem__, str(best))
-    if n_failed > gate.max_failed:
+    if best is not None:
+        means = {name: one["mean"] for name, one in best["metrics"].items()}
+        fail_if_under(bounds, means.__getitem__, best["file"])
+    if len(failed) > max_failed:
         raise typer.Exit(1)
 
 
@@ -190,7 +218,8 @@ def evaluate(
     lists
         A table in Parquet or CSV, a TREC run, or a scipy .npz of positions: data = 1-based rank.
     validation
-        A table, TREC qrels, or a scipy .npz of gains.
+        A table, TREC qrels, a scipy .npz of gains, or a folder that `split` wrote, whose training
+        part is the training data too.
     no_relevant
         Users without relevant items: leave them out of every mean, count them 0, or count them 0 if
         they have judged zeros. [as the convention does]
@@ -207,6 +236,7 @@ def evaluate(
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named
 
+    records.split = validation.absolute().name
     measuring.protocol()  # raises before files are read, which takes long
     rankings = tables.lists(lists, convention_named(measuring.convention).ties)
     tied = getattr(rankings, "last_positions", None) is not None
@@ -218,17 +248,16 @@ def evaluate(
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     if out is not None:
         make_folder(out)
-    with warnings_in_a_line():
-        ev = evaluate_lists(
-            rankings,
-            tables.gains(validation),
-            protocol,
-            train=tables.train(train),
-            candidates=tables.train(candidates, values=False),
-            items=items.open(tables, lists),
-            memory=execution.memory,
-            progress=execution.bars,
-        )
+    ev = evaluate_lists(
+        rankings,
+        tables.gains(validation),
+        protocol,
+        train=tables.train(train or (validation if is_split(validation) else None)),
+        candidates=tables.train(candidates, values=False),
+        items=items.open(tables, lists),
+        memory=execution.memory,
+        progress=execution.bars,
+    )
     if per_user:
         printing.table(ev.per_user.reset_index())
         if printing.for_people:
@@ -272,7 +301,7 @@ def recommend(
     out
         A file for the table: .csv, .parquet or .jsonl (JSON lines).
     """
-    from ..datasets.split import Holdout
+    from ..models.inputs import training_part
     from ..models.retrieving import recommend as recommend_items
 
     if out is not None:
@@ -282,13 +311,12 @@ def recommend(
         make_folder_of(out)
     train: Any  # a matrix that knows its users and items, or a split by users
     if is_split(seen):
-        holdout = Holdout.load(seen)
-        train = holdout.train if holdout.fold_in is None else holdout
+        train = training_part(loading.saved(seen, candidates))
     else:
         train = loading.matrix(seen)
     labels = getattr(train, "users", None)
     words = [word for words in users or [] for word in words.split(",")]
-    with step("recommend") as done, warnings_in_a_line():
+    with step("recommend") as done:
         table = recommend_items(
             checkpoint,
             train,
@@ -312,24 +340,55 @@ def recommend(
     note(f"left in {shown(out)}: {counted(len(table), 'row')}")
 
 
-def _print_sweep(table: pd.DataFrame, printing: Printing) -> None:
-    """Print a sweep; for people, without provenance and parameters that all checkpoints share.
+def _print_sweep(
+    table: pd.DataFrame,
+    names: Sequence[str],
+    monitored: int,
+    saved: dict[str, Path],
+    printing: Printing,
+) -> list[Row]:
+    """Print the rows of a sweep, whose evaluations may be saved, and return them for JSON.
 
-    As JSON, each checkpoint has its metrics like a single one.
+    Each has its metrics like a single checkpoint. People see no provenance, and no parameters that
+    all checkpoints share; if evaluations are saved, the baselines and the interval of the monitored
+    metric too.
     """
+    import pandas as pd
+
     columns = list(table.columns)
     scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
-    shown, rows = table, records(table.drop(columns=scores))
-    for row, values in zip(rows, records(table[scores]), strict=True):
-        row["metrics"] = {name: {"mean": value} for name, value in values.items()}
-    if printing.for_people:
-        parameters = columns[columns.index("sparse_eval") + 1 :]
-        differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
-        errors = ["error"] if (table["status"] == "failed").any() else []
-        shown = table[["file", "best", *scores, *differing, "seconds", *errors]].copy()
-        shown["best"] = ["*" if best else "" for best in table["best"]]
-        shown["seconds"] = [f"{seconds:.1f}" for seconds in table["seconds"]]
-    printing.table(shown.astype(object).where(shown.notna(), None), rows)
+    rows: list[Row] = records(table.drop(columns=scores))
+    for row, means in zip(rows, records(table[scores]), strict=True):
+        row["metrics"] = {
+            name: {"mean": mean} for name, mean in zip(names, means.values(), strict=True)
+        }
+        if row["file"] in saved:
+            row["metrics"] = read_summary(saved[row["file"]] / SUMMARY)["metrics"]
+    if not printing.for_people:
+        printing.table(table, rows)
+        return rows
+    parameters = columns[columns.index("sparse_eval") + 1 :]
+    differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
+    shown, baselines = [], {}
+    for row in rows:
+        metrics = [*row["metrics"].values()]
+        cells = {"file": row["file"], "best": "*" if row["best"] else ""}
+        cells |= dict(zip(scores, (one["mean"] for one in metrics), strict=True))
+        if row["file"] in saved:
+            one = metrics[monitored]
+            cells[INTERVAL] = Interval(one["ci_low"], one["ci_high"], one["interval"]).text()
+            baselines = {name: [one.get(name) for one in metrics] for name in BASELINES}
+        cells |= {name: row[name] for name in differing}
+        shown.append(cells | {"seconds": f"{row['seconds']:.1f}"})
+    shown += [
+        {"file": name, **dict(zip(scores, means, strict=True))} for name, means in baselines.items()
+    ]
+    headings = ["file", "best", *scores, *differing, "seconds"]
+    if saved:
+        headings.insert(3 + monitored, INTERVAL)
+    frame = pd.DataFrame(shown, columns=headings, dtype=object)
+    printing.table(frame.where(frame.notna(), None))
+    return rows
 
 
 def _ids(words: list[str], labels: Axis | None) -> list[Any]:

@@ -1,31 +1,107 @@
 """What a command shows on a terminal, and how Ctrl-C and SIGTERM end it: with finished work kept.
 
-Ids that are printed cannot control the terminal. Handlers of signals belong to the process, so only
-the command line sets them, while a command runs.
+Ids that are printed cannot control the terminal. Handlers of signals and standard error belong to
+the process, so only the command line replaces them, while a command runs.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import re
 import signal
 import sys
 import traceback
+import warnings
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+    from typing import TextIO
 
 #: The command line.
 LINE: ContextVar[str] = ContextVar("LINE")
 
 #: Whether notes about the steps of a command are left out.
 QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+
+
+#: The levels of messages that begin so; others are of the level info.
+_LEVELS = {"error": "error", "warning": "warning", "interrupted": "warning"}
+
+
+class _JSONLines(io.TextIOBase):
+    """A stream that writes each message as a JSON object in a line."""
+
+    def __init__(self, stream: TextIO, command: str) -> None:
+        self._stream, self._command, self._text = stream, command, ""
+        #: Fields of the next message.
+        self.fields: dict[str, str] = {}
+
+    def write(self, text: str) -> int:
+        """Write a message once its line is complete."""
+        self._text += text
+        if text.endswith("\n"):
+            message, self._text, fields, self.fields = self._text.strip(), "", self.fields, {}
+            head, _, rest = message.partition(": ")
+            level = _LEVELS.get(head.lower(), "info")
+            row = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "level": level,
+                "message": rest if head.lower() == level else message,
+                "command": self._command,
+            }
+            if message:
+                self._stream.write(f"{json.dumps(row | fields)}\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._stream.flush()
+
+
+@contextmanager
+def message_lines(words: list[str]) -> Iterator[None]:
+    """Print each different warning once, in a line without its place in the source code.
+
+    All of standard error is written as JSON lines if the command line, or else the environment,
+    asks for it: also errors of the command line itself, so that it is not parsed yet.
+    """
+    given = re.findall("--log-format[ =]([a-z]+)", " ".join(words))
+    stream = sys.stderr
+    if [os.environ.get("SPARSE_EVAL_LOG_FORMAT"), *given][-1] == "json" and stream is not None:
+        command = next(word for word in [*words, ""] if not word.startswith("-"))
+        sys.stderr = cast("TextIO", _JSONLines(stream, command))
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            tell(f"warning: {message}")
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those for developers
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("always", RuntimeWarning)
+            warnings.showwarning = show
+            yield
+    finally:
+        sys.stderr = stream
+
+
+def tell(text: str, level: str = "", **fields: str) -> None:
+    """Print a message on standard error; the level and fields are for JSON lines."""
+    getattr(sys.stderr, "fields", {}).update({"level": level} if level else {}, **fields)
+    echo(text, err=True)
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = False) -> None:
@@ -45,10 +121,10 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = Fal
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def note(text: str) -> None:
+def note(text: str, **fields: str) -> None:
     """Print a note about a step of the command on standard error, unless it is to be quiet."""
     if not QUIET.get():
-        echo(text, err=True)
+        tell(text, **fields)
 
 
 #: The signals that end a command, unless its parent process ignores them.

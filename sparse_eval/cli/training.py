@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -12,8 +12,8 @@ from ..core.files import make_folder, make_folder_of, remove
 from ..errors import InvalidDataError, shown
 from .loading import Events, Splitting, check_inputs_are_kept, describe, files_of_split, is_split
 from .measuring import Measuring, score_model
-from .options import Evaluating, Execution, Output, Progress, Rare, Seed, option
-from .printing import Printing, step, warnings_in_a_line
+from .options import Evaluating, Execution, Output, Progress, Rare, Seed, option, typed
+from .printing import Printing, step
 from .terminal import leaves, note
 
 if TYPE_CHECKING:
@@ -98,15 +98,17 @@ class Hyperparameters:
             If it has not an option that is given, or a value is out of its range.
         """
         defaults = _FAMILIES[self.model][2]
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        del given["model"], given["seed"]
+        for flag in typed(
+            *(name for name in vars(self) if name not in {*defaults, "model", "seed"})
+        ):
+            raise InvalidDataError(
+                f"{flag} does not apply to --model {self.model}, which has "
+                f"{', '.join(map(_flag, defaults))}"
+            )
+        values = {name: getattr(self, name) for name in defaults}
+        given = {name: value for name, value in values.items() if value is not None}
         for name, value in given.items():
             flag = _flag(name)
-            if name not in defaults:
-                raise InvalidDataError(
-                    f"{flag} does not apply to --model {self.model}, which has "
-                    f"{', '.join(map(_flag, defaults))}"
-                )
             if name in _WHOLE:
                 check_whole(flag, value, 1)
             else:
@@ -247,7 +249,6 @@ def run(
             "--method and its options split one file, but two files are a split already"
         )
     else:
-        splitting.refuse_conditions()
         holdout = splitting.known(splitting.parts(input, validation, splitting.times)[1])
     if out is not None:
         _save_split(holdout, out)
@@ -306,10 +307,10 @@ def train(
     validation
         The validation part, if the input is the training part of a ready-made split.
     metrics
-        Evaluate each iteration; repeatable. The first metric says which is best. [ndcg@10 with any
-        of these options]
+        Evaluate each iteration; repeatable. The model is saved of the best one, by the first
+        metric. [ndcg@10 with any of these options]
     patience
-        Stop after this many iterations without improvement; the model is the best one.
+        Stop after this many iterations without improvement. [never]
     checkpoints
         Folder for a checkpoint of each iteration; created if missing.
     keep_best
@@ -317,17 +318,13 @@ def train(
     resume
         Continue a training that was stopped, after its last checkpoint there.
     """
-    from ..datasets.split import Holdout
-
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
     settings = model.settings()  # raises before data are read
-    given = {"--validation": validation, "--metric": metrics, "--patience": patience}
-    given |= {"--checkpoints": checkpoints, "--keep-best": keep_best, "--resume": resume}
-    evaluating = next((name for name, value in given.items() if value), None)
-    if evaluating and "iterations" not in settings:
+    wanted = typed("validation", "metrics", "patience", "checkpoints", "keep_best", "resume")
+    if wanted and "iterations" not in settings:
         raise InvalidDataError(
-            f"{evaluating} is for models that are trained in iterations, and {model.model} is "
+            f"{wanted[0]} is for models that are trained in iterations, and {model.model} is "
             "not; leave it out, and evaluate with: sparse-eval score"
         )
     if (keep_best or resume) and checkpoints is None:
@@ -336,24 +333,32 @@ def train(
     protocol = Measuring(metrics or ["ndcg@10"], None, False, False).of_models()
     check_inputs_are_kept([input, validation], [out])
     make_folder_of(out)
-    if is_split(input) and validation is not None:
-        raise InvalidDataError(f"{input} has a validation part of its own; leave out --validation")
+    if is_split(input):
+        if typed("validation"):
+            raise InvalidDataError(f"{input} has its own validation part; leave out --validation")
+        validation = None
     callback = None
     if is_split(input) or validation is not None:
-        loading.refuse_conditions()
-        holdout = loading.parts(input, validation)[1] if validation else Holdout.load(input)
+        holdout = loading.parts(input, validation)[1] if validation else loading.saved(input)
         matrix = holdout.train
-        if evaluating:
+        is_wanted = wanted or metrics or patience is not None or checkpoints is not None
+        if is_wanted and "iterations" in settings:
             from ..jobs.callback import EvaluationCallback
 
             if holdout.fold_in is not None:
                 model.check_new_users(str(input))
             keep: Literal["best", "all"] = "best" if keep_best else "all"
             callback = EvaluationCallback(
-                holdout, protocol, patience=patience, out=checkpoints, keep=keep, resume=resume
+                holdout,
+                protocol,
+                # Without patience too, the best factors are kept.
+                patience=settings["iterations"] if patience is None else patience,
+                out=checkpoints,
+                keep=keep,
+                resume=resume,
             )
-    elif evaluating:
-        raise InvalidDataError(f"{evaluating} needs --validation, or a folder that `split` wrote")
+    elif wanted:
+        raise InvalidDataError(f"{wanted[0]} needs --validation, or a folder that `split` wrote")
     else:
         matrix = loading.read(input, **loading.conditions()).matrix()
 
@@ -364,8 +369,7 @@ def train(
         return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {score}"
 
     leaves(left)
-    with warnings_in_a_line():
-        model.train(matrix, execution.bars, out, callback)
+    model.train(matrix, execution.bars, out, callback)
 
 
 def _left_in(out: Path) -> str | None:

@@ -13,9 +13,9 @@ from ..core.formatting import records
 from ..errors import InvalidDataError
 from .loading import Splitting, is_split, with_test
 from .measuring import Candidates, Measuring
-from .options import Output, Progress, Rare, Seed, option
-from .printing import Printing, counted, print_json, print_lines, step, warnings_in_a_line
-from .terminal import echo, leaves
+from .options import Output, Progress, Rare, Seed, option, typed
+from .printing import Printing, counted, step
+from .terminal import echo, leaves, tell
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
@@ -110,9 +110,9 @@ def tune(
     make_folder(out)
     kept = f"finished trials are in {out / STUDY}; repeat the command to continue"
     leaves(lambda: kept if (out / STUDY).exists() else None)
-    parts = _three_parts(input, test, splitting, seed)
+    parts = _three_parts(input, test, splitting, seed, candidates)
     among = splitting.matrix(candidates)
-    with step("tune") as done, warnings_in_a_line():
+    with step("tune") as done:
         train = training_part(parts)
         try:
             tuning = search.run(
@@ -126,26 +126,25 @@ def tune(
     _print_tuning(tuning, printing)
     n_failed = int((tuning.trials["status"] == "failed").sum())
     if n_failed:
-        echo(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", err=True)
+        tell(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", "warning")
     if tuning.best is None:
         raise typer.Exit(1)
 
 
-def _three_parts(input: Path, test: Path | None, splitting: Splitting, seed: int) -> Holdout:
+def _three_parts(
+    input: Path, test: Path | None, splitting: Splitting, seed: int, candidates: Path | None
+) -> Holdout:
     """Return the split in three; the test part may be given."""
     if test is None and not is_split(input):
         purpose = "hold out the validation and test parts"
         return splitting.split(splitting.events(input), seed, purpose, three_way=True)
-    splitting.refuse_conditions()
-    if splitting.test is not None:
+    if typed("test"):
         raise InvalidDataError("--test-at cuts one file, but the test part is given already")
     rest: Interactions | CSRMatrix
     if test is not None:
         rest, whole = splitting.parts(input, test, splitting.times)
     else:
-        from ..datasets.split import Holdout
-
-        whole = Holdout.load(input)
+        whole = splitting.saved(input, candidates)
         rest = whole.train
         if whole.test is None and whole.fold_in is not None:
             raise InvalidDataError(
@@ -164,18 +163,13 @@ def _three_parts(input: Path, test: Path | None, splitting: Splitting, seed: int
 
 def _print_tuning(tuning: Tuning, printing: Printing) -> None:
     """Print the trials and, apart from them, the test."""
-    trials, test = tuning.trials, tuning.test
-    if printing.printed in ("json", "jsonl"):
-        rows = records(trials)
-        result = {"best": tuning.best, "test": None if test is None else test.to_dict()}
-        if printing.printed == "jsonl":
-            print_lines([*rows, result])
-        else:
-            print_json({"trials": rows, **result})
-    elif printing.printed == "csv":
-        printing.table(trials)
-        if test is not None:
-            echo()
-            printing.table(tuning.scores())
-    else:
+    test = tuning.test
+    if printing.for_people:
         echo(str(tuning) if printing.printed == "table" else tuning.to_markdown())
+        return
+    rows = records(tuning.trials)
+    result = {"best": tuning.best, "test": None if test is None else test.to_dict()}
+    printing.table(tuning.trials, [*rows, result], {"trials": rows, **result})
+    if printing.printed == "csv" and test is not None:
+        echo()
+        printing.table(tuning.scores())

@@ -203,7 +203,7 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
         raise WorkerError(
             f"no scheduler answers at {client!r} ({error}); expected the address of one, such as "
             "tcp://10.0.0.1:8786"
-        ) from None
+        ) from error
     with connected:
         yield DaskRunner(connected)
 

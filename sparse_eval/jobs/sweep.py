@@ -474,6 +474,12 @@ def path_of(file: PathLike) -> str:
     return escaped(Path(file).absolute())
 
 
+def saved_evaluations(folder: Path) -> dict[str, Path]:
+    """Return the folder of each evaluation that a sweep saved, by the name of its checkpoint."""
+    rows = Ledger(folder / f"{JOB}.jsonl", JOB).rows.values()
+    return {row["file"]: folder / row["saved"]["folder"] for row in rows if "saved" in row}
+
+
 def natural(name: str) -> tuple[list[str | int], str]:
     """Return a sort key that puts als-2 before als-10."""
     parts = re.split("([0-9]{1,18})", name)  # Python makes no int of thousands of digits

@@ -82,6 +82,7 @@ VALUES = {
     "--keep-repeats": "--method last-n /",
     "--learning-rate": "--model bpr / 0.5",
     "--level": "--format json / 0.9",
+    "--log-format": "json",
     "--max-failed": "d/broken.npz / 1",
     "--memory": "1GB",
     "--method": "last-n",

@@ -32,7 +32,7 @@ def test_users_are_split_trained_and_scored(command: Command, clicks: Path, tmp_
     assert status == 0
     holdout = se.Holdout.load(split)
     expected = se.evaluate_model(model, holdout, "recall@3")["recall@3"]
-    assert json.loads(printed)["metrics"]["recall@3"]["mean"] == expected
+    assert json.loads(printed)[0]["metrics"]["recall@3"]["mean"] == expected
     user = holdout.users[(holdout.fold_in.csr.getnnz(axis=1) > 0).argmax()]
     status, printed, _ = command(
         "recommend", model, split, "-k", "2", "--users", user, "--format", "json"

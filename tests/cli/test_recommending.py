@@ -52,7 +52,7 @@ def test_a_checkpoint_of_yesterday_on_the_clicks_of_today(
     assert "evaluated users and 5 of their relevant items are unknown to the model" in said
     recs = se.recommend(files["als.npz"], pd.read_csv(files["yesterday.csv"]), 5)
     expected = se.evaluate(recs.drop(columns="score"), pd.read_csv(files["today.csv"]), "ndcg@5")
-    assert json.loads(printed)["metrics"]["ndcg@5"]["mean"] == expected["ndcg@5"]
+    assert json.loads(printed)[0]["metrics"]["ndcg@5"]["mean"] == expected["ndcg@5"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])

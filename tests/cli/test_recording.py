@@ -40,7 +40,9 @@ def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
         assert family.documentation
         for sample in family.samples:
             values = found.setdefault(sample.name.removeprefix("sparse_eval_"), {})
-            assert values.setdefault(tuple(sample.labels.values()), sample.value) is sample.value
+            job, _, *labels = sample.labels.values()
+            assert job == "s"
+            assert values.setdefault(tuple(labels), sample.value) is sample.value
     return found
 
 
@@ -49,7 +51,7 @@ def test_the_best_of_several_is_a_line(
     command: Command, folder: Path, tmp_path: Path, with_out: bool
 ) -> None:
     out = ("--out", tmp_path / "o") if with_out else ()
-    history, gauges = tmp_path / "new" / "h.jsonl", tmp_path / "textfile" / "s.prom"
+    history, gauges = tmp_path / "new" / "h.jsonl", tmp_path / "s.prom"
     options = (*out, "--history", history, "--prometheus", gauges)
     assert command(*words(folder, "models"), *options)[0] == 0
     status, printed, _ = command(*words(folder, "models"), *options, "--fail-under", "ndcg@10=1")
@@ -68,9 +70,9 @@ def test_the_best_of_several_is_a_line(
     assert "als8" in printed
     assert (tmp_path / "o").exists() == with_out
     found = samples(gauges)
-    assert found["metric"]["ndcg@10", "als8"] == ev["ndcg@10"]
-    assert found["metric"]["ndcg@10", "none"] < ev["ndcg@10"]
-    assert found["metric_ci_low"]["ndcg@10", "als8"] == ev.summary()["ci_low"]["ndcg@10"]
+    assert found["metric"]["als8", "ndcg@10"] == ev["ndcg@10"]
+    assert found["metric"]["none", "ndcg@10"] < ev["ndcg@10"]
+    assert found["metric_ci_low"]["als8", "ndcg@10"] == ev.summary()["ci_low"]["ndcg@10"]
     assert found["users"] == {("als8",): ev.n_users, ("none",): ev.n_users}
     assert found["best"] == {("als8",): 1, ("none",): 0}
     assert found["failed"] == {(): 0}
@@ -88,7 +90,7 @@ def test_one_model_and_one_file_of_lists(command: Command, folder: Path, tmp_pat
     assert command(*lists, *options)[0] == 0
     names = [night.name for night in se.History(tmp_path / "h.jsonl").nights]
     assert names == ["als8", "p"]
-    assert samples(tmp_path / "s.prom")["metric"]["mrr@2", "p"] == 0.75
+    assert samples(tmp_path / "s.prom")["metric"]["p", "mrr@2"] == 0.75
 
 
 def test_what_fails_is_counted(command: Command, folder: Path, tmp_path: Path) -> None:
@@ -119,7 +121,8 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
         ("--history", tmp_path, "cannot be read: Is a directory"),
         ("--night", "2026-11-23", "give both"),
         ("--prometheus", tmp_path / "d.prom", "it is a folder"),
-        ("--prometheus", tmp_path / "h.jsonl" / "x.prom", "cannot be used as an output folder"),
+        ("--prometheus", tmp_path / "h.jsonl" / "x.prom", "in a folder that exists"),
+        ("--prometheus", tmp_path / "x.txt", "expected a file name that ends in .prom"),
     ):
         status, printed, said = command(*words(folder, "models"), option, value)
         assert (status, printed) == (2, "")
@@ -133,7 +136,7 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
 def test_labels_are_escaped(tmp_path: Path) -> None:
     names = ['a"b', "c\\d", "two\nlines", "שלום"]
     nights = {name: night_of(reporting.evaluate(1, 0.5), name) for name in names}
-    write_prometheus(tmp_path / "s.prom", nights, None, 0, 1.0)
+    write_prometheus(tmp_path / "s.prom", "", nights, None, 0, 1.0)
     found = samples(tmp_path / "s.prom")
     assert [labels[0] for labels in found["users"]] == names
     assert set(found["best"].values()) == {0}

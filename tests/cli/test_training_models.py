@@ -58,7 +58,7 @@ def test_trains_every_model(
     )
     assert status == 0, said
     status, again, _ = command("score", out, "--split", split, "-m", "ndcg@5", "--format", "json")
-    assert json.loads(again)["metrics"] == json.loads(printed)["metrics"]
+    assert json.loads(again)[0]["metrics"] == json.loads(printed)["metrics"]
     about = json.loads((tmp_path / "r" / "summary.json").read_text())["about"]
     assert about["model"]["class"].replace("-", "").lower() == model.replace("-", "")
     given = dict(zip(WORDS[model][::2], WORDS[model][1::2], strict=True))
@@ -135,7 +135,7 @@ def test_evaluates_stops_early_and_keeps_the_best(
         (("log", "--patience", 2), "--patience needs --validation, or a folder"),
         (("split", "--model", "tfidf", "--patience", 2), "--patience is for models that are trai"),
         (("split", "--keep-best"), "--keep-best keeps a checkpoint; name its folder with"),
-        (("split", "--validation", "split"), "has a validation part of its own; leave out --val"),
+        (("split", "--validation", "split"), "has its own validation part; leave out --val"),
     ],
 )
 def test_refuses_evaluations_that_cannot_be(
