@@ -66,7 +66,7 @@ class Tables:
         order = self.ties or usual_ties
         if kind is Kind.RUN:
             return open_rankings(path, ties=order)
-        given = {**self.ids, "rank": self.rank, "score": self.score}
+        given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
         scan = Rankings.scan(path, **given) if kind.is_table else None
         chosen = None if scan is None else _chosen(scan, path)
         if order == "item" and scan is not None:
