@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from ..core.arguments import check_choice, check_flag, check_whole
-from ..core.files import make_folder, remove
+from ..core.files import make_folder
 from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
 from ..core.progress import progress_bar
@@ -102,9 +102,9 @@ class EvaluationCallback:
         as ``hit_rate@10 (1+99)``.
     out : str or Path, optional
         A folder, created if missing, in which each evaluation saves the model as
-        ``iteration_0005.npz``. The first one of a training replaces all files of such names from an
-        earlier training. A file is complete when it appears. Its ``iterations`` are those that the
-        model was to run.
+        ``iteration_0005.npz``. A file of that name from an earlier training is replaced; if others
+        of one remain at the end, a warning names them. A file is complete when it appears. Its
+        ``iterations`` are those that the model was to run.
     keep : {"all", "best"}
         "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
         one replaces once it is written: whenever the training ends, or is killed, that file is the
@@ -536,6 +536,7 @@ class EvaluationCallback:
         self._evaluate(as_model(model), done, more[0] if len(more) == 1 else None)
         if last or self._is_over():
             training.end()
+            self._warn_of_others()
         if self._is_over() and not last:
             raise TrainingStopped(
                 f"stopped after {done} iterations; {self._monitor} was best after "
@@ -568,10 +569,6 @@ class EvaluationCallback:
             name = "best.npz" if self._only_best else f"iteration_{done:04d}.npz"
             saved: Any = model.trained or model
             path = save_model(saved, self._folder / name, users=users, items=items)
-            for other in self._folder.glob("iteration_*.npz") if len(training.rows) == 1 else ():
-                # of an earlier training
-                if other != path and other.stem.removeprefix("iteration_").isdigit():
-                    remove(other)
             digest = None if training.ledger is None else digest_file(path)
         if training.ledger is not None:
             row = {key: plain(value) for key, value in training.rows[-1].items()}
@@ -588,6 +585,20 @@ class EvaluationCallback:
                         f"{type(error).__name__}: {error}"
                     )
                 training.has_warned = True
+
+    def _warn_of_others(self) -> None:
+        """Warn of checkpoints in the folder that an earlier training left."""
+        if self._folder is None or self._only_best:
+            return
+        own = {f"iteration_{row['iteration']:04.0f}" for row in self._training.rows}
+        found = sorted(path.stem for path in self._folder.glob("iteration_*.npz"))
+        others = [name for name in found if name not in own and name[-4:].isdigit()]
+        if others:
+            warn(
+                f"{self._folder} also has checkpoints of an earlier training, such "
+                f"as {others[-1]}.npz, which would be compared with those of this one; remove "
+                "them, or use another folder"
+            )
 
     def _best(self) -> dict[str, float] | None:
         """Return the evaluation with the best monitored value, the first of several."""

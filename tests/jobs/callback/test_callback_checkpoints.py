@@ -44,7 +44,7 @@ def test_checkpoints_hold_the_model_of_each_evaluation(
         assert ev.mean() == callback.history.loc[done, METRICS].to_dict()
 
 
-def test_a_training_replaces_the_checkpoints_of_an_earlier_one(
+def test_a_training_names_the_checkpoints_that_an_earlier_one_left(
     holdout: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "iteration_mine.npz").write_bytes(b"")
@@ -52,9 +52,9 @@ def test_a_training_replaces_the_checkpoints_of_an_earlier_one(
     with pytest.raises(RuntimeError, match="the tracker is away"):
         callback.fit(make("bpr", random_state=7))
     assert len(list(tmp_path.iterdir())) == 1 + 3
-    evaluating(holdout, out=tmp_path).fit(make("bpr", 2))
-    names = ["iteration_0001.npz", "iteration_0002.npz", "iteration_mine.npz"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    with warns():
+        evaluating(holdout, out=tmp_path).fit(make("bpr", 2))
+    assert len(list(tmp_path.iterdir())) == 1 + 3
     read = read_checkpoint(tmp_path / "iteration_0002.npz").model
     assert bits(read) == bits(trained("bpr", holdout, 2))
 
