@@ -1,4 +1,4 @@
-"""Options of nightly jobs: whether a result is good enough, and where it is recorded.
+"""Options of nightly jobs: the gate for a result, its history, and gauges for Prometheus.
 
 A nightly job decides by the status whether to release a model. 0: good. 1: good, but some inputs
 could not be scored or read; or none could. 2: bad input. 3: not good enough. A broken checkpoint

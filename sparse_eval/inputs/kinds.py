@@ -1,4 +1,4 @@
-"""What a file or folder holds, told by its content: one rule for every argument."""
+"""Recognize by its content what a file or folder holds: tables, matrices, models, TREC files."""
 
 from __future__ import annotations
 

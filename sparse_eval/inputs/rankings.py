@@ -1,4 +1,4 @@
-"""`Rankings`: the ranked list of each user, with explicit positions."""
+"""`Rankings`: the ranked list of each user, with explicit positions, and each item once."""
 
 from __future__ import annotations
 

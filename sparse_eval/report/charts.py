@@ -1,4 +1,4 @@
-"""Select and draw the charts of a report, with their captions."""
+"""Which charts a report has, and their captions; `plots` draws them."""
 
 from __future__ import annotations
 

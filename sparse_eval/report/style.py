@@ -1,4 +1,4 @@
-"""The style of charts, their names and numbers, and charts as inline SVG and as files.
+"""Colours and markers of charts, their names and numbers, and charts as inline SVG and files.
 
 In inline SVG text stays text, colours follow the page, and ids are unique on it.
 """
