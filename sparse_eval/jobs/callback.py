@@ -25,9 +25,8 @@ from ..evaluation.runners import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..models.accepted import without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
-from ..models.identifiers import TRAINED_ON, copy_ids
+from ..models.identifiers import TRAINED_ON, copy_ids, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments
-from ..models.trained_on import keep_training
 from .ledger import INPUTS, Ledger
 from .scoring import Scoring, parse_monitored, signed_score
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
-    from ..retrieval.ranker import Ranker
+    from ..retrieval.ranker import Options, Ranker
     from ..retrieval.scores import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
@@ -85,14 +85,14 @@ class ItemItemModel(Model):
             )
         return self
 
-    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
         """Return what ranks the items of users by their rows of `train`."""
         if train is None:
             raise InvalidDataError(
                 "an item-item model scores items by what users have seen; give it as seen= "
                 "(se.Scorer(matrix) makes a model of scores of users × items)"
             )
-        return ScoreSearch(ItemScores(train, self.weights), seen, **options)
+        return ScoreSearch(ItemScores(train, self.weights), options)
 
     @property
     def memory(self) -> int:
@@ -279,10 +279,10 @@ class Scorer(Model):
         )
         return bound
 
-    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
         """Return what ranks the items of its users; `train` does not count."""
         scores = FunctionScores(self.function, self.known(0), self.shape[1])
-        return ScoreSearch(scores, seen, **options)
+        return ScoreSearch(scores, options)
 
     @property
     def step(self) -> int:  # type: ignore[override]
