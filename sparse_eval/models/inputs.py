@@ -211,19 +211,16 @@ def match_sides(
     """
     if relevance is None:
         relevance = Relevance.from_csr(sparse.csr_matrix((0, 0)))
-    trained = [_place_train(model, train, axis, names[0]) for axis in (0, 1)]
-    shape = [size for _, size in trained]
-    users, items = (
-        _place_held_out(relevance, number, axis, names) for number, (axis, _) in enumerate(trained)
-    )
+    n_known, rows, users = _match_axis(0, model, train, relevance, names)
+    n_items, columns, items = _match_axis(1, model, train, relevance, names)
     matrix = plain_matrix(train)
     is_numbered = candidates is None and chosen is None and users.labels is items.labels is None
     if is_numbered or not isinstance(relevance, Relevance):
-        return Sides(matrix, relevance, None, None, shape[0], None)
-    matrix = moved(matrix, *(axis for axis, _ in trained))
+        return Sides(matrix, relevance, None, None, n_known, None)
+    matrix = moved(matrix, rows, columns)
     if candidates is not None:
-        _check_numbering(candidates, [axis for axis, _ in trained], names[0])
-    n_known, user_rows = shape[0], None
+        _check_numbering(candidates, (rows, columns), names[0])
+    user_rows = None
     # They are in the order of the model now, as are its lists.
     own = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
     held = relevance.with_entries(moved(relevance.to_csr().csr, users, items), None, own[1])
@@ -249,7 +246,7 @@ def match_sides(
             labels = labels[order]
         own_users = Axis(first) if labels is None else labels[: len(first)].marked(False)
         held = replace(held, users=own_users)
-        user_rows = first[first < shape[0]]
+        user_rows = first[first < n_known]
         n_known = len(user_rows)
     if chosen is not None and not held.n_relevant.any():
         raise InvalidDataError(
@@ -258,7 +255,7 @@ def match_sides(
         )
     relevant = held.items[held.gains > 0]
     n_unknown_users = int(np.count_nonzero(held.n_relevant[n_known:]))
-    n_unknown_items = len(np.unique(relevant[relevant >= shape[1]]))
+    n_unknown_items = len(np.unique(relevant[relevant >= n_items]))
     unknown = n_unknown_users, n_unknown_items
     return Sides(matrix, held, labels, items.labels, n_known, user_rows, *unknown, candidates)
 
@@ -274,8 +271,9 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
     InvalidDataError
         As `match_sides`.
     """
-    items, n_items = _place_train(model, train, 1, name)
-    matrix = moved(train.csr, Place(None, None, train.shape[0]), items)
+    nothing = sparse.csr_matrix((0, 0))
+    n_items, columns, _ = _match_axis(1, model, train, nothing, (name, "validation"))
+    matrix = moved(train.csr, Place(None, None, train.shape[0]), columns)
     return within(matrix, train.shape[0], n_items)
 
 
@@ -285,37 +283,30 @@ def add_sides(sides: Sides) -> LabelledMatrix:
     return LabelledMatrix.of(matrix, sides.users, sides.items)
 
 
-def _place_train(
-    model: Model | None, train: LabelledMatrix, number: int, name: str
-) -> tuple[Place, int]:
-    """Return where the rows or columns of training data go, and how many the model knows."""
+def _match_axis(
+    number: int, model: Model | None, train: Any, relevance: Any, names: tuple[str, str]
+) -> tuple[int, Place, Place]:
+    """Return how many rows or columns a model knows, and the places of both parts' in all."""
     role, given = _AXES[number], labels_of(train)[number]
-    known = None if model is None else ids_of(model)[number]
-    size = None if model is None else model.shape[number]
-    n_given: int = train.shape[number]
-    if size is None:  # a model yet to be trained, or one of any users
-        return Place(None, given, n_given), n_given
-    found = place(role, known, given, (size, n_given), ("the model", name))
-    if model is not None and (known is None or given is None):
-        check_shape(model, train.shape, role, name)
-    return found, size
-
-
-def _place_held_out(
-    relevance: Relevance, number: int, trained: Place, names: tuple[str, str]
-) -> Place:
-    """Return where the rows or columns of held-out items are among those trained on."""
-    role, given, n_given = _AXES[number], labels_of(relevance)[number], relevance.shape[number]
-    found = place(role, trained.labels, given, (trained.size, n_given), names)
+    size, n_given = None if model is None else model.shape[number], train.shape[number]
+    if model is None or size is None:  # a model yet to be trained, or one of any users
+        size, trained = n_given, Place(None, given, n_given)
+    else:
+        known = ids_of(model)[number]
+        trained = place(role, known, given, (size, n_given), ("the model", names[0]))
+        if known is None or given is None:
+            check_shape(model, train.shape, role, names[0])
+    given, n_given = labels_of(relevance)[number], relevance.shape[number]
+    held = place(role, trained.labels, given, (trained.size, n_given), names)
     if n_given > trained.size and (trained.labels is None or given is None):
         raise InvalidDataError(
             f"{names[1]} has {n_given} {role} (shape {relevance.shape}), train {trained.size}; "
             "give both the users and items of the same split"
         )
-    return found
+    return size, trained, held
 
 
-def _check_numbering(candidates: Candidates, trained: list[Place], name: str) -> None:
+def _check_numbering(candidates: Candidates, trained: tuple[Place, Place], name: str) -> None:
     """Raise if candidates number what the model and training data name in different orders."""
     for axis, one in zip(_AXES, trained, strict=True):
         own = candidates.users if axis == "users" else candidates.items_index

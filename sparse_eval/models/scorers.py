@@ -203,13 +203,17 @@ class Scorer(Model):
         self.item_item: Any = None
         given: Any = scores if item_item is None else item_item
         rows, columns = labels_of(given)
-        if is_labelled(given):
+        if is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy"):  # of pandas
             if item_item is not None and not given.index.equals(given.columns):
                 raise InvalidDataError(
                     "the index and the columns of the item-item weights differ; expected the "
                     "same items in the same order, as in frame.loc[frame.columns]"
                 )
-            given, (rows, columns) = unlabelled(given)
+            rows, columns = (
+                own_labels(Axis.of(labels, name))  # None where they count from 0
+                for labels, name in ((given.index, "users"), (given.columns, "items"))
+            )
+            given = given.to_numpy()
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
@@ -322,19 +326,6 @@ class Scorer(Model):
             return f"Scorer({n_users:,} users × {n_items:,} items)"
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"Scorer({name})"
-
-
-def is_labelled(given: object) -> bool:
-    """Return whether a value is a matrix with labels: a frame of pandas."""
-    return is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy")
-
-
-def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Axis | None, Axis | None]]:
-    """Return the array of a frame and the labels of its axes, None where they count from 0."""
-    return frame.to_numpy(), (
-        own_labels(Axis.of(frame.index, "users")),
-        own_labels(Axis.of(frame.columns, "items")),
-    )
 
 
 def check_scores(given: Any) -> AnyArray:
