@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -65,22 +65,16 @@ def _in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-class _Hidden:
+class _Hidden(nullcontext[Any]):
     """A bar that is not shown and does not start a thread, as tqdm would."""
 
     n = 0
 
-    def __init__(self, values: Iterable[Any]) -> None:
-        self._values = values
-
     def __enter__(self) -> _Hidden:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        pass
-
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._values)
+        return iter(self.enter_result)
 
     def update(self, *_: object, **__: object) -> None:
         """Do nothing."""

@@ -123,7 +123,7 @@ class UserRows:
 
     def part(self, first: int, last: int) -> Self:
         """Return the users from `first` to `last`; those beyond the end have no items."""
-        if self.indptr is None:
+        if self.indptr is None or (first, last) == (0, self.shape[0]):
             return self
         bounds = bounds_of(self.indptr, first, last)
         users = None if self.users is None else self.users[first:last]

@@ -31,10 +31,12 @@ def open_lists(side: Any) -> Any:
     """
     if isinstance(side, str | Path):
         return open_rankings(side)
+    if issparse(side):  # a dok_matrix is a mapping
+        return side
     if engine_of(side) is not None:
         rows = rows_of_columns(side)
         return Rankings.scan(side if rows is None else rows)
-    if isinstance(side, Mapping) and not issparse(side):  # a dok_matrix is a mapping
+    if isinstance(side, Mapping):
         return Rankings.from_frame(rows_by_user(side, "predictions", "score"))
     if isinstance(side, list | tuple) and len(side) and isinstance(side[0], list | tuple):
         return Rankings.from_topk(side)
@@ -49,7 +51,9 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     """
     if isinstance(side, str | Path):
         return open_relevance(side, gain)
-    if isinstance(side, Mapping) and not issparse(side):
+    if issparse(side):
+        return side
+    if isinstance(side, Mapping):
         frame = rows_by_user(side, "the relevant items", "gain")
         return Relevance.from_frame(frame, gain="gain" if "gain" in frame else None)
     if engine_of(side) is not None:

@@ -27,9 +27,8 @@ from ..evaluation.runners import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..models.accepted import as_model, check_shape, without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
-from ..models.identifiers import TRAINED_ON, ids_of
+from ..models.identifiers import TRAINED_ON, ids_of, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments
-from ..models.trained_on import keep_training
 from .ledger import INPUTS, Ledger
 from .scoring import Scoring, parse_monitored, signed_score
 

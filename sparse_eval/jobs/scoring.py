@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from ..core.hashing import digest_csr
 from ..core.versions import NUMBERS_VERSION
 from ..datasets.split.holdout import Holdout
-from ..errors import InvalidMetricError
+from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.candidates import JUDGED, as_candidates, is_sampled, name_among
 from ..metrics import Metric, parse_metrics
 from ..metrics.request import Protocol
 from ..models.evaluate import evaluate_request, parse_cut_request
-from ..models.identifiers import without_warning
-from ..models.inputs import digest_of, name_of, open_held_out, open_train, share_candidates
+from ..models.inputs import digest_of, match_sides, name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from ..evaluation.runners import Execution
+    from ..inputs.candidates import Candidates
     from ..inputs.labelled import LabelledMatrix
     from ..inputs.relevance import Relevance
     from ..metrics.request import MetricsLike, Request
@@ -75,22 +79,22 @@ class Scoring(NamedTuple):
         The training data; a split by users as a whole.
     relevance : Relevance
         The held-out items.
-    candidates : dict
-        What evaluations are given of the candidates, matched with the data.
-    digest : str or None
-        Identifies the candidates.
     request : Request
-        Corrected for the candidates if they ask for it.
+        It estimates metrics from ranks among the candidates, if these ask for it.
     names : dict of str to str
         The column of each metric in a table.
+    candidates : Candidates or None
+        Matched with the data.
+    digest : str or None
+        16 hexadecimal digits that identify the candidates, beside the data.
     """
 
     train: LabelledMatrix | Holdout
     relevance: Relevance
-    candidates: dict[str, Any]
-    digest: str | None
     request: Request
     names: dict[str, str]
+    candidates: Candidates | None
+    digest: str | None
 
     @classmethod
     def of(
@@ -106,14 +110,36 @@ class Scoring(NamedTuple):
         Raises
         ------
         InvalidDataError
-            If a part cannot be used, the parts do not match, or nothing is held out.
+            If a part cannot be used, the parts do not match, or nothing is held out; if candidates
+            are sampled and lack held-out items, as those do that were sampled beside others.
         """
         opened = train if isinstance(train, Holdout) else open_train(train)
         seen = opened.seen if isinstance(opened, Holdout) else opened
         relevance = open_held_out(validation, role)
         names = name_of("train", train), name_of(role, validation)
-        shared = share_candidates(candidates, seen, relevance, request, names)
-        return cls(opened, relevance, *shared)
+        among = None if candidates is None else as_candidates(candidates)
+        sides = match_sides(None, seen, relevance, names, among)
+        among, digest, kind = sides.candidates, None, None
+        if among is not None:
+            truth = sides.relevance
+            is_relevant = truth.gains > 0
+            n_outside = np.count_nonzero(is_relevant & ~among.hold(truth.indptr, truth.items))
+            if n_outside and is_sampled(among.kind):
+                raise InvalidDataError(
+                    f"candidates are sampled ({among.kind}), and {n_outside} of "
+                    f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among "
+                    "them; sample them beside these items, as se.sample_negatives does; "
+                    "cross_validate and tune take a function of the split that returns them"
+                )
+            kind = among.kind
+            bounds = np.array([0, len(among.items)]) if among.for_all else among.indptr
+            digest = digest_csr(among.shape, bounds, among.items)[:16]
+            if among.estimator is not None:
+                digest = f"{digest} {among.estimator}"
+                request = request.corrected_by(among.estimator)
+        kind = JUDGED if request.judged_only else kind
+        shown = {name: name_among(name, kind, request.corrected) for name in request.names}
+        return cls(opened, relevance, request, shown, among, digest)
 
     @property
     def matrix(self) -> LabelledMatrix:
@@ -143,13 +169,13 @@ class Scoring(NamedTuple):
 
         There is no warning of a model without ids: it was trained here, or the job warns once.
         """
-        with without_warning():
-            return evaluate_request(
-                self.request,
-                model,
-                self.train,
-                self.relevance,
-                self.candidates,
-                execution,
-                baselines=baselines,
-            )
+        return evaluate_request(
+            self.request,
+            model,
+            self.train,
+            self.relevance,
+            {} if self.candidates is None else {"candidates": self.candidates},
+            execution,
+            baselines=baselines,
+            warns=False,
+        )

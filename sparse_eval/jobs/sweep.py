@@ -43,9 +43,13 @@ from ..evaluation.run import open_runner
 from ..evaluation.runners import Execution
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
-from ..models.identifiers import lacks_ids, warn_of_numbers
+from ..models.identifiers import (
+    has_other_data,
+    lacks_ids,
+    warn_of_numbers,
+    warn_of_other_data,
+)
 from ..models.inputs import split_arguments
-from ..models.trained_on import has_other_data, warn_of_other_data
 from ..results.saving import SUMMARY, remove_saved
 from .ledger import INPUTS, TABLE, Ledger
 from .scoring import Scoring, parse_monitored, signed_score

@@ -13,8 +13,8 @@ from ..core.progress import progress_bar
 from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
 from ..models.accepted import without_zeros
 from ..models.checkpoints import check_similarity
+from ..models.identifiers import keep_training
 from ..models.inputs import open_train
-from ..models.trained_on import keep_training
 from ..retrieval.factors import check_factors
 
 if TYPE_CHECKING:

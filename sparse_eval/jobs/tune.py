@@ -36,8 +36,7 @@ from ..inputs.labelled import labels_of
 from ..metrics.request import Protocol
 from ..models.checkpoints import saving_model
 from ..models.identifiers import id_arrays
-from ..models.inputs import split_arguments
-from ..models.matching import add_sides, match_sides
+from ..models.inputs import add_sides, match_sides, split_arguments
 from ..results.saving import SUMMARY
 from .callback import EvaluationCallback
 from .ledger import Ledger

@@ -22,7 +22,7 @@ from .checkpoints import check_similarity, read_checkpoint
 from .factor_model import Factors, ImplicitFactors
 from .identifiers import ITEM_IDS, USER_IDS, copy_ids
 from .model import Model
-from .recommender import OwnLists, Recommender
+from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ ModelLike: TypeAlias = (
 def as_model(model: Any, *, check: bool = True) -> Model:
     """Return a fitted model on the CPU, given what `evaluate_model` takes.
 
-    Factors in arrays, which may stay on disk, are not read unless `check`.
+    Factors in arrays, which may stay on disk, are not read unless `check`; rankers check theirs.
 
     Raises
     ------
@@ -61,26 +61,26 @@ def as_model(model: Any, *, check: bool = True) -> Model:
         sides = (open_array(as_input(x)) if isinstance(x, str | Path) else x for x in model)
         model = Factors(*sides)
     if isinstance(model, Factors):
-        if check or not all(map(is_array, model[:2])):
+        if check or not all(is_array(x) and getattr(x, "ndim", 2) == 2 for x in model[:2]):
             check_factors(model.user_factors, model.item_factors)
         return model
     if isinstance(model, ItemItemModel):
         return replace(model, weights=check_weights(model.weights))
     if isinstance(model, Scorer) and model.item_item is not None:
         return ItemItemModel(model.item_item, model.item_ids)
-    if isinstance(model, Model):
-        return model
     if isinstance(model, Recommender):
         trained = as_model(model.model).trained
         if trained is None:
             raise UnsupportedModelError(
                 "factors, matrices and functions cannot recommend; leave Recommender out"
             )
-        return OwnLists(trained)
+        return Recommender(trained)
+    if isinstance(model, Model):
+        return model
     if hasattr(model, "to_cpu"):
         model = copy_ids(model, model.to_cpu())
     if callable(getattr(model, "recommend", None)):
-        return _of_implicit(model)
+        return _of_implicit(model, check)
     if sparse.issparse(plain_matrix(model)) or is_array(model):
         shape: tuple[int, ...] = getattr(model, "shape", ())
         if len(shape) == 2 and shape[0] != shape[1]:
@@ -96,15 +96,16 @@ def as_model(model: Any, *, check: bool = True) -> Model:
     )
 
 
-def _of_implicit(model: Any) -> Model:
+def _of_implicit(model: Any, check: bool) -> Model:
     if hasattr(model, "item_factors"):
         if model.item_factors is None or model.user_factors is None:
             raise UnsupportedModelError(f"the {type(model).__name__} has no factors; fit it first")
-        check_factors(model.user_factors, model.item_factors)
+        if check:
+            check_factors(model.user_factors, model.item_factors)
         return ImplicitFactors.of_model(model)
     if getattr(model, "similarity", None) is not None:
         check_similarity(model.similarity)
-        return OwnLists(model)
+        return Recommender(model)
     raise UnsupportedModelError(
         f"the {type(model).__name__} has neither factors nor similarities; fit it first, or "
         "give an ALS, BPR, LMF or item-item neighbour model of implicit"

@@ -19,9 +19,9 @@ from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.training import count_users
 from .factor_model import Factors
+from .identifiers import TrainedOn
 from .inputs import open_train
 from .scorers import ItemItemModel, Scorer
-from .trained_on import TrainedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

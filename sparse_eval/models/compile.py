@@ -18,11 +18,12 @@ from ..evaluation.evaluate import evaluate
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import ItemData
 from ..inputs.rankings import Rankings, repeated_item
+from ..inputs.relevance import Relevance
 from ..kernels.cache import compiled_now, not_kept, processor, writable_folder
 from ..metrics.registry import REGISTRY
 from ..metrics.request import Protocol
-from ..retrieval.search import Search
-from ..retrieval.top_k import empty_results
+from ..retrieval.ranker import Options
+from ..retrieval.search import Search, Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,7 +164,7 @@ def _calls() -> Iterator[Callable[[], object]]:
                 _print_all, evaluate_model, factors, train, validation, metrics,
                 candidates=candidates,
             )  # fmt: skip
-        yield partial(_search_near_centres, *factors, train, validation)
+        yield partial(_search_near_centres, *factors, train, Relevance.from_csr(validation))
     for dtype in (np.float32, np.float64):
         weights = rng.random((40, 40)).astype(dtype)
         for item_item in (weights, sparse.csr_matrix(weights)):
@@ -193,11 +194,17 @@ def _evaluate_indexed(
 
 
 def _search_near_centres(
-    users: AnyArray, items: AnyArray, seen: sparse.csr_matrix, held_out: sparse.csr_matrix
+    users: AnyArray, items: AnyArray, seen: sparse.csr_matrix, held_out: Relevance
 ) -> None:
-    """Search in groups, which is not worth while for so few items."""
-    search = Search(users, items, seen)
-    rows = np.arange(len(users))
-    search.run(rows, 10, None, empty_results(len(users), 10), in_groups=True)
-    prepared, rows, _ = search.prepare_held_out(held_out, "error")
-    search.run(rows, 10, prepared, None, in_groups=True)
+    search = _InGroups(users, items, Options(seen))
+    search.lists(10, np.arange(len(users)))
+    search.ranks(held_out, 10)
+
+
+class _InGroups(Search):
+    """A search in groups, which is not worth while for so few items."""
+
+    tuning = Tuning(
+        small_catalogue=0, easy_items=0, easy_for_ranks=0, easy_for_few=0,
+        worth_compiling=0, worth_keeping=0,
+    )  # fmt: skip

@@ -69,8 +69,9 @@ def evaluate_model(
         What users have seen: every stored entry, also an explicit zero, is not recommended again.
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
         data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
-        ``evaluate_model(model, holdout, metrics)`` stands for both parts of a `Holdout`; the users
-        of a split by users are folded in, as by `fold_in`.
+        ``evaluate_model(model, holdout, metrics)`` stands for both parts of a `Holdout`, or of one
+        in a folder where `Holdout.save` wrote it; the users of a split by users are folded in, as
+        by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
@@ -221,11 +222,13 @@ def evaluate_request(
     execution: Execution,
     users: Iterable[Hashable] | ArrayLike | None = None,
     baselines: bool = False,
+    *,
+    warns: bool = True,
 ) -> Evaluation:
-    """Evaluate what was parsed already."""
+    """Evaluate what was parsed already; `warns` is as in `ModelSource`."""
     if "candidates" in inputs:
         inputs = inputs | {"candidates": as_candidates(inputs["candidates"])}
-    source = ModelSource(request, execution, model, train, validation, inputs, users)
+    source = ModelSource(request, execution, model, train, validation, inputs, users, warns=warns)
     popular = source.by_popularity() if baselines else None
     evaluation = evaluate_source(request, execution, source)
     if popular is not None:

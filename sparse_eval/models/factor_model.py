@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.files import replacing_npz
-from ..retrieval.factor_ranker import CandidateSearch
-from ..retrieval.factors import check_factors
+from ..retrieval.factors import CandidateSearch, check_factors
 from ..retrieval.products import Similarity, as_products
 from ..retrieval.search import Search
 from .identifiers import ITEM_IDS, USER_IDS, ids_of, keep_ids
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..core.types import AnyArray, CSRMatrix, PathLike
-    from ..retrieval.ranker import Ranker
+    from ..retrieval.ranker import Options, Ranker
 
 #: Bytes that retrieval takes for each number in the factors of items.
 PER_ITEM_FACTOR = 4
@@ -67,11 +66,11 @@ class Factors(_Factors, Model):
         """Return the model with other users, as it was given."""
         return self._replace(user_factors=user_factors, user_ids=user_ids)
 
-    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
         """Return the search for the largest products; `train` does not count."""
-        among = options.get("candidates")
+        among = options.candidates
         search = Search if among is None or among.for_all else CandidateSearch
-        return search(self.user_factors, self.item_factors, seen, **options)
+        return search(self.user_factors, self.item_factors, options)
 
     @property
     def entries_per_user(self) -> int:  # type: ignore[override]

@@ -15,12 +15,12 @@ from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of, place
 from .accepted import as_model, check_shape
 from .factor_model import Factors
-from .identifiers import ids_of, without_warning
-from .inputs import name_of, open_train
-from .matching import match_items
+from .identifiers import ids_of, warn_without_ids
+from .inputs import match_items, name_of, open_train
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray
+    from ..inputs.labelled import LabelledMatrix
     from .accepted import ModelLike
     from .inputs import TrainLike
     from .model import Model
@@ -108,7 +108,6 @@ def fold_in(
     >>> recs["rank"].tolist()
     [1, 2, 3]
     """
-    n_threads = thread_count(num_threads)
     opened = as_model(model)
     part: Any = seen.fold_in if isinstance(seen, Holdout) else seen
     if part is None:
@@ -116,15 +115,14 @@ def fold_in(
             "the holdout has no users to fold in: all are in train; split with se.split.users"
         )
     given = open_train(part)
-    own = opened.factors
-    if own is None or not opened.exact:
+    if opened.factors is None or not opened.exact:
         raise UnsupportedModelError(opened.unfolded)
-    solver = _solver(own, regularization, alpha)
-    matrix = match_items(opened, given, name_of("seen", seen))
-    factors = _solve(solver, matrix, n_threads)
+    solver = _solver(opened.factors, regularization, alpha)
+    factors = _solve(solver, opened, given, num_threads, name_of("seen", seen))
+    warn_without_ids(opened, given, of_users=False)
     users, items = labels_of(given)
     known = ids_of(opened)[1]
-    return Factors(factors, own.item_factors, users, items if known is None else known)
+    return Factors(factors, opened.factors.item_factors, users, items if known is None else known)
 
 
 def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = None) -> Model:
@@ -161,8 +159,8 @@ def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = N
     if own.shape[1] == 1 and len(own) and own[0, 0] != 0 and (own == own[0, 0]).all():
         folded = np.repeat(own[:1], given.shape[0], axis=0)
     else:
-        with without_warning():  # it is given when the model is matched with all data
-            folded = fold_in(opened.factors, given, num_threads=num_threads).user_factors
+        solver = _solver(opened.factors, None, None)
+        folded = _solve(solver, opened.factors, open_train(given), num_threads)
     factors = np.zeros((users.size, own.shape[1]), np.result_type(own, folded))
     factors[: len(own)] = own
     factors[places[is_new]] = folded[is_new]
@@ -208,9 +206,16 @@ def _solver(model: Factors, regularization: float | None, alpha: float | None) -
     return solver
 
 
-def _solve(solver: Any, matrix: sparse.csr_matrix, n_threads: int) -> AnyArray:
-    """Return the factors of the users of a matrix."""
-    solver.num_threads = n_threads
+def _solve(
+    solver: Any,
+    model: Model,
+    seen: LabelledMatrix,
+    num_threads: int | None,
+    name: str = "seen",
+) -> AnyArray:
+    """Return the factors of the users of a matrix, whose items are matched with the model's."""
+    solver.num_threads = thread_count(num_threads)
+    matrix = match_items(model, seen, name)
     n_users = matrix.shape[0]
     factors = np.zeros((n_users, solver.item_factors.shape[1]), solver.dtype)
     with threadpool_limits(limits=1, user_api="blas"):  # or sums would depend on the threads

@@ -1,4 +1,4 @@
-"""Training data, held-out items and candidates of models: opened, checked and identified."""
+"""Training data, held-out items and candidates: opened, checked, and numbered as a model is."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import training_csr
+from ..core.csr import added, plain_matrix, training_csr
 from ..core.hashing import digest_csr
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
-from ..inputs.candidates import JUDGED, Candidates, as_candidates, is_sampled, name_among
-from ..inputs.labelled import LabelledMatrix, check_part, labels_of
+from ..inputs.axes import Axis
+from ..inputs.candidates import Candidates, align_candidates
+from ..inputs.labelled import LabelledMatrix, Place, check_part, labels_of, moved, place
+from ..inputs.npy import slice_rows
 from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
-from .matching import match_sides
+from .accepted import check_shape
+from .identifiers import ids_of, rows_of_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import ArrayLike
 
-    from ..core.types import PathLike, SparseInput
+    from ..core.types import Integers, PathLike, SparseInput
     from ..datasets import Interactions
-    from ..inputs.candidates import Candidates
     from ..inputs.scan import FrameLike
-    from ..metrics.request import Request
+    from .model import Model
 
 
 #: What a model was trained on, or what is held out.
@@ -44,12 +46,18 @@ def training_part(holdout: Holdout) -> LabelledMatrix | Holdout:
 #: What users can be recommended.
 CandidatesLike: TypeAlias = "TrainLike | Candidates | Mapping[Any, Iterable[Any]] | ArrayLike"
 
+#: Candidates, or a function of a split that returns its own.
+CandidatesOfSplit: TypeAlias = "CandidatesLike | Callable[[Holdout], CandidatesLike]"
+
 
 def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any, Any]:
     """Return train, validation and metrics, where a `Holdout` may stand for the first two.
 
-    Train is the part, or a split by users, see `training_part`.
+    So may the folder where it was saved. Train is the part, or a split by users, see
+    `training_part`.
     """
+    if isinstance(train, str | Path) and (Path(train) / "labels.npz").exists():
+        train = Holdout.load(train)
     if isinstance(train, Holdout):
         if validation is not None and metrics is not None:
             raise InvalidDataError(
@@ -132,75 +140,191 @@ def digest_of(side: LabelledMatrix | Relevance | Holdout) -> str:
     return digest[:16]
 
 
-#: Candidates, or a function of a split that returns its own.
-CandidatesOfSplit: TypeAlias = "CandidatesLike | Callable[[Holdout], CandidatesLike]"
+class Sides(NamedTuple):
+    """Both parts of a split in one numbering.
 
-
-class Shared(NamedTuple):
-    """The candidates of several evaluations of the same data.
+    Items are numbered as by the model, and those that it does not know come behind. Users are too,
+    unless the held-out items are of other users than the model: then those with held-out items
+    come first, among them those whom the model knows, and all others come behind.
 
     Attributes
     ----------
-    inputs : dict
-        What evaluations are given of them, matched with the data.
-    digest : str or None
-        16 hexadecimal digits that identify them, beside the data.
-    request : Request
-        It estimates metrics from ranks among the candidates, if these ask for it.
-    names : dict of str to str
-        What each metric is called in a table.
+    train : csr_matrix
+        Of all users.
+    relevance : Relevance
+        Of the first users.
+    users, items : Axis or None
+        The ids of all of them.
+    n_known : int
+        So many of the first users are known to the model.
+    user_rows : ndarray of int64 or None
+        Their rows in the model; None if these are the first ones.
+    n_unknown_users, n_unknown_items : int
+        Users with relevant items, and relevant items, that the model does not know.
+    candidates : Candidates or None
+        Of all users.
     """
 
-    inputs: dict[str, Any]
-    digest: str | None
-    request: Request
-    names: dict[str, str]
+    train: sparse.csr_matrix
+    relevance: Relevance
+    users: Axis | None
+    items: Axis | None
+    n_known: int
+    user_rows: Integers | None
+    n_unknown_users: int = 0
+    n_unknown_items: int = 0
+    candidates: Candidates | None = None
 
 
-def share_candidates(
-    given: CandidatesLike | None,
-    train: LabelledMatrix,
-    relevance: Relevance,
-    request: Request,
+def match_sides(
+    model: Model | None,
+    train: Any,
+    relevance: Any,
     names: tuple[str, str] = ("train", "validation"),
-) -> Shared:
-    """Match both parts of a split, and candidates with them, before any model is evaluated.
+    candidates: Candidates | None = None,
+    chosen: Any = None,
+) -> Sides:
+    """Match both parts of a split with the users and items of a model: by id where it has ids.
 
     Parameters
     ----------
-    given : as `candidates` of `evaluate_model`
-    train, relevance, names
-        As in `match_sides`.
-    request : Request
-        What is to be computed.
+    model : model from `as_model`, optional
+        Without ids of its own it is numbered as `train`; None stands for a model yet to be trained.
+    train : LabelledMatrix
+    relevance : Relevance or None
+        None if nothing is held out.
+    names : tuple of str
+        What messages call the two.
+    candidates : Candidates, optional
+        Numbered as `train` where they have no ids.
+    chosen : sequence of hashable, optional
+        The users whose held-out items `relevance` is reduced to, in the order of the model.
+
+    Both parts may be matrices that stay on disk, which have no ids, if there are neither candidates
+    nor chosen users: only their shapes are compared.
 
     Raises
     ------
     InvalidDataError
-        As from `match_sides`; if candidates are sampled and lack held-out items, as those do that
-        were sampled beside others.
+        If a part has ids that nothing can be matched with, or another shape than the model where
+        there are no ids; or as from `rows_of_users`.
     """
-    opened = None if given is None else as_candidates(given)
-    sides = match_sides(None, train, relevance, names, opened)
-    candidates, truth = sides.candidates, sides.relevance
-    inputs, digest, kind = {}, None, None
+    if relevance is None:
+        relevance = Relevance.from_csr(sparse.csr_matrix((0, 0)))
+    n_known, rows, users = _match_axis(0, model, train, relevance, names)
+    n_items, columns, items = _match_axis(1, model, train, relevance, names)
+    matrix = plain_matrix(train)
+    is_numbered = candidates is None and chosen is None and users.labels is items.labels is None
+    if is_numbered or not isinstance(relevance, Relevance):
+        return Sides(matrix, relevance, None, None, n_known, None)
+    matrix = moved(matrix, rows, columns)
     if candidates is not None:
-        is_relevant = truth.gains > 0
-        n_outside = np.count_nonzero(is_relevant & ~candidates.hold(truth.indptr, truth.items))
-        if n_outside and is_sampled(candidates.kind):
+        _check_numbering(candidates, (rows, columns), names[0])
+    user_rows = None
+    # They are in the order of the model now, as are its lists.
+    own = [None if axis.labels is None else axis.labels.marked(False) for axis in (users, items)]
+    held = relevance.with_entries(moved(relevance.to_csr().csr, users, items), None, own[1])
+    if candidates is not None:
+        everyone = users._replace(size=max(users.size, matrix.shape[0]))
+        if candidates.users is None and (users.places is not None or chosen is not None):
+            candidates = candidates.part(0, everyone.size)
+        candidates, _ = align_candidates(candidates, everyone, items, "the model")
+    first = None if users.places is None else np.unique(users.places)
+    labels = users.labels
+    if chosen is not None:
+        first = np.unique(rows_of_users(chosen, labels, users.size, "the model and the data know"))
+    if first is None:
+        held = replace(held, users=own[0] if own[0] is None else own[0][: held.shape[0]])
+    else:  # ascending: those whom the model knows come first
+        order = np.concatenate((first, np.setdiff1d(np.arange(users.size), first)))
+        padded: Any = slice_rows(matrix, 0, max(users.size, matrix.shape[0]))
+        matrix = padded[order]
+        held = held.part(0, users.size).take(first)
+        if candidates is not None:
+            candidates = candidates.take(order)
+        if labels is not None:
+            labels = labels[order]
+        own_users = Axis(first) if labels is None else labels[: len(first)].marked(False)
+        held = replace(held, users=own_users)
+        user_rows = first[first < n_known]
+        n_known = len(user_rows)
+    if chosen is not None and not held.n_relevant.any():
+        raise InvalidDataError(
+            f"none of the {held.shape[0]} users asked for has a held-out item, so there is "
+            "nothing to evaluate"
+        )
+    relevant = held.items[held.gains > 0]
+    n_unknown_users = int(np.count_nonzero(held.n_relevant[n_known:]))
+    n_unknown_items = len(np.unique(relevant[relevant >= n_items]))
+    unknown = n_unknown_users, n_unknown_items
+    return Sides(matrix, held, labels, items.labels, n_known, user_rows, *unknown, candidates)
+
+
+_AXES = ("users", "items")
+
+
+def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any:
+    """Return training data of any users with the items of a model, without those unknown to it.
+
+    Raises
+    ------
+    InvalidDataError
+        As `match_sides`.
+    """
+    nothing = sparse.csr_matrix((0, 0))
+    n_items, columns, _ = _match_axis(1, model, train, nothing, (name, "validation"))
+    matrix = moved(train.csr, Place(None, None, train.shape[0]), columns)
+    return within(matrix, train.shape[0], n_items)
+
+
+def add_sides(sides: Sides) -> LabelledMatrix:
+    """Return training data and held-out items together, explicit zeros included."""
+    matrix = added(sides.train, sides.relevance.to_csr())
+    return LabelledMatrix.of(matrix, sides.users, sides.items)
+
+
+def _match_axis(
+    number: int, model: Model | None, train: Any, relevance: Any, names: tuple[str, str]
+) -> tuple[int, Place, Place]:
+    """Return how many rows or columns a model knows, and the places of both parts' in all."""
+    role, given = _AXES[number], labels_of(train)[number]
+    size, n_given = None if model is None else model.shape[number], train.shape[number]
+    if model is None or size is None:  # a model yet to be trained, or one of any users
+        size, trained = n_given, Place(None, given, n_given)
+    else:
+        known = ids_of(model)[number]
+        trained = place(role, known, given, (size, n_given), ("the model", names[0]))
+        if known is None or given is None:
+            check_shape(model, train.shape, role, names[0])
+    given, n_given = labels_of(relevance)[number], relevance.shape[number]
+    held = place(role, trained.labels, given, (trained.size, n_given), names)
+    if n_given > trained.size and (trained.labels is None or given is None):
+        raise InvalidDataError(
+            f"{names[1]} has {n_given} {role} (shape {relevance.shape}), train {trained.size}; "
+            "give both the users and items of the same split"
+        )
+    return size, trained, held
+
+
+def _check_numbering(candidates: Candidates, trained: tuple[Place, Place], name: str) -> None:
+    """Raise if candidates number what the model and training data name in different orders."""
+    for axis, one in zip(_AXES, trained, strict=True):
+        own = candidates.users if axis == "users" else candidates.items_index
+        if own is None and one.places is not None and not (candidates.for_all and axis == "users"):
             raise InvalidDataError(
-                f"candidates are sampled ({candidates.kind}), and {n_outside} of "
-                f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among them; "
-                "sample them beside these items, as se.sample_negatives does; cross_validate and "
-                "tune take a function of the split that returns them"
+                f"candidates number {axis}, and the model and {name} have ids in different orders, "
+                "so they cannot be matched; give candidates with ids"
             )
-        inputs, kind = {"candidates": candidates}, candidates.kind
-        indptr = candidates.indptr
-        bounds = np.array([0, len(candidates.items)]) if indptr is None else indptr
-        digest = digest_csr(candidates.shape, bounds, candidates.items)[:16]
-        if candidates.estimator is not None:
-            digest = f"{digest} {candidates.estimator}"
-            request = request.corrected_by(candidates.estimator)
-    kind = JUDGED if request.judged_only else kind
-    shown = {name: name_among(name, kind, request.corrected) for name in request.names}
-    return Shared(inputs, digest, request, shown)
+    last, n_items = candidates.shape[1] - 1, trained[1].size
+    if candidates.for_all and candidates.items_index is None and last >= n_items:
+        raise InvalidDataError(
+            f"candidates has item {last}, and items are numbered from 0 to {n_items - 1}; give "
+            "such numbers, or ids as pandas.Index(ids)",
+            argument="candidates",
+        )
+
+
+def within(matrix: Any, n_users: int, n_items: int) -> Any:
+    """Return the first rows and columns of a matrix: those that a model knows."""
+    fits = matrix.shape[0] <= n_users and matrix.shape[1] <= n_items
+    return matrix if fits else matrix[:n_users, :n_items]

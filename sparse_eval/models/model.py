@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers
-    from ..retrieval.ranker import Ranker
+    from ..retrieval.ranker import Options, Ranker
 
 #: Bytes that retrieval takes whatever the number of users.
 PER_SEARCH = 80_000_000
@@ -82,17 +82,14 @@ class Model:
         """
         return self
 
-    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
         """Return the `Ranker` of the model's users.
 
         Parameters
         ----------
         train : csr_matrix, shape (n_users, n_items), or None
             What users have, for a model that takes any.
-        seen : csr_matrix, shape (n_users, n_items), or None
-            What is left out.
-        **options
-            As of `Ranker`.
+        options : Options
         """
         raise NotImplementedError
 

@@ -22,8 +22,7 @@ from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
 from ..metrics.eligible import are_in, eligible_items
-from .inputs import name_of, open_held_out, open_train
-from .matching import match_sides
+from .inputs import match_sides, name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,22 +143,27 @@ def sample_negatives(
     n_items = max(sides.train.shape[1], relevance.shape[1])
     held_out = relevance.to_csr().csr > 0
     users = np.flatnonzero(relevance.n_relevant)
+    # Items are numbered in an order that only their ids decide.
     order = np.argsort(_hashes(sides.items, n_items), kind="stable")
-    drawn = _Draw(order, _hashes(sides.users, n_users), n, seed, by)
-    weights = np.ones(n_items, np.int64)
+    weights = np.ones(n_items)
     if by == "popularity":
-        weights = count_users(sides.train, n_items)
+        weights = count_users(sides.train, n_items).astype(np.float64)
+    draw = _Draw(_hashes(sides.users, n_users), weights[order], n, seed)
     rows, items, n_left = [], [], []
     for first in range(0, len(users), _USERS_AT_ONCE):
         some = users[first : first + _USERS_AT_ONCE]
-        excluded = _union(sides.train, held_out, some, n_items)
-        left = drawn.count_left(excluded, weights)
-        negatives = drawn.negatives(some, excluded, weights, np.minimum(left, n))
-        listed = negatives >= 0
+        excluded = _union(sides.train, held_out, some, order)
+        left = draw.count_left(excluded)
+        if by == "uniform":
+            rows_of = excluded.indptr.astype(np.int64), as_int32(excluded.indices)
+            drawn: Any = eligible_items(n_items, rows_of, None, some).draw(draw.numbers(some, n, 1))
+        else:
+            drawn = draw.by_weight(some, excluded, np.minimum(left, n))
+        listed = drawn >= 0
         rows.append(np.repeat(some, listed.sum(axis=1)))
-        items.append(negatives[listed])
+        items.append(order[drawn[listed]])
         n_left.append(left)
-    drawn.warn_of_few(users, np.concatenate(n_left), sides.users)
+    draw.warn_of_few(users, np.concatenate(n_left), sides.users)
     owners = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
     pairs = (np.concatenate([owners, *rows]), np.concatenate([held_out.indices, *items]))
     matrix = sparse.csr_matrix((np.ones(len(pairs[0]), np.int8), pairs), (n_users, n_items))
@@ -170,43 +174,18 @@ def sample_negatives(
 
 
 class _Draw(NamedTuple):
-    """How negatives are drawn: `order` has the items in an order that only their ids decide."""
+    """How negatives are drawn: `keys` are of users, `weights` of items."""
 
-    order: Integers
     keys: Hashes
+    weights: Floats
     n: int
     seed: int
-    by: str
 
-    def count_left(self, excluded: CSRMatrix, weights: Integers) -> Integers:
+    def count_left(self, excluded: CSRMatrix) -> Integers:
         """Return the number of items that can be drawn for each row of `excluded`."""
-        can_be_drawn = weights > 0
+        can_be_drawn = self.weights > 0
         before = np.concatenate(([0], np.cumsum(can_be_drawn[excluded.indices])))
         return np.count_nonzero(can_be_drawn) - np.diff(before[excluded.indptr])
-
-    def negatives(
-        self, users: Integers, excluded: CSRMatrix, weights: Integers, sizes: Integers
-    ) -> Integers:
-        """Return the negatives of users, shape (n_users, n), -1 behind the last.
-
-        Row i of `excluded` and entry i of `sizes`, the number of negatives, are of user i.
-        """
-        n_items = len(self.order)
-        number_of = np.empty(n_items, np.int64)
-        number_of[self.order] = np.arange(n_items)
-        moved = sparse.csr_matrix(
-            (excluded.data, number_of[excluded.indices], excluded.indptr), shape=excluded.shape
-        )
-        moved.sort_indices()
-        if self.by == "uniform":
-            seen = moved.indptr.astype(np.int64), as_int32(moved.indices)
-            eligible = eligible_items(n_items, seen, None, users)
-            drawn: Any = eligible.draw(self._numbers(users, self.n, 1))
-        else:
-            ordered = weights[self.order].astype(np.float64)
-            drawn = self._by_weight(users, moved, ordered, sizes)
-        items: Integers = np.append(self.order, -1)[drawn]
-        return items
 
     def warn_of_few(self, users: Integers, n_left: Integers, labels: Axis | None) -> None:
         """Warn of users who have fewer items left than are to be drawn."""
@@ -221,19 +200,19 @@ class _Draw(NamedTuple):
             "these are their negatives, among which their held-out items are easier to find"
         )
 
-    def _numbers(self, users: Integers, n: int, part: int) -> Floats:
+    def numbers(self, users: Integers, n: int, part: int) -> Floats:
         """Return `n` uniform numbers of each user, other ones for each part."""
         seed = self.seed + part * _MOST_SEEDS  # other numbers than those of random baselines
         return uniforms(self.keys[users], np.full(len(users), n), seed).reshape(len(users), n)
 
-    def _by_weight(
-        self, users: Integers, excluded: CSRMatrix, weights: Floats, wanted: Integers
-    ) -> Integers:
+    def by_weight(self, users: Integers, excluded: CSRMatrix, wanted: Integers) -> Integers:
         """Draw items one after the other by their weights, without those drawn before.
 
-        An item that cannot be taken is drawn again: what is left has the same chances as if it had
-        not been there.
+        Row i of `excluded` and entry i of `wanted`, the number of items, are of user i. An item
+        that cannot be taken is drawn again: what is left has the same chances as if it had not been
+        there.
         """
+        weights = self.weights
         n_items = len(weights)
         bounds = np.cumsum(weights)
         n_users, n = len(users), self.n
@@ -245,7 +224,7 @@ class _Draw(NamedTuple):
             left = np.flatnonzero(sizes < wanted)
             if not len(left):
                 return drawn
-            numbers = self._numbers(users[left], n, number).ravel()
+            numbers = self.numbers(users[left], n, number).ravel()
             items = np.searchsorted(bounds, numbers * bounds[-1], side="right")
             pairs = np.repeat(left, n) * n_items + items
             _, first = np.unique(pairs, return_index=True)
@@ -262,7 +241,7 @@ class _Draw(NamedTuple):
             bounds_of_row = np.searchsorted(taken, [row * n_items, (row + 1) * n_items])
             free = weights > 0
             free[taken[slice(*bounds_of_row)] - row * n_items] = False
-            numbers = self._numbers(users[row : row + 1], n_items, _ROUNDS + 1)[0]
+            numbers = self.numbers(users[row : row + 1], n_items, _ROUNDS + 1)[0]
             # The first of exponential waiting times, of which each has its item's weight as rate,
             # are those drawn one after the other (Efraimidis and Spirakis, 2006).
             waits = np.where(free, -np.log1p(-numbers) / np.maximum(weights, 1e-300), np.inf)
@@ -403,16 +382,19 @@ def _numbered(
 
 
 def _union(
-    train: sparse.csr_matrix, held_out: sparse.csr_matrix, users: Integers, n_items: int
-) -> CSRMatrix:
-    """Return what users have seen or held out, a row for each."""
-    shape = (len(users), n_items)
+    train: sparse.csr_matrix, held_out: sparse.csr_matrix, users: Integers, order: Integers
+) -> Any:
+    """Return what each user has seen or held out, by the places of items in `order`."""
+    shape = (len(users), len(order))
+    place_of = np.empty(len(order), np.int64)
+    place_of[order] = np.arange(len(order))
     chosen = [side[users] for side in (train, held_out)]
     seen, held = (
-        sparse.csr_matrix((np.ones(rows.nnz, np.int8), rows.indices, rows.indptr), shape)
+        sparse.csr_matrix((np.ones(rows.nnz, np.int8), place_of[rows.indices], rows.indptr), shape)
         for rows in chosen
     )
-    union: CSRMatrix = seen + held
+    union: Any = seen + held
+    union.sort_indices()
     return union
 
 

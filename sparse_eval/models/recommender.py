@@ -33,7 +33,7 @@ _IDS_PER_CALL = 4_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recommender:
+class Recommender(Model):
     """A model of implicit whose own ``recommend`` makes the lists.
 
     Without a `Recommender`, a model with factors is ranked exactly, with the lower id first among
@@ -62,17 +62,15 @@ class Recommender:
 
     model: Any
 
+    exact: ClassVar[bool] = False
+
     def __repr__(self) -> str:
         return f"Recommender({type(self.model).__name__})"
 
-
-@dataclass(frozen=True, eq=False)
-class OwnLists(Model):
-    """A fitted model of implicit that makes its own lists."""
-
-    trained: Any
-
-    exact: ClassVar[bool] = False
+    @property
+    def trained(self) -> Any:
+        """The fitted model, once it was opened."""
+        return self.model
 
     @property
     def factors(self) -> Factors | None:
@@ -83,10 +81,10 @@ class OwnLists(Model):
             else None
         )
 
-    def with_users(self, user_factors: AnyArray, user_ids: Any) -> OwnLists:
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Recommender:
         """Return the model with other users."""
         changed = ImplicitFactors.of_model(self.trained).with_users(user_factors, user_ids)
-        return OwnLists(changed.trained)
+        return Recommender(changed.trained)
 
     @property
     def shape(self) -> tuple[int | None, int]:
@@ -99,7 +97,7 @@ class OwnLists(Model):
         """What messages call it: a neighbour model makes its own lists without a `Recommender`."""
         return type(self.trained).__name__ if self.takes_any_user else "Recommender"
 
-    def take(self, rows: Integers) -> OwnLists:
+    def take(self, rows: Integers) -> Recommender:
         """Return the model with some of its users only, without ids."""
         factors = self.factors
         return self if factors is None else self.with_users(factors.user_factors[rows], None)
@@ -141,7 +139,7 @@ def recommend_lists(
     UnsupportedModelError
         If the model does not return a row of ids and scores for each user.
     """
-    n_items = OwnLists(model).shape[1]
+    n_items = Recommender(model).shape[1]
     dtype = np.float32 if hasattr(model, "item_factors") else np.float64
     train = sparse.csr_matrix(  # of the class and dtypes that the model's compiled code takes
         (

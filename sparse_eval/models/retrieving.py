@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_flag, check_whole
+from ..core.arguments import check_choice, check_flag, check_whole
 from ..core.warning import warn
 from ..datasets.split.holdout import Holdout
-from ..errors import UnsupportedModelError
-from ..inputs.candidates import as_candidates
+from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.candidates import as_candidates, mark_seen
 from ..inputs.labelled import LabelledMatrix
-from ..retrieval.top_k import find_lists, find_ranks
+from ..retrieval.ranker import Options
 from .accepted import as_model
 from .fold_in import with_new_users
-from .identifiers import rows_of_users
-from .inputs import name_of, open_relevance, open_train
-from .matching import match_sides, within
-from .ranking import need_exact
+from .identifiers import rows_of_users, warn_without_ids
+from .inputs import match_sides, name_of, open_relevance, open_train, within
 from .recommender import own_scores, recommend_lists
+from .source import need_exact
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -29,16 +28,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray
+    from ..core.types import AnyArray, CSRMatrix
     from ..inputs.axes import Axis
+    from ..inputs.candidates import Candidates
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
-    from ..retrieval.ranker import Ranker
-    from ..retrieval.top_k import TopK
+    from ..retrieval.ranker import TopK
     from .accepted import ModelLike
-    from .inputs import CandidatesLike, TrainLike
-    from .matching import Sides
+    from .inputs import CandidatesLike, Sides, TrainLike
     from .model import Model
 
 
@@ -126,10 +124,11 @@ def top_k(
     array([[0, 1],
            [1, 0]], dtype=int32)
     """
-    opened, sides = _open_exact(model, seen, None, candidates)
+    k = check_whole("k", k, 1)
+    opened, sides, known, among = _open(_exact(model), seen, None, candidates)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
-    options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
-    return find_lists(open_ranker(opened, sides, seen is not None, **options), k, rows)[0]
+    options = Options(known, among, exclude, num_threads, progress)
+    return opened.ranker(None if seen is None else known, options).lists(k, rows)[0]
 
 
 def ranks(
@@ -205,15 +204,25 @@ def ranks(
     """
     if k is not None:
         k = check_whole("k", k, 1)
-    opened, sides = _open_exact(model, seen, open_relevance(held_out), candidates)
-    if sides.user_rows is not None:
-        opened = opened.take(sides.user_rows)
-    options: dict[str, Any] = {"exclude": exclude, "num_threads": num_threads, "progress": progress}
-    ranker = open_ranker(opened, sides, seen is not None, **options)
+    check_choice("overlap", overlap, ("error", "report"))
+    truth = open_relevance(held_out)
+    opened, sides, known, among = _open(_exact(model), seen, truth, candidates)
+    options = Options(known, among, exclude, num_threads, progress)
+    ranker = opened.ranker(None if seen is None else known, options)
     relevance = sides.relevance.within(sides.n_known, opened.shape[1])
-    found, n_overlap, *_ = find_ranks(ranker, relevance, k, overlap)
-    if n_overlap:
-        warn(f"{n_overlap} held-out items were seen by their users; they have no rank")
+    was_seen = mark_seen(relevance.indptr, relevance.items, known.indptr, known.indices)
+    overlaps = np.flatnonzero(was_seen & (relevance.gains > 0))
+    if len(overlaps) and overlap == "error":
+        user = np.searchsorted(relevance.indptr, overlaps[0], side="right") - 1
+        raise InvalidDataError(
+            f"{len(overlaps)} held-out items were seen by their users, the first by user {user} "
+            f"(item {relevance.items[overlaps[0]]}), and no list can hold them; split again, or "
+            'leave them without a rank with overlap="report"',
+            user=user,
+        )
+    if len(overlaps):
+        warn(f"{len(overlaps)} held-out items were seen by their users; they have no rank")
+    found, *_ = ranker.ranks(relevance, k)
     users, items = sides.users, sides.items
     n_users, n_items = found.shape
     return replace(
@@ -223,47 +232,47 @@ def ranks(
     )
 
 
-def _open_exact(
-    model: Any,
-    seen: TrainLike | None,
-    held_out: Relevance | None,
-    candidates: CandidatesLike | None,
-) -> tuple[Model, Sides]:
-    train = None if seen is None else open_train(seen, "seen")
-    opened = as_model(model)
+def _exact(model: Any) -> Model:
+    """Return a model that is ranked here."""
+    opened = as_model(model, check=False)
     if not opened.exact:
         raise UnsupportedModelError(
             f"a {opened.name} is not ranked here; recommend and evaluate_model take it"
         )
-    return open_sides(opened, train, held_out, candidates, ("seen", "held_out"))
+    return opened
 
 
-def open_sides(
+class _Opened(NamedTuple):
+    """A model of the users that it knows; all data in its numbering, and what it knows of them."""
+
+    model: Model
+    sides: Sides
+    train: CSRMatrix
+    candidates: Candidates | None
+
+
+def _open(
     model: Model,
-    train: LabelledMatrix | None,
+    train: TrainLike | None,
     held_out: Relevance | None,
     candidates: CandidatesLike | None,
-    names: tuple[str, str],
-) -> tuple[Model, Sides]:
-    """Return a model with its users and items, and all data in its numbering."""
-    bound = model.bound(train)
-    if train is None:
-        n_users, n_items = bound.shape
-        train = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
-    chosen = None if candidates is None else as_candidates(candidates)
-    return bound, match_sides(bound, train, held_out, names, chosen)
-
-
-def open_ranker(
-    model: Model, sides: Sides, has_train: bool, *, filter_seen: bool = True, **options: Any
-) -> Ranker:
-    """Return what ranks the items of the known users, with or without what they have seen."""
-    n_items = model.shape[1]
-    known = within(sides.train, sides.n_known, n_items) if has_train else None
-    candidates = sides.candidates
-    if candidates is not None and sides.items is not None:  # else all are items of the model
-        candidates = candidates.within(sides.n_known, n_items)
-    return model.ranker(known, known if filter_seen else None, candidates=candidates, **options)
+    names: tuple[str, str] = ("seen", "held_out"),
+) -> _Opened:
+    """Open data and match them with a model; without training data nothing is seen."""
+    seen = None if train is None else open_train(train, names[0])
+    model = model.bound(seen)
+    n_users, n_items = model.shape
+    if seen is None:
+        seen = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
+    among = None if candidates is None else as_candidates(candidates)
+    sides = match_sides(model, seen, held_out, names, among)
+    warn_without_ids(model, seen, held_out)
+    if sides.user_rows is not None:
+        model = as_model(model).take(sides.user_rows)
+    among = sides.candidates
+    if among is not None and sides.items is not None:  # else all are items of the model
+        among = among.within(sides.n_known, n_items)
+    return _Opened(model, sides, within(sides.train, sides.n_known, n_items), among)
 
 
 def recommend(
@@ -335,28 +344,23 @@ def recommend(
 
     k = check_whole("k", k, 1)
     check_flag("filter_seen", filter_seen)
-    opened = as_model(model)
+    opened = as_model(model, check=False)
     part: Any = train
     if isinstance(train, Holdout):
         if train.fold_in is not None:
             opened = with_new_users(opened, train, num_threads)
         part = train.seen
     names = name_of("train", train), "validation"
-    opened, sides = open_sides(opened, open_train(part), None, candidates, names)
+    opened, sides, known, among = _open(opened, part, None, candidates, names)
     rows = rows_of_users(users, sides.users, sides.n_known, "the model knows")
-    n_items = opened.shape[1]
-    if sides.candidates is not None:
-        within_model = sides.candidates.within(sides.n_known, n_items)
-        sides = sides._replace(candidates=within_model)
-    k = min(k, n_items)
+    k = min(k, opened.shape[1])
     if opened.exact:
-        options: dict[str, Any] = {"num_threads": num_threads, "progress": progress}
-        ranker = open_ranker(opened, sides, True, filter_seen=filter_seen, **options)
-        lists, scores = find_lists(ranker, k, rows)[0]
-    elif sides.candidates is not None:
+        seen_items = known if filter_seen else None
+        options = Options(seen_items, among, None, num_threads, progress)
+        lists, scores = opened.ranker(known, options).lists(k, rows)[0]
+    elif among is not None:
         raise UnsupportedModelError(need_exact("candidates="))
     else:
-        known = within(sides.train, sides.n_known, n_items)
         seen: SeenItems = "exclude" if filter_seen else "allow"
         lists = recommend_lists(opened.trained, known, rows, k, progress, seen)
         scores = own_scores(opened.trained, known, rows, lists)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike, SparseInput
-    from ..retrieval.ranker import Ranker
+    from ..retrieval.ranker import Options, Ranker
     from ..retrieval.scores import ScoreFunction
 
 #: The array of a dense item-item matrix in its file.
@@ -85,14 +85,14 @@ class ItemItemModel(Model):
             )
         return self
 
-    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
         """Return what ranks the items of users by their rows of `train`."""
         if train is None:
             raise InvalidDataError(
                 "an item-item model scores items by what users have seen; give it as seen= "
                 "(se.Scorer(matrix) makes a model of scores of users × items)"
             )
-        return ScoreSearch(ItemScores(train, self.weights), seen, **options)
+        return ScoreSearch(ItemScores(train, self.weights), options)
 
     @property
     def memory(self) -> int:
@@ -203,13 +203,17 @@ class Scorer(Model):
         self.item_item: Any = None
         given: Any = scores if item_item is None else item_item
         rows, columns = labels_of(given)
-        if is_labelled(given):
+        if is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy"):  # of pandas
             if item_item is not None and not given.index.equals(given.columns):
                 raise InvalidDataError(
                     "the index and the columns of the item-item weights differ; expected the "
                     "same items in the same order, as in frame.loc[frame.columns]"
                 )
-            given, (rows, columns) = unlabelled(given)
+            rows, columns = (
+                own_labels(Axis.of(labels, name))  # None where they count from 0
+                for labels, name in ((given.index, "users"), (given.columns, "items"))
+            )
+            given = given.to_numpy()
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
@@ -279,10 +283,10 @@ class Scorer(Model):
         )
         return bound
 
-    def ranker(self, train: CSRMatrix | None, seen: CSRMatrix | None, **options: Any) -> Ranker:
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
         """Return what ranks the items of its users; `train` does not count."""
         scores = FunctionScores(self.function, self.known(0), self.shape[1])
-        return ScoreSearch(scores, seen, **options)
+        return ScoreSearch(scores, options)
 
     @property
     def step(self) -> int:  # type: ignore[override]
@@ -322,19 +326,6 @@ class Scorer(Model):
             return f"Scorer({n_users:,} users × {n_items:,} items)"
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"Scorer({name})"
-
-
-def is_labelled(given: object) -> bool:
-    """Return whether a value is a matrix with labels: a frame of pandas."""
-    return is_frame(given) and hasattr(given, "index") and hasattr(given, "to_numpy")
-
-
-def unlabelled(frame: pd.DataFrame) -> tuple[AnyArray, tuple[Axis | None, Axis | None]]:
-    """Return the array of a frame and the labels of its axes, None where they count from 0."""
-    return frame.to_numpy(), (
-        own_labels(Axis.of(frame.index, "users")),
-        own_labels(Axis.of(frame.columns, "items")),
-    )
 
 
 def check_scores(given: Any) -> AnyArray:

@@ -1,40 +1,308 @@
-"""A model with its training data as a source of users, ranked block by block."""
+"""A model with its training data as a source of users, ranked block by block.
+
+The rankings of unseen items are made in the cheapest way that the metrics allow.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from ..core.csr import find_entries
+from ..core.files import as_input
 from ..datasets.split.holdout import Holdout
-from ..errors import InvalidDataError, UnsupportedModelError
+from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
 from ..evaluation.runners import USERS_PER_BLOCK, users_per_block
-from ..evaluation.sources import RowSource, in_block, largest_gain
+from ..evaluation.sources import Block, RowSource, in_block, largest_gain
+from ..inputs.candidates import judged_candidates, mark_seen
 from ..inputs.labelled import LabelledMatrix, Place, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
-from ..inputs.paths import read_truth
+from ..inputs.paths import open_truth, read_truth
+from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import SideData
-from ..inputs.training import count_users
-from .accepted import as_model, check_shape, warn_of_zeros
+from ..inputs.side_data import SideData, as_training
+from ..inputs.training import count_users, excluded_items
+from ..results.parts import Retrieval
+from ..retrieval.ranker import Options
+from .accepted import as_model, warn_of_zeros
 from .factor_model import Factors
 from .fold_in import with_new_users
-from .identifiers import is_silent, warn_without_ids
-from .inputs import name_of, open_held_out, open_train
-from .matching import match_sides
-from .ranking import FileReference, RankingLoader, choose_way, list_length
-from .trained_on import has_other_data, warn_of_other_data
+from .identifiers import has_other_data, warn_of_other_data, warn_without_ids
+from .inputs import match_sides, name_of, open_held_out, open_train, within
+from .recommender import recommend_lists
 
 if TYPE_CHECKING:
-    from ..core.types import CSRMatrix
+    from ..core.types import CSRMatrix, Floats, Integers, PathLike
     from ..evaluation.runners import Execution
+    from ..evaluation.sources import Rows
+    from ..inputs.candidates import Candidates
     from ..metrics.request import Request
+    from ..retrieval.ranker import TopK
     from .accepted import ModelLike
     from .model import Model
-    from .ranking import Via
+
+#: How many samples of a file are hashed to recognize it, and the bytes in each.
+_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """A model or matrix on disk that each worker opens, instead of receiving a copy.
+
+    Attributes
+    ----------
+    path : Path
+        A checkpoint, a folder of two arrays of factors, or a matrix.
+    digest : str
+        Of the sizes and of samples of the files, by which a worker recognizes them.
+    is_model : bool
+        Whether it is a model, rather than training data or held-out items.
+    """
+
+    path: Path
+    digest: str
+    is_model: bool = False
+
+    @classmethod
+    def of(cls, path: PathLike, *, is_model: bool = False) -> FileReference:
+        """Make a reference to files that this process can read."""
+        absolute = as_input(path).absolute()
+        return cls(absolute, _digest(absolute), is_model)
+
+    def open(self) -> Any:
+        """Return the model or matrix, or raise `InvalidFileError` if the files are others."""
+        return _open_reference(self)
+
+    def rows(self, first: int, last: int) -> Any:
+        """Return the rows of some users of the matrix, or what the model knows of them."""
+        opened = self.open()
+        side = opened.known(0) if self.is_model else opened
+        rows: Any = side if self.is_model else slice_rows(side, first, last)
+        rows = np.array(side[first:last]) if self.is_model else rows.copy()
+        release(side)
+        return rows
+
+
+@lru_cache(maxsize=4)
+def _open_reference(reference: FileReference) -> Any:
+    path = reference.path
+    if not path.exists():
+        raise InvalidFileError("does not exist where this worker runs", path)
+    if _digest(path) != reference.digest:
+        raise InvalidFileError(
+            "is something else where this worker runs; give all workers the same", path
+        )
+    return as_model(path, check=False) if reference.is_model else open_truth(path)
+
+
+def _digest(path: Path) -> str:
+    """Hash the sizes and samples of files; reading all of a large file would take too long."""
+    digest = hashlib.sha256()
+    for file in sorted(path.glob("*.npy")) if path.is_dir() else [path]:
+        size = file.stat().st_size
+        digest.update(f"{file.name} {size}".encode())
+        with file.open("rb") as stream:
+            for sample in range(_SAMPLES):
+                stream.seek(sample * size // _SAMPLES)
+                digest.update(stream.read(_SAMPLE_SIZE))
+    return digest.hexdigest()
+
+
+#: A way to rankings: ranks of relevant items up to a cut-off, all of their ranks, or lists, ours or
+#: the model's own.
+Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
+
+
+def need_exact(option: str) -> str:
+    """Return what the error says where an option needs a model that is ranked here."""
+    return (
+        f"{option} needs a model that is ranked here, such as one with factors: a model's own "
+        f"recommend() knows no candidates; leave {option} out, or give the model without "
+        "Recommender"
+    )
+
+
+def choose_way(model: Model, request: Request, *, among: bool, lists: bool = False) -> Via:
+    """Return the cheapest way to rankings that the metrics allow.
+
+    Parameters
+    ----------
+    model : Model
+    request : Request
+    among : bool
+        Whether candidates are given.
+    lists : bool
+        Whether lists are wanted, whatever the metrics need.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If a metric or candidates need scores of all items, which the model does not have.
+    """
+    if model.exact:
+        if request.of_whole_rankings:
+            return "full_ranks"
+        over_lists = lists or any(not plan.is_swept for plan in request.plans)
+        return "top_k" if over_lists else "held_out_ranks"
+    if among or request.judged_only:
+        raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
+    if request.of_whole_rankings:
+        raise UnsupportedModelError(
+            f"{request.of_whole_rankings[0]} has no cut-off, and the lists that a "
+            f"{model.name} recommends have one; ask for metrics with a cut-off, such as "
+            "'ndcg@10', or give scores of all items, or a model with factors without Recommender"
+        )
+    return "recommend"
+
+
+def list_length(request: Request, via: Via, n_items: int) -> int:
+    """Return the length of the lists that a way makes: what the metrics need, or everything."""
+    if via == "full_ranks" or request.corrected is not None:  # of the candidates, who are few
+        return n_items
+    return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)
+
+
+@dataclass(frozen=True)
+class RankingLoader:
+    """Rank the unseen items of some users.
+
+    Attributes
+    ----------
+    request : Request
+    model : Model without users, or FileReference
+    via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
+        From `choose_way`.
+    side_data : SideData
+        Of all users; `training` only if metrics need that of all users.
+    num_threads : int or None
+        Of all ways but "recommend"; implicit has an option of its own.
+    progress : bool or None
+        Show a progress bar for each block.
+    n_unknown : tuple of int or None
+        Users and items that the model does not know, of all blocks; reported with the first. None
+        if nothing is to be reported, as of a baseline.
+    is_checked : bool
+        Whether training data were checked as a whole.
+    """
+
+    request: Request
+    model: Any
+    via: Via
+    side_data: SideData
+    num_threads: int | None
+    progress: bool | None
+    n_unknown: tuple[int, int] | None
+    is_checked: bool
+
+    def __call__(self, task: Rows) -> Block:
+        """Return the block of a task."""
+        with in_block(task.first):
+            model = self.model.open() if isinstance(self.model, FileReference) else self.model
+            known, train, held, *own = (
+                side.rows(task.first, task.last) if isinstance(side, FileReference) else side
+                for side in task.sides.values()
+            )
+            train = train if self.is_checked else open_train(train).csr
+            relevance = held if isinstance(held, Relevance) else Relevance.from_csr(held)
+            side_data = self.side_data.of_users(task.first, task.last)
+            if own:
+                side_data = replace(side_data, candidates=own[0])
+            if side_data.training is None:  # the users' own rows are enough
+                training = as_training(train, *train.shape).of_own_users()
+                side_data = replace(side_data, training=training)
+            rankings, retrieval = self._rank(
+                model.of(known), len(known), train, relevance, side_data.candidates
+            )
+        made: Retrieval | None = retrieval
+        if self.n_unknown is None:
+            made = None
+        elif task.first == 0:
+            n_users, n_items = self.n_unknown
+            made = retrieval._replace(n_unknown_users=n_users, n_unknown_items=n_items)
+        rankings = rankings.part(0, relevance.shape[0])
+        rankings = replace(rankings, users=relevance.users, items_index=relevance.items_index)
+        return Block(task.first, rankings, relevance, side_data, made, knows_judged=True)
+
+    def _rank(
+        self,
+        model: Model,
+        n_users: int,
+        train: CSRMatrix,
+        relevance: Relevance,
+        candidates: Candidates | None,
+    ) -> tuple[Rankings, Retrieval]:
+        """Rank the unseen items of every user whose list matters, see `Request.listed_users`.
+
+        The first `n_users` users are known to the model. What the data have beyond these and the
+        items of the model is ranked nowhere.
+        """
+        request, via = self.request, self.via
+        n_items = model.shape[1]
+        k = list_length(request, via, n_items)
+        users = request.listed_users(relevance)  # who may have items that it does not know
+        users = users[users < n_users]
+        train, relevance = within(train, n_users, n_items), relevance.within(n_users, n_items)
+        if request.judged_only:
+            candidates = judged_candidates(relevance).part(0, train.shape[0])
+        elif candidates is not None:
+            candidates = candidates.within(n_users, n_items)
+        excluded = excluded_items(train, request.seen)
+        if via == "recommend":
+            ids = recommend_lists(model.trained, train, users, k, self.progress, request.seen)
+            rankings = Rankings.from_topk(ids, user_rows=users, shape=relevance.shape)
+            return rankings, Retrieval(via, _count_seen(relevance, excluded))
+        options = Options(excluded, candidates, None, self.num_threads, self.progress)
+        ranker = model.ranker(train, options)
+        hits = relevance
+        if request.ranks_stored_zeros:  # of listed users also the ranks of items with a gain of 0
+            is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
+            gains = np.repeat(is_listed, np.diff(relevance.indptr))
+            hits = replace(relevance, gains=gains, binary=False)
+        if via == "top_k":
+            lists, left_out = ranker.lists(k, users)
+            rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=relevance.shape)
+            n_tied = _count_tied(lists, left_out, users, hits)
+        else:
+            rankings, n_seen, n_tied = ranker.ranks(hits, None if via == "full_ranks" else k, users)
+        if via == "top_k" or request.ranks_stored_zeros:
+            n_seen = _count_seen(relevance, excluded)
+        if request.judged_only:
+            # `evaluate` removes unjudged items from given lists, and a user still has a list if
+            # all its items are removed. The same has to hold for a model, which ranks only judged
+            # items.
+            lengths = rankings.lengths.copy()
+            has_unseen = np.diff(excluded.indptr)[users] < n_items
+            lengths[users] = np.maximum(lengths[users], has_unseen)
+            rankings = replace(rankings, lengths=lengths)
+        return rankings, Retrieval(via, n_seen, n_tied, ranker.cold_users, ranker.cold_items)
+
+
+def _count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
+    """Return the number of relevant items that their users have seen; `seen` is canonical."""
+    was_seen = mark_seen(relevance.indptr, relevance.items, seen.indptr, seen.indices)
+    return int(np.count_nonzero(was_seen & (relevance.gains > 0)))
+
+
+def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relevance) -> int:
+    """Count the relevant items in lists whose score another candidate has too."""
+    scores = lists.scores
+    listed = lists.ids >= 0
+    tied = np.zeros(scores.shape, bool)
+    equal = (scores[:, 1:] == scores[:, :-1]) & listed[:, 1:]
+    tied[:, 1:] |= equal
+    tied[:, :-1] |= equal
+    tied |= listed & (scores == left_out[:, None])
+    rows, columns = np.nonzero(tied)
+    pairs = users[rows], lists.ids[rows, columns]
+    entries = find_entries(*pairs, relevance.indptr, relevance.items, relevance.shape[1])
+    return int(np.count_nonzero(np.append(relevance.gains, 0.0)[entries]))
+
 
 _NEED_EXACT = (
     "users in blocks need a model whose rankings are exact, such as one with factors: recommend() "
@@ -58,6 +326,8 @@ class ModelSource(RowSource):
         `item_groups`, `item_vectors` and `candidates`.
     chosen : sequence of hashable, optional
         The users to evaluate, everyone by default.
+    warns : bool
+        Whether to warn of models without ids, or of other training data.
     """
 
     load: RankingLoader
@@ -71,109 +341,95 @@ class ModelSource(RowSource):
         validation: Any,
         inputs: dict[str, Any],
         chosen: Any = None,
+        *,
+        warns: bool = True,
     ) -> None:
-        whole = self.whole = execution.whole
-        fitted = opened = as_model(model, check=whole)
+        self.request, self.execution, self.whole = request, execution, execution.whole
+        fitted = opened = as_model(model, check=False)
         learnt_from = None
         if isinstance(train, Holdout):
             learnt_from = train.train
             model = opened = with_new_users(fitted, train, execution.num_threads)
             train = train.seen
         given = {"users": model, "train": train, "validation": validation}
-        if not (whole or opened.exact):
+        if not (self.whole or opened.exact):
             raise UnsupportedModelError(_NEED_EXACT)
-        self.request, self.execution, self.inputs = request, execution, inputs
-        via = self._way(opened)
-        if not whole:
+        candidates = inputs.get("candidates")
+        lists = execution.keep == "lists"
+        via = choose_way(opened, request, among=candidates is not None, lists=lists)
+        is_read = self.whole or chosen is not None
+        if not self.whole:
             check_part(train)
-            train, validation = (
-                _sliceable(side, f"the {name} matrix")
-                for side, name in ((train, "train"), (validation, "validation"))
-            )
-        labels = *labels_of(train), *labels_of(validation)
-        matched = whole or chosen is not None or any(axis is not None for axis in labels)
-        n_unknown = (0, 0)
-        if matched:
-            train = open_train(train)
+            train = _sliceable(train, "the train matrix")
+            validation = _sliceable(validation, "the validation matrix")
+            is_read = is_read or {*labels_of(train), *labels_of(validation)} != {None}
+        if is_read:
+            train, validation = open_train(train), open_held_out(validation)
             warn_of_zeros(opened, train)
         opened = opened.bound(train)
-        n_known, n_items = train.shape[0], opened.shape[1]
-        if matched:
-            names = name_of("train", given["train"]), name_of("validation", given["validation"])
-            held_out = open_held_out(validation)
-            sides = match_sides(opened, train, held_out, names, inputs.get("candidates"), chosen)
-            learnt = train if learnt_from is None else learnt_from
-            if not is_silent() and has_other_data(fitted, learnt):
-                warn_of_other_data("the model")
-            if sides.candidates is not None:
-                inputs["candidates"] = sides.candidates
-            train, validation = sides.train, sides.relevance
-            n_known, n_unknown = sides.n_known, (sides.n_unknown_users, sides.n_unknown_items)
-            self.largest = sides.largest_gain if request.needs_largest_gain else None
-            if sides.user_rows is not None:
-                opened = opened.take(sides.user_rows)
-        known = opened.known(n_known)
-        if not matched:
-            shape = len(known), n_items
-            if any(of > than for of, than in zip(validation.shape, shape, strict=True)):
-                raise InvalidDataError(
-                    f"validation has shape {validation.shape}, the model {shape}; give both the "
-                    "users and items of the same split"
-                )
+        largest = largest_gain(request, validation)
+        names = name_of("train", given["train"]), name_of("validation", given["validation"])
+        matched = candidates if is_read else None
+        sides = match_sides(opened, train, validation, names, matched, chosen)
+        if is_read and warns:
             warn_without_ids(opened, train, validation)
-            check_shape(opened, train.shape)
-            self.largest = largest_gain(request, validation)
-        self.sides = {"users": known, "train": train, "validation": validation}
+            if has_other_data(fitted, train if learnt_from is None else learnt_from):
+                warn_of_other_data("the model")
+        if sides.user_rows is not None:
+            opened = as_model(opened, check=self.whole).take(sides.user_rows)
+        train, validation = sides.train, sides.relevance
         self.total = validation.shape[0]
+        self.sides = {
+            "users": opened.known(sides.n_known),
+            "train": train,
+            "validation": validation,
+        }
         self.references = {
             name: FileReference.of(side, is_model=name == "users")
             for name, side in given.items()
             if execution.client is not None
             and isinstance(side, str | Path)
-            and (name == "users" or not matched)
+            and (name == "users" or not is_read)
         }
         shipped: Any = self.references.get("users", opened.of(None))
-        if matched or opened.takes_any_user:  # its users are not those of the file
+        if is_read or opened.takes_any_user:  # its users are not those of the file
             self.references.pop("users", None)
-        self.load = self._loader(shipped, via, n_items, n_unknown)
-        self.n_rows = self.total if whole else self._n_rows(opened)
+        among = {} if sides.candidates is None else {"candidates": sides.candidates}
+        side_data = self._side_data(inputs | among, opened.shape[1], is_read)
+        if side_data.candidates is not None and not side_data.candidates.for_all:
+            self.sides["candidates"] = side_data.candidates
+            side_data = replace(side_data, candidates=None)
+        self.load = RankingLoader(
+            request,
+            shipped,
+            via,
+            replace(side_data, largest_gain=largest),
+            execution.num_threads if execution.client is None else 1,
+            execution.progress if self.whole else False,
+            (sides.n_unknown_users, sides.n_unknown_items),
+            is_read,
+        )
+        self.n_rows = self.total if self.whole else self._n_rows(opened)
+
+    def _side_data(self, inputs: dict[str, Any], n_items: int, is_read: bool) -> SideData:
+        """Return what is known of items, of which the model has `n_items`; and of users."""
+        train, validation = self.sides["train"], self.sides["validation"]
+        users, items = labels_of(validation)
+        n_items = max(n_items, train.shape[1], validation.shape[1])
+        side_data = SideData.of(
+            Place(None, users, self.total), Place(None, items, n_items), **inputs
+        )
+        if self.whole or any("train" in plan.inputs for plan in self.request.plans):
+            matrix = train if is_read else open_train(train).csr
+            training = as_training(matrix, self.total, side_data.n_items)
+            side_data = replace(side_data, training=training)
+        return side_data
 
     @property
     def repeatable(self) -> bool:
         """Whether the files of workers are still there."""
         files = [*self.references.values(), self.load.model]
         return all(one.path.exists() for one in files if isinstance(one, FileReference))
-
-    def _way(self, model: Model) -> Via:
-        lists = self.execution.keep == "lists"
-        return choose_way(model, self.request, among="candidates" in self.inputs, lists=lists)
-
-    def _loader(
-        self, model: Any, via: Via, n_items: int, n_unknown: tuple[int, int] | None
-    ) -> RankingLoader:
-        """Return what ranks blocks; the candidates of each user by itself become a side."""
-        request, execution, validation = self.request, self.execution, self.sides["validation"]
-        needs_train = self.whole or any("train" in plan.inputs for plan in request.plans)
-        users, items = labels_of(validation)
-        side_data = SideData.of(
-            Place(None, users, self.total),
-            Place(None, items, max(n_items, validation.shape[1])),
-            train=self.sides["train"] if needs_train else None,
-            **self.inputs,
-        )
-        if side_data.candidates is not None and not side_data.candidates.for_all:
-            self.sides["candidates"] = side_data.candidates
-            side_data = replace(side_data, candidates=None)
-        return RankingLoader(
-            request,
-            model,
-            via,
-            list_length(request, via, n_items),
-            replace(side_data, largest_gain=self.largest),
-            execution.num_threads if execution.client is None else 1,
-            execution.progress if self.whole else False,
-            n_unknown,
-        )
 
     def _n_rows(self, model: Model) -> int:
         """Return how many users a block has, for the evaluation to stay within a budget."""
@@ -186,7 +442,8 @@ class ModelSource(RowSource):
         n_entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
         if "candidates" in self.sides:
             n_entries += len(self.sides["candidates"].items)
-        listed = self.load.k if self.load.via == "top_k" else 0
+        via = self.load.via
+        listed = list_length(self.request, via, model.shape[1]) if via == "top_k" else 0
         n_entries += (self.total or 1) * (listed + model.entries_per_user)
         n_metrics = len(self.request.metrics)
         n_rows = users_per_block(self.execution, n_entries, self.total or 1, n_metrics, fixed)
@@ -207,7 +464,9 @@ class ModelSource(RowSource):
         source = copy(self)
         source.sides = self.sides | {"users": np.ones((self.total, 1))}
         source.references = {one: self.references[one] for one in self.references if one != "users"}
-        source.load = source._loader(popularity, self._way(popularity), n_items, None)
+        lists = self.execution.keep == "lists"
+        via = choose_way(popularity, self.request, among=False, lists=lists)
+        source.load = replace(self.load, model=popularity, via=via, n_unknown=None)
         return source
 
 

@@ -18,13 +18,14 @@ from ..inputs.npy import release
 from ..inputs.scores import check_exact
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
 from ..kernels.structures import HeldOut, Lists, Seen
-from .ranker import Ranker, Report, pattern_of
+from .ranker import Ranker, pattern_of
 from .spaces import growing_lists, sorting_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..core.types import AnyArray, CSRMatrix, Floats, Integers, SparseInput
+    from ..core.types import AnyArray, CSRMatrix, Floats, Integers
+    from .ranker import Options
 
     #: Given row numbers of users, returns their scores of all items.
     ScoreFunction = Callable[[Integers], Any]
@@ -49,16 +50,15 @@ class ItemScores:
     Parameters
     ----------
     history : csr_matrix, shape (n_users, n_items)
-        What users have, with values.
+        What users have, with values, in canonical form.
     weights : ndarray of float32 or float64, or csr_matrix, shape (n_items, n_items)
         From `check_weights`. A dense one may be memory-mapped.
     """
 
-    def __init__(self, history: SparseInput, weights: AnyArray | CSRMatrix) -> None:
-        matrix = canonical_csr(history, "train", sum_duplicates=True)
-        self.shape = matrix.shape
-        self.history = pattern_of(matrix)
-        self.data = read_only(matrix.data.astype(np.float64, copy=False))
+    def __init__(self, history: CSRMatrix, weights: AnyArray | CSRMatrix) -> None:
+        self.shape = history.shape
+        self.history = pattern_of(history)
+        self.data = read_only(history.data.astype(np.float64, copy=False))
         self.multiply: Callable[..., None] = multiply_dense
         self.weights: tuple[AnyArray, ...]
         self.row_bytes = 0  # of a dense matrix
@@ -204,27 +204,18 @@ Scores: TypeAlias = ItemScores | FunctionScores
 
 
 class ScoreSearch(Ranker):
-    """Exact lists and ranks from the scores of all items.
+    """Exact lists and ranks from the scores of all items."""
 
-    Parameters
-    ----------
-    scores : Scores
-    seen, **options
-        As of `Ranker`.
-    """
-
-    def __init__(self, scores: Scores, seen: SparseInput | None = None, **options: Any) -> None:
-        super().__init__(scores.shape, seen, **options)
+    def __init__(self, scores: Scores, options: Options) -> None:
+        super().__init__(scores.shape, options)
         self.scores = scores
         self.excluded = read_only(np.flatnonzero(~self.is_candidate).astype(np.int32))
         everything = Seen(read_only(np.zeros(1, np.int64)), read_only(np.empty(0, np.int32)))
         self.allowed = everything if self.own is None else self.own
-        self.lock = Lock()
 
-    def score_held_out(self, rows: Integers, held_out: HeldOut) -> None:
-        """Leave it to `run`, which has the scores."""
-
-    def run(self, rows: Integers, k: int, held_out: HeldOut | None, out: Lists | None) -> None:
+    def run(
+        self, rows: Integers, k: int | None, held_out: HeldOut | None, out: Lists | None
+    ) -> None:
         """Find the ranks of the held-out items of the users in `rows`, or else their lists."""
         longest = 0 if held_out is None else int(np.diff(held_out.indptr).max(initial=0))
 
@@ -239,21 +230,13 @@ class ScoreSearch(Ranker):
                     f"{scores[i - first, item]}; expected a finite number; what is seen or no "
                     "candidate is left out here, whatever its score"
                 )
-            if out is not None:
-                list_best(first, last, k, scores, growing_lists(1, k), sorting_room(k), out)
-            elif held_out is not None:
+            if held_out is not None:
                 space = np.empty(longest, np.int32), np.empty(longest)
                 rank_held_out(first, last, scores, held_out, *space)
+            elif k is not None and out is not None:
+                list_best(first, last, k, scores, growing_lists(1, k), sorting_room(k), out)
             with self.lock:
                 bar.update(last - first)
 
-        with self._progress(len(rows)) as bar:
+        with self.bar(total=len(rows)) as bar:
             self.scores.blocks(rows, self.threads, work)
-
-    def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
-        """Count all candidates above every held-out item of the users in `rows`."""
-        self.run(rows, self.longest, held_out, None)
-
-    def report(self, n_users: int) -> Report:
-        """Return the statistics of this search for `n_users` users."""
-        return Report(self.n_pairs(n_users), n_users * self.shape[1], None, None)

@@ -25,8 +25,7 @@ from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task, Users
 from ..kernels.vectors import LANES
 from .centres import find_centres, nearest_centres
-from .factor_ranker import FactorRanker
-from .ranker import Report
+from .factors import FactorRanker
 from .spaces import counting_space, group_space, growing_lists, order_space
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Floats, Integers, Items
     from .centres import Directions
-    from .ranker import Kernel
+    from .ranker import Kernel, Options
 
 
 class Tuning(NamedTuple):
@@ -117,20 +116,23 @@ class _Goal(NamedTuple):
 
 
 class Search(FactorRanker):
-    """Exact search of users' best items, or of the ranks of held-out items.
-
-    The parameters are those of `top_k`.
-    """
+    """Exact search of users' best items, or of the ranks of held-out items."""
 
     tuning = Tuning()
 
     #: The multiplications of searches in order, in this process, that groups could have saved.
     multiplied = 0
 
-    @cached_property
-    def error(self) -> float:
-        """A bound on the error of a cosine of rounded directions."""
-        return cosine_error(self.user_factors.shape[1])
+    def __init__(self, user_factors: object, item_factors: object, options: Options) -> None:
+        super().__init__(user_factors, item_factors, options)
+        width = self.user_factors.shape[1]
+        #: A bound on the error of a cosine of rounded directions.
+        self.error = cosine_error(width)
+        self.n_products = np.zeros(1, np.int64)
+        # Users of one call of a kernel, and of one that searches in order.
+        work = max(len(self.candidates) * int(width), 1)
+        self.most_of_a_call = max(self.tuning.work_of_a_call // work, 1)
+        self.most_at_once = min(self.tuning.order_block, self.most_of_a_call)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -152,38 +154,37 @@ class Search(FactorRanker):
         )
 
     def run(
-        self,
-        rows: Integers,
-        k: int,
-        held_out: HeldOut | None,
-        out: Lists | None,
-        in_groups: bool | None = None,
+        self, rows: Integers, k: int | None, held_out: HeldOut | None, out: Lists | None
     ) -> None:
         """Find the ranks of the held-out items of the users in `rows`, or else their lists.
 
-        Whether groups of users are searched for near their centres is chosen by what it costs, if
-        `in_groups` does not say.
+        Whether groups of users are searched for near their centres is chosen by what it costs.
         """
+        if held_out is not None:
+            self.score_held_out(rows, held_out)
+            if k is None:
+                self._rank_all(rows, held_out)
+                return
+        assert k is not None  # noqa: S101 - lists have a length
         maxima = self.tuning.min_parts
         while maxima < 2 * k and maxima < len(self.candidates):
             maxima *= 2
         batch = min(self.tuning.items_per_part * maxima, len(self.candidates))
         goal = _Goal(rows, held_out, out, k, maxima, batch)
-        is_small = len(self.candidates) <= self.tuning.small_catalogue
-        in_order = is_small if in_groups is None else not in_groups
-        with self._progress(len(rows)) as bar:
+        in_order = len(self.candidates) <= self.tuning.small_catalogue
+        with self.bar(total=len(rows)) as bar:
             for block, result_rows in enumerate(self._regular_blocks(rows, k, held_out, out, bar)):
                 if held_out is not None:
                     lengths = held_out.indptr[result_rows + 1] - held_out.indptr[result_rows]
                     held_out.alive[result_rows] = lengths
                 others = result_rows
-                if block == 0 and not in_order and in_groups is None:
+                if block == 0 and not in_order:
                     is_first = np.zeros(len(result_rows), bool)
                     is_first[
                         :: max(len(result_rows) // self.tuning.tried_users, self.tuning.tried_share)
                     ] = True
                     tried, others = result_rows[is_first], result_rows[~is_first]
-                    n_products = self._in_order(goal, tried, bar)
+                    n_products = self._in_order(goal, self._users(rows, tried), bar)
                     if len(rows) <= self.tuning.few_users:
                         easy = self.tuning.easy_for_few
                     else:
@@ -191,7 +192,7 @@ class Search(FactorRanker):
                     is_easy = n_products <= easy * len(tried)
                     in_order = is_easy or not self._is_worth_compiling(len(rows))
                 if in_order:
-                    self._in_order(goal, others, bar)
+                    self._in_order(goal, self._users(rows, others), bar)
                 elif len(others):
                     self._in_groups(goal, others, bar)
 
@@ -204,22 +205,19 @@ class Search(FactorRanker):
         enough = tuning.worth_compiling if writable_folder() is None else tuning.worth_keeping
         return Search.multiplied > enough
 
-    def _in_order(self, goal: _Goal, result_rows: Integers, bar: Any) -> int:
-        """Search through the items by descending norm; return the number of products."""
-        users = self._users(goal.rows, result_rows)
-        limits = np.full(len(result_rows), -np.inf, np.float32)
-        everyone = np.arange(len(result_rows))
-        return self._go_on_in_order(goal, everyone, users, limits, bar)
-
-    def _go_on_in_order(
-        self,
-        goal: _Goal,
-        chosen: Integers,
-        users: Users,
-        limits: NDArray[np.float32],
-        bar: Any,
+    def _in_order(
+        self, goal: _Goal, users: Users, bar: Any, limits: NDArray[np.float32] | None = None
     ) -> int:
+        """Search through the items by descending norm; return the number of products.
+
+        `limits` are what groups have left to be done for each user: all by default, and nothing if
+        infinite.
+        """
         before = int(self.n_products[0])
+        if limits is None:
+            limits = np.full(len(users.row), -np.inf, np.float32)
+        # The users of a tile are done after as many items.
+        chosen = np.argsort(-limits, kind="stable")[np.count_nonzero(limits == np.inf) :]
         batch = (
             goal.batch
             if len(self.candidates) > self.tuning.large_catalogue
@@ -234,7 +232,7 @@ class Search(FactorRanker):
         )
         tile = max(min(widest, self.tuning.max_cells // cells), 1)
         task = Task(goal.k, whole_strips, tile, self.tuning.order_chunk)
-        block = max(min(len(chosen) // (8 * self.threads), self._most_at_once), tile)
+        block = max(min(len(chosen) // (8 * self.threads), self.most_at_once), tile)
 
         def make_space() -> tuple[object, ...]:
             lists = None if goal.out is None else growing_lists(task.tile, task.k)
@@ -256,7 +254,7 @@ class Search(FactorRanker):
         pairs, n_items = self.catalogue.directions.shape[1], len(self.candidates)
         for groups in groups_of:
             n_groups, n_users = len(groups.centre), int(groups.start[-1] - groups.start[0])
-            at_once = self._most_of_a_call * n_groups // max(n_users, 1)
+            at_once = self.most_of_a_call * n_groups // max(n_users, 1)
             block = max(min(n_groups // (8 * self.threads), at_once), 1)
             most = int(np.diff(groups.start).max(initial=0))
 
@@ -269,12 +267,10 @@ class Search(FactorRanker):
                 groups.start, block, bar, search_groups, make_space, groups, users,
                 self.catalogue, self.seen, task, goal.held_out, goal.out, limits,
             )  # fmt: skip
-        left = np.flatnonzero(limits < np.inf)
-        left = left[np.argsort(limits[left])[::-1]]  # those of a tile are done after as many items
-        bar.update(-len(left))
-        self._go_on_in_order(goal, left, users, limits, bar)
+        bar.update(-np.count_nonzero(limits < np.inf))
+        self._in_order(goal, users, bar, limits)
 
-    def run_fully(self, rows: Integers, held_out: HeldOut) -> None:
+    def _rank_all(self, rows: Integers, held_out: HeldOut) -> None:
         """Count all candidates above every held-out item of the users in `rows`."""
         held_out.alive[:] = np.diff(held_out.indptr)
         task = Task(1, 0, self.tuning.order_tile, self.tuning.order_chunk)
@@ -283,7 +279,7 @@ class Search(FactorRanker):
         units = np.repeat(np.maximum(norms[:: task.chunk], LEAST_NORM), task.chunk)[: len(norms)]
         weights[: len(norms)] = norms / units.astype(np.float64) * (WHOLE / UNIT**2)
         packed = self.packed._replace(weights=weights)
-        with self._progress(len(rows)) as bar:
+        with self.bar(total=len(rows)) as bar:
             for block in self._regular_blocks(rows, len(self.candidates), held_out, None, bar):
                 result_rows = block[np.diff(held_out.indptr)[block] > 0]
                 bar.update(len(block) - len(result_rows))
@@ -299,30 +295,10 @@ class Search(FactorRanker):
                     return (counting_space(task, len(self.candidates), most_seen),)
 
                 self._search(
-                    units, max(min(size, self._most_at_once), task.tile), bar, count_above,
+                    units, max(min(size, self.most_at_once), task.tile), bar, count_above,
                     make_space, users, self.catalogue, packed, self.seen, task, self.error,
                     held_out,
                 )  # fmt: skip
-
-    @property
-    def _most_of_a_call(self) -> int:
-        """The number of users that one call of a kernel may be about."""
-        return self.tuning.work_of_a_call // max(
-            len(self.candidates) * int(self.user_factors.shape[1]), 1
-        )
-
-    @property
-    def _most_at_once(self) -> int:
-        return min(self.tuning.order_block, self._most_of_a_call)
-
-    def report(self, n_users: int) -> Report:
-        """Return the statistics of this search for `n_users` users."""
-        return Report(
-            n_users * len(self.candidates),
-            int(self.n_products[0]),
-            self.cold_users,
-            int((self.item_norms[self.candidates] == 0).sum()),
-        )
 
     def _search(
         self,
@@ -377,8 +353,9 @@ class Search(FactorRanker):
             chosen |= np.diff(held_out.indptr) > self.tuning.most_held_out
         chosen &= ~cold
         for is_cold, users in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(chosen))):
-            self._rank_plainly(users, rows, is_cold, k, held_out, out)
-            bar.update(len(users))
+            if len(users):
+                self._rank_plainly(users, rows, is_cold, k, held_out, out)
+                bar.update(len(users))
         regular = np.flatnonzero(~cold & ~chosen)
         for start in range(0, len(regular), self.tuning.users_per_block):
             yield regular[start : start + self.tuning.users_per_block]
@@ -393,10 +370,7 @@ class Search(FactorRanker):
         out: Lists | None,
     ) -> None:
         """Score every candidate of users at some positions of `rows`."""
-        candidates, block = (
-            self.candidates,
-            min(max(self._most_of_a_call, 1), self.tuning.plain_users),
-        )
+        candidates, block = self.candidates, min(self.most_of_a_call, self.tuning.plain_users)
         arguments = (users, rows, is_cold, self.user_factors, self.item_factors)
         if held_out is None:
             rest: tuple[object, ...] = (candidates, self.seen, k, out)

@@ -26,8 +26,7 @@ from sparse_eval.errors import (
 from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
 from sparse_eval.evaluation.runners import Execution, ExecutorRunner
 from sparse_eval.metrics.request import Request
-from sparse_eval.models.ranking import FileReference
-from sparse_eval.models.source import ModelSource
+from sparse_eval.models.source import FileReference, ModelSource
 
 METRICS = ["ndcg@5", "coverage@5", "recall(average=micro)@5", "novelty@5"]
 

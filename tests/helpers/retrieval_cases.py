@@ -22,7 +22,7 @@ from scipy import sparse
 import sparse_eval as se
 from sparse_eval import Rankings
 from sparse_eval.retrieval import search
-from sparse_eval.retrieval.top_k import TopK
+from sparse_eval.retrieval.ranker import TopK
 
 #: Fewer examples where the kernels run as Python.
 EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)

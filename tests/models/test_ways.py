@@ -107,6 +107,8 @@ def test_a_recommender_is_evaluated_as_its_model(split: Any, kind: str, tmp_path
     expected, ev = (se.evaluate_model(one, parts, ACCURACY, baselines=True) for one in (model, own))
     assert ev.per_user.equals(expected.per_user)
     assert ev.baselines["popularity"].mean() == expected.baselines["popularity"].mean()
+    parts.save(tmp_path / "split")
+    assert se.evaluate_model(own, tmp_path / "split", ACCURACY).mean() == ev.mean()
     wanted = parts.users[np.flatnonzero(parts.validation.csr.getnnz(axis=1))[[9, 3, 5]]]
     some = se.evaluate_model(own, parts, ACCURACY, users=wanted)
     assert some.per_user.equals(ev.per_user.loc[some.users])

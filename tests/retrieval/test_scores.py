@@ -15,6 +15,7 @@ from scipy import sparse
 
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.retrieval import scores as module
+from sparse_eval.retrieval.ranker import Options, TopK
 from sparse_eval.retrieval.scores import (
     FunctionScores,
     ItemScores,
@@ -22,7 +23,6 @@ from sparse_eval.retrieval.scores import (
     check_weights,
     users_per_call,
 )
-from sparse_eval.retrieval.top_k import find_lists
 
 KINDS = ["dense", "single", "sparse", "sparse single", "function", "single function"]
 
@@ -40,8 +40,9 @@ class Case:
     def shape(self) -> tuple[int, int]:
         return self.train.shape
 
-    def ranker(self, **options: Any) -> ScoreSearch:
-        return ScoreSearch(self.scores(), self.train, exclude=self.exclude, **options)
+    def ranker(self, num_threads: int | None) -> ScoreSearch:
+        options = Options(self.train, None, self.exclude, num_threads, progress=False)
+        return ScoreSearch(self.scores(), options)
 
     def scores(self) -> module.Scores:
         weights = self.weights.astype(np.float32 if "single" in self.kind else np.float64)
@@ -99,6 +100,11 @@ def to_csr(mask: np.ndarray, values: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((values[rows, columns].astype(float), (rows, columns)), mask.shape)
 
 
+def all_lists(scores: module.Scores, k: int, *options: Any) -> TopK:
+    """Return the list of every user."""
+    return ScoreSearch(scores, Options(*options)).lists(k, np.arange(scores.shape[0]))[0]
+
+
 threads = st.sampled_from([None, 1, 2, 7])
 cells = st.sampled_from([1, 100, 1 << 20])
 
@@ -108,7 +114,8 @@ def test_lists_are_those_of_sorting_everything(case: Case, n: int | None, size: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CELLS_OF_THREAD", size)
         patch.setattr(module, "CELLS_OF_CALL", size)
-        lists, left_out, report = find_lists(case.ranker(num_threads=n, progress=False), case.k)
+        ranker = case.ranker(n)
+        lists, left_out = ranker.lists(case.k, np.arange(case.shape[0]))
     assert (lists.ids.dtype, lists.scores.dtype) == (np.int32, np.float64)
     for user, order in enumerate(case.orders()):
         best = order[: case.k]
@@ -119,7 +126,7 @@ def test_lists_are_those_of_sorting_everything(case: Case, n: int | None, size: 
         assert not np.signbit(lists.scores[user][lists.scores[user] == 0]).any()
         rest = order[length:]
         assert left_out[user] == (-rest[0][0] if rest else -np.inf)
-    assert (report.cold_users, report.cold_items) == (None, None)
+    assert (ranker.cold_users, ranker.cold_items) == (None, None)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -129,23 +136,22 @@ def test_names_a_score_that_is_not_finite(value: float) -> None:
     seen = sparse.csr_matrix(([1.0], ([0], [0])), (3, 4))
     scores = FunctionScores(lambda users: table[users - 10], np.arange(10, 13), 4)
     with raises(InvalidDataError):
-        find_lists(ScoreSearch(scores, seen), 2)
+        all_lists(scores, 2, seen)
     # Nobody asks for the score of what is seen, or no candidate.
     other = sparse.csr_matrix(([1.0], ([2], [1])), (3, 4))
-    assert find_lists(ScoreSearch(scores, other), 1)[0].ids.ravel().tolist() == [3, 3, 3]
-    without = ScoreSearch(scores, seen, exclude=[1])
-    assert find_lists(without, 1)[0].ids.ravel().tolist() == [3, 3, 3]
+    assert all_lists(scores, 1, other).ids.ravel().tolist() == [3, 3, 3]
+    assert all_lists(scores, 1, seen, None, [1]).ids.ravel().tolist() == [3, 3, 3]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
 def test_whole_numbers_are_scores(dtype: type) -> None:
     table = np.array([[3, 0, 7, 1], [5, 100, 2, 4]], dtype)
-    lists = find_lists(ScoreSearch(FunctionScores(lambda users: table[users], np.arange(2), 4)), 2)
-    assert lists[0].ids.tolist() == [[2, 0], [1, 0]]
-    assert lists[0].scores.tolist() == [[7.0, 3.0], [100.0, 5.0]]
+    lists = all_lists(FunctionScores(lambda users: table[users], np.arange(2), 4), 2)
+    assert lists.ids.tolist() == [[2, 0], [1, 0]]
+    assert lists.scores.tolist() == [[7.0, 3.0], [100.0, 5.0]]
     large = np.array([[2**53, -(2**53), 0, 1]])
-    one = find_lists(ScoreSearch(FunctionScores(lambda users: large, np.arange(1), 4)), 4)
-    assert one[0].scores.tolist() == [[2.0**53, 1.0, 0.0, -(2.0**53)]]
+    one = all_lists(FunctionScores(lambda users: large, np.arange(1), 4), 4)
+    assert one.scores.tolist() == [[2.0**53, 1.0, 0.0, -(2.0**53)]]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,7 @@ def test_whole_numbers_are_scores(dtype: type) -> None:
 def test_refuses_what_is_no_block_of_scores(returned: Any) -> None:
     scores = FunctionScores(lambda users: returned, np.arange(2), 4)
     with raises(InvalidDataError):
-        find_lists(ScoreSearch(scores), 2)
+        all_lists(scores, 2)
 
 
 @pytest.mark.parametrize(
@@ -189,8 +195,7 @@ def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin() -> None:
         return np.zeros((len(users), n_items), np.float32)
 
     rows = np.arange(0, 3 * step, 3)
-    ranker = ScoreSearch(FunctionScores(score, np.arange(3 * step), n_items), progress=False)
-    find_lists(ranker, 1, rows)
+    ScoreSearch(FunctionScores(score, np.arange(3 * step), n_items), Options()).lists(1, rows)
     assert [user for users in asked for user in users] == rows.tolist()
     assert [users[0] // step for users in asked] == [0, 1, 2]
 
@@ -199,7 +204,7 @@ def test_what_a_function_returns_is_not_changed() -> None:
     table = np.arange(6.0).reshape(2, 3)
     kept = table.copy()
     seen = sparse.csr_matrix(np.eye(2, 3))
-    find_lists(ScoreSearch(FunctionScores(lambda users: table, np.arange(2), 3), seen), 2)
+    all_lists(FunctionScores(lambda users: table, np.arange(2), 3), 2, seen)
     assert (table == kept).all()
 
 
@@ -230,7 +235,7 @@ def test_a_mapped_matrix_does_not_stay_resident(
 
     def lists(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
         scores = ItemScores(train, matrix)
-        (ids, values), *_ = find_lists(ScoreSearch(scores, train, num_threads=1), 5, np.arange(60))
+        ids, values = all_lists(scores, 5, train, None, None, 1)
         resident.append(mapped_bytes(tmp_path / "weights.npy"))
         return ids, values
 

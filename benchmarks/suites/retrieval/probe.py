@@ -162,11 +162,12 @@ def rank(folder: Path) -> dict[str, Any]:
 
 def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
     """Return the result of `se.ranks`, and the share of all scores that it computed."""
+    from sparse_eval.retrieval.ranker import Options
     from sparse_eval.retrieval.search import Search  # public functions do not return the share
-    from sparse_eval.retrieval.top_k import find_ranks
 
-    found, *_, report = find_ranks(Search(users, items, seen, progress=False), held_out, K)
-    return found, report.n_products / report.n_pairs
+    search = Search(users, items, Options(seen, progress=False))
+    found, *_ = search.ranks(se.Relevance.from_csr(held_out), K)
+    return found, int(search.n_products[0]) / (len(users) * len(items))
 
 
 COMMANDS = {"make": make, "train": train, "save": save, "sweep": sweep, "draw": draw, "rank": rank}

@@ -9,8 +9,6 @@ import numpy as np
 import sparse_eval as se
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harness.worker import Values
     from suites.checkpoint.case import Checkpoint
 
@@ -41,7 +39,7 @@ def top_k(case: Checkpoint, raw: None) -> np.ndarray:
 
 
 def lists(case: Checkpoint, raw: None, result: np.ndarray) -> Values:
-    return {"ids": result} | share("find_lists", case, case.k, case.users)
+    return {"ids": result} | share("lists", case, len(case.users), case.k, case.users)
 
 
 def held_out_ranks(case: Checkpoint, raw: None) -> se.Rankings:
@@ -56,24 +54,26 @@ def held_out_ranks(case: Checkpoint, raw: None) -> se.Rankings:
 
 def hits(case: Checkpoint, raw: None, result: se.Rankings) -> Values:
     users = np.repeat(np.arange(len(case.user_factors)), np.diff(result.indptr))
+    relevance = se.Relevance.from_csr(case.validation)
+    n_users = np.count_nonzero(relevance.n_relevant)
     return {
         "hit_users": users,
         "hit_items": result.items,
         "hit_ranks": result.positions,
-    } | share("find_ranks", case, case.validation, case.k)
+    } | share("ranks", case, n_users, relevance, case.k)
 
 
-def share(function: str, case: Checkpoint, *arguments: Any) -> Values:
+def share(function: str, case: Checkpoint, n_users: int, *arguments: Any) -> Values:
     """Return the share of all scores that was computed, which public functions do not return."""
     try:
-        from sparse_eval.retrieval import ranker, search
-        from sparse_eval.retrieval import top_k as module
+        from sparse_eval.retrieval.ranker import Options
+        from sparse_eval.retrieval.search import Search
     except ImportError:  # a checkout with a different location
         return {}
-    find: Callable[..., Any] = getattr(module, function)
-    searched: ranker.Ranker = search.Search(case.user_factors, case.item_factors, case.train)
-    *_, report = find(searched, *arguments)
-    return {"share": np.array(report.n_products / report.n_pairs)}
+    search = Search(case.user_factors, case.item_factors, Options(case.train))
+    getattr(search, function)(*arguments)
+    n_pairs = n_users * len(case.item_factors)
+    return {"share": np.array(int(search.n_products[0]) / n_pairs)}
 
 
 TASKS = {"top_k": (top_k, lists), "held_out_ranks": (held_out_ranks, hits)}
