@@ -67,7 +67,8 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
             sort_distinct(convertible.row, convertible.col)  # converting would sum duplicates
         csr = convertible.tocsr()
     check_csr_arrays(csr, name)
-    kind, row, entry = _find_row_fault(csr) or (0, 0, 0)
+    rows = csr.shape[0], csr.indptr, csr.indices, csr.shape[1]
+    kind, row, entry = find_fault(check_rows, *rows) or (0, 0, 0)
     if kind == BAD_BOUNDS:
         raise InvalidDataError(
             f"{name} is not a CSR: the bounds of row {row} are out of order", argument=name, row=row
@@ -89,7 +90,7 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
         if sum_duplicates:
             csr = csr.astype(np.float64)
             csr.sum_duplicates()
-        elif fault := _find_row_fault(csr):
+        elif fault := find_fault(check_rows, csr.shape[0], csr.indptr, csr.indices, csr.shape[1]):
             raise_repeated_item(fault[1], csr.indices[fault[2]])
     return csr
 
@@ -408,20 +409,21 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
 
     The elements of the arrays are not read.
     """
-    arrays = (csr.data, csr.indices, csr.indptr)
-    if (
-        any(type(array) not in (np.ndarray, np.memmap) or array.ndim != 1 for array in arrays)
-        or any(array.dtype not in (np.dtype("i4"), np.dtype("i8")) for array in arrays[1:])
-        or len(csr.indptr) != csr.shape[0] + 1
-        or csr.indptr[0] != 0
-        or len(csr.indices) != len(csr.data)
+    data, indices, indptr = csr.data, csr.indices, csr.indptr
+    if not (
+        {type(data), type(indices), type(indptr)} <= {np.ndarray, np.memmap}
+        and data.ndim == indices.ndim == indptr.ndim == 1
+        and {indices.dtype, indptr.dtype} <= {np.dtype("i4"), np.dtype("i8")}
+        and len(indptr) == csr.shape[0] + 1
+        and indptr[0] == 0
+        and len(indices) == len(data)
     ):
         raise InvalidDataError(
             f"{name} is not a CSR: its data, indices and indptr (int32 or int64) do not fit "
             "together; make it anew with scipy.sparse.csr_matrix",
             argument=name,
         )
-    _check_real(csr.data.dtype, name)
+    _check_real(data.dtype, name)
 
 
 def sort_distinct(
@@ -449,24 +451,18 @@ def raise_repeated_item(user: Any, item: Any) -> NoReturn:
     )
 
 
-def _find_row_fault(csr: CSRMatrix) -> tuple[int, int, int] | None:
-    def check(first: int, last: int, fault: Integers) -> None:
-        check_rows(first, last, csr.indptr, csr.indices, csr.shape[1], fault)
-
-    return find_fault(check, csr.shape[0])
-
-
 def find_fault(
-    check: Callable[[int, int, Integers], None], n_rows: int
+    check: Callable[..., None], n_rows: int, *arguments: Any
 ) -> tuple[int, int, int] | None:
     """Run a checking kernel over blocks of rows, shared between threads.
 
     Parameters
     ----------
     check : callable
-        Called as ``check(first, last, fault)`` for each block of rows. Writes (kind, row, entry)
-        to `fault` if it finds a fault; kind 0 is none.
+        Called as ``check(first, last, *arguments, fault)`` for each block of rows. Writes (kind,
+        row, entry) to `fault` if it finds a fault; kind 0 is none.
     n_rows : int
+    *arguments
 
     Returns
     -------
@@ -477,7 +473,7 @@ def find_fault(
 
     def check_block(first: int, last: int) -> None:
         fault = np.zeros(3, np.int64)
-        check(first, last, fault)
+        check(first, last, *arguments, fault)
         if fault[0]:
             faults.append((int(fault[0]), int(fault[1]), int(fault[2])))
 

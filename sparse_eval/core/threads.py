@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 
-#: The largest number of users in a block, which bounds the memory of a thread.
-BLOCK = 25_000
+#: The largest block of users, which bounds the memory of a thread, and the smallest by default.
+BLOCK, LEAST = 25_000, 1000
 
 #: Environment variables that limit threads: OpenMP's, which may be a list by level, and numba's.
 _VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -118,7 +118,8 @@ def for_blocks(
         A thread waits for the interpreter's lock between short array operations: with blocks of
         5000, 70 columns for 50,000 users took as long with two threads as with one.
     """
-    n_threads = thread_count(num_threads)
+    is_small = num_threads is None and total <= (block or LEAST)
+    n_threads = 1 if is_small else thread_count(num_threads)
     block = block or _share(total, n_threads)
     starts = deque(range(0, total, block))
     errors: list[BaseException] = []
@@ -164,7 +165,7 @@ def for_each(work: Callable[[Value], Result], values: Sequence[Value]) -> list[R
 
 
 def _share(total: int, n_threads: int) -> int:
-    size = min(max(-(-total // n_threads), 1000), BLOCK)
+    size = min(max(-(-total // n_threads), LEAST), BLOCK)
     # Columns that are a multiple of 4096 bytes apart compete for the same cache lines, which made
     # the sweep slower by a third.
     return size + 8 if size % 512 == 0 else size

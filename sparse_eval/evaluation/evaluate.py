@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scipy.sparse import issparse
+from scipy.sparse import issparse, sparray, spmatrix
 
 from ..core.arguments import show_spelling
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
-from ..inputs.labelled import LabelledMatrix, check_part, labels_of
+from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
 from ..inputs.paths import open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
 #: What `evaluate` takes as relevant items.
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
+
+#: Types of what is read already: `Rankings`, `Relevance` and matrices of SciPy.
+_OPENED = (UserRows, sparray, spmatrix)
 
 
 @show_spelling
@@ -176,28 +179,31 @@ def evaluate(
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
     given = {"train": train, "candidates": candidates}
-    inputs = {name: value for name, value in given.items() if value is not None}
-    inputs |= item_inputs(items)
+    inputs: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    inputs |= {} if items is None else item_inputs(items)
     request = Request.parse(Protocol.of(metrics, convention), inputs)
-    request = request.corrected_by(getattr(candidates, "estimator", None))
     execution = Execution(keep, memory, client, num_threads, progress)
     if train is not None:
         inputs["train"] = read_truth(train)
         check_part(inputs["train"])
     if candidates is not None:
         inputs["candidates"] = as_candidates(candidates)
-    rankings: Any = open_lists(predictions)
-    relevance: Any = open_truth(validation)
+        request = request.corrected_by(inputs["candidates"].estimator)
+    rankings: Any = predictions
+    relevance: Any = validation
     evaluation = None
-    if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
-        from .tables import evaluate_tables
+    if not (isinstance(rankings, _OPENED) and isinstance(relevance, _OPENED)):
+        rankings, relevance = open_lists(rankings), open_truth(relevance)
+        if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
+            from .tables import evaluate_tables
 
-        evaluation = evaluate_tables(request, execution, rankings, relevance, inputs)
+            evaluation = evaluate_tables(request, execution, rankings, relevance, inputs)
+        if evaluation is None:
+            relevance = _made(open_side(relevance), validation, Relevance.from_csr)
+            known = relevance if isinstance(relevance, Relevance) else None
+            rankings = open_side(rankings, relevance=known)
+            rankings = _made(rankings, predictions, Rankings.from_positions)
     if evaluation is None:
-        relevance = _made(open_side(relevance), validation, Relevance.from_csr)
-        known = relevance if isinstance(relevance, Relevance) else None
-        rankings = open_side(rankings, relevance=known)
-        rankings = _made(rankings, predictions, Rankings.from_positions)
         source = MatrixSource(request, execution, rankings, relevance, inputs)
         evaluation = evaluate_source(request, execution, source)
     give_notice(evaluation)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..core.warning import warn
 from ..errors import InvalidDataError
 from ..inputs.candidates import WARNING
 
 if TYPE_CHECKING:
     from ..results import Evaluation
+    from ..results.parts import CandidateCounts, SeenCounts
 
 
 #: So many relevant items are not all in train by chance.
@@ -26,8 +25,10 @@ def give_notice(evaluation: Evaluation) -> None:
     InvalidDataError
         If all relevant items are in the training data, so that nothing can be found.
     """
-    _check_seen(evaluation)
-    _check_candidates(evaluation)
+    if evaluation.seen is not None:
+        _check_seen(evaluation, evaluation.seen)
+    if evaluation.candidates is not None:
+        _check_candidates(evaluation, evaluation.candidates)
     if evaluation.n_cold:
         warn(
             f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
@@ -49,7 +50,7 @@ def give_notice(evaluation: Evaluation) -> None:
             "what they have seen"
         )
     first = evaluation.first_ranks
-    if first is not None and first.are_late:
+    if first is not None and first.smallest > 1 and first.has_others:
         warn(
             f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
             f"as items that are not relevant; if the lists begin at rank {first.smallest}, "
@@ -72,24 +73,16 @@ def give_notice(evaluation: Evaluation) -> None:
 
 def _found_nothing(evaluation: Evaluation) -> bool:
     """Return whether every metric of hits is 0, of which there is at least one."""
-    plans = zip(evaluation.names, evaluation.request.plans, strict=True)
-    of_hits = [
-        (name, plan) for name, plan in plans if plan.is_swept and plan.definition.higher_is_better
-    ]
-    for name, plan in of_hits:
-        if evaluation.has_lists and plan.per_user:
-            # The mean of many users is an exact sum, which takes longer.
-            if np.nan_to_num(evaluation.values(name)).any():
+    names = []
+    for name, plan in zip(evaluation.request.names, evaluation.request.plans, strict=True):
+        if plan.is_swept and plan.definition.higher_is_better:
+            if evaluation[name]:
                 return False
-        elif evaluation[name]:
-            return False
-    return bool(of_hits)
+            names.append(name)
+    return bool(names)
 
 
-def _check_seen(evaluation: Evaluation) -> None:
-    seen = evaluation.seen
-    if seen is None:
-        return
+def _check_seen(evaluation: Evaluation, seen: SeenCounts) -> None:
     n_seen, n_relevant = seen.n_relevant, seen.n_held_out
     by_model = evaluation.retrieval is not None
     if evaluation.request.seen == "allow":
@@ -121,10 +114,7 @@ def _check_seen(evaluation: Evaluation) -> None:
         )
 
 
-def _check_candidates(evaluation: Evaluation) -> None:
-    candidates = evaluation.candidates
-    if candidates is None:
-        return
+def _check_candidates(evaluation: Evaluation, candidates: CandidateCounts) -> None:
     n_outside, n_relevant = candidates.n_relevant, candidates.n_held_out
     if n_outside == n_relevant:
         raise InvalidDataError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .runners import ClientLike, Execution, Runner
-    from .sources import Block, Loader, Source
+    from .sources import Loader, Source
 
 
 class Shared(NamedTuple):
@@ -59,22 +59,17 @@ def evaluate_source(
     """
     per_user, num_threads = execution.per_user, execution.num_threads
     if source.whole:
-
-        def everybody() -> Block:
-            ((task, _),) = source.tasks()
-            return source.load(task)
-
-        result = evaluate_block(request, everybody(), num_threads)
+        result = evaluate_block(request, source.everybody(), num_threads)
         if per_user:
             result.overall  # noqa: B018 - what they refuse is told now, not when they are read
             return Evaluation(request, result)
         return Evaluation(
             request,
             parts=[result.part(per_user=False)],
-            random_totals=lambda: evaluate_block(request, everybody(), num_threads).random_totals(
-                all_users=True
-            ),
-            relist=lambda user: one_user(request, everybody(), user),
+            random_totals=lambda: evaluate_block(
+                request, source.everybody(), num_threads
+            ).random_totals(all_users=True),
+            relist=lambda user: one_user(request, source.everybody(), user),
         )
 
     def merged(*, random: bool = False) -> Part:

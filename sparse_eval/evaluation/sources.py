@@ -102,6 +102,11 @@ class Source:
         """Yield descriptions of blocks that can be pickled, and how far each moves the progress."""
         raise NotImplementedError
 
+    def everybody(self) -> Block:
+        """Return the one block of all users."""
+        ((task, _),) = self.tasks()
+        return self.load(task)
+
     def close(self) -> None:
         """Remove what the tasks needed, once all are done."""
 
@@ -140,13 +145,8 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
                 "se.Relevance.from_csr)"
             )
     aligned = _aligned(request, rankings, relevance, block.side_data)
-    result = Measured.compute(request, aligned, num_threads)
-    return replace(
-        result,
-        first_row=block.first_row,
-        retrieval=block.retrieval,
-        items_digest=block.items_digest,
-    )
+    about = block.first_row, block.retrieval, block.items_digest
+    return Measured.compute(request, aligned, num_threads, *about)
 
 
 def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
@@ -269,14 +269,12 @@ def _rows(side: Any, first: int, last: int) -> Any:
     return side[first:last] if is_array(side) else slice_rows(side, first, last)
 
 
-def load_rows(side_data: SideData, whole: bool, task: Rows) -> Block:
+def load_rows(side_data: SideData, task: Rows) -> Block:
     """Check both sides of some rows, and put the side data of these users beside them."""
     rankings = checked(Rankings, task.sides["rankings"], task.first)
     relevance = checked(Relevance, task.sides["relevance"], task.first)
-    if not whole:
-        rankings, relevance = align(rankings, relevance)
-        side_data = side_data.of_users(task.first, task.last)
-    return Block(task.first, rankings, relevance, side_data)
+    rankings, relevance = align(rankings, relevance, *match(rankings, relevance))
+    return Block(task.first, rankings, relevance, side_data.of_users(task.first, task.last))
 
 
 class MatrixSource(RowSource):
@@ -308,15 +306,18 @@ class MatrixSource(RowSource):
             rankings = sliceable_csr(rankings, "the position matrix", sum_duplicates=False)
         if not isinstance(relevance, Relevance):
             relevance = sliceable_csr(relevance, "the validation matrix")
-        if isinstance(rankings, Rankings) and isinstance(relevance, Relevance):
-            rankings, relevance = align(rankings, relevance)
-        self.sides = {"rankings": rankings, "relevance": relevance}
         users, items = match(rankings, relevance)
-        side_data = SideData.of(users, items, **inputs)
-        self.total = self.n_rows = users.size
+        if isinstance(rankings, Rankings) and isinstance(relevance, Relevance):
+            rankings, relevance = align(rankings, relevance, users, items)
+        self.sides = {"rankings": rankings, "relevance": relevance}
+        self.side_data = SideData.of(users, items, **inputs)
+        self.total = users.size
         if not self.whole:
             n_entries = sum(int(side.indptr[-1]) for side in self.sides.values())
             self.n_rows = users_per_block(execution, n_entries, users.size, len(request.metrics))
             largest = largest_gain(request, relevance, self.n_rows)
-            side_data = replace(side_data, largest_gain=largest)
-        self.load = partial(load_rows, side_data, self.whole)
+            self.load = partial(load_rows, replace(self.side_data, largest_gain=largest))
+
+    def everybody(self) -> Block:
+        """Return the lists and relevance of all users as they are."""
+        return Block(0, self.sides["rankings"], self.sides["relevance"], self.side_data)

@@ -311,9 +311,8 @@ def places(
     known: Iterable[Place], side: Any, names: tuple[str, str] = _SIDES
 ) -> tuple[Place, Place]:
     """Match the users and items of a side with known ones, see `place`."""
+    found = []
     given = zip(("users", "items"), known, labels_of(side), side.shape, strict=True)
-    users, items = (
-        place(role, one.labels, labels, (one.size, size), names)
-        for role, one, labels, size in given
-    )
-    return users, items
+    for role, one, labels, size in given:
+        found.append(place(role, one.labels, labels, (one.size, size), names))
+    return found[0], found[1]

@@ -12,7 +12,6 @@ from scipy import sparse
 from ..core.arguments import check_flag, check_whole
 from ..core.csr import (
     MAX_ITEMS,
-    as_int32,
     canonical_csr,
     check_entries,
     find_fault,
@@ -243,7 +242,7 @@ class Rankings(UserRows):
         expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions)"
         check_entries(matrix, valid, "the position", expected + _MAY_BE_SCORES)
         labels = matrix_labels(positions, matrix.shape, users, items)
-        entries = as_int32(matrix.indices), data.astype(np.int32)
+        entries = np.ascontiguousarray(matrix.indices, np.int32), data.astype(np.int32)
         try:
             return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:
@@ -422,11 +421,8 @@ class Rankings(UserRows):
     ) -> Rankings:
         """Return the lists of rows whose entries have positions, in any order."""
         listed, ordered = np.empty((2, len(positions)), np.int32)
-
-        def order(first: int, last: int, fault: Integers) -> None:
-            order_by_position(first, last, indptr, columns, positions, listed, ordered, fault)
-
-        if fault := find_fault(order, len(indptr) - 1):
+        arrays = indptr, columns, positions, listed, ordered
+        if fault := find_fault(order_by_position, len(indptr) - 1, *arrays):
             _, row, entry = fault
             user = label_of(labels[0], row)
             first, second = (label_of(labels[1], int(listed[at])) for at in (entry - 1, entry))

@@ -101,13 +101,14 @@ class SideData:
         ):
             if given is not None:
                 aligned[name], labels = read(given, items.size, labels)
-        sizes = {name: one.shape[0] for name, one in aligned.items()}
-        n_items = max([items.size, *sizes.values()])  # they may know more than anyone was shown
-        for name, n in sizes.items():
-            if n < n_items:
+        n_items = items.size
+        for one in aligned.values():  # they may know more items than anyone was shown
+            n_items = max(n_items, one.shape[0])
+        for name, one in aligned.items():
+            if one.shape[0] < n_items:
                 raise InvalidDataError(
-                    f"{written(name)} covers {n} items, but there are {n_items}; give every item "
-                    "of the catalogue one",
+                    f"{written(name)} covers {one.shape[0]} items, but there are {n_items}; give "
+                    "every item of the catalogue one",
                     argument=name,
                 )
         if candidates is not None:
@@ -204,8 +205,9 @@ def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
     InvalidDataError
         As from `place`, or if the sides look transposed.
     """
-    own = zip(labels_of(relevance), relevance.shape, strict=True)
-    users, items = places((Place(None, labels, size) for labels, size in own), rankings)
+    labels, shape = labels_of(relevance), relevance.shape
+    known = Place(None, labels[0], shape[0]), Place(None, labels[1], shape[1])
+    users, items = places(known, rankings)
     n_users, n_items = rankings.shape
     unlabelled = users.labels is None and items.labels is None
     if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
@@ -216,15 +218,23 @@ def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
     return users, items
 
 
-def align(rankings: Rankings, relevance: Relevance) -> tuple[Rankings, Relevance]:
+def align(
+    rankings: Rankings, relevance: Relevance, users: Place, items: Place
+) -> tuple[Rankings, Relevance]:
     """Return both sides with the same rows and columns; nothing is cut off.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    relevance : Relevance
+    users, items : Place
+        From `match`.
 
     Raises
     ------
     InvalidDataError
-        As from `match`; or if only one side has labels of users, and they are too few.
+        If only one side has labels of users, and they are too few.
     """
-    users, items = match(rankings, relevance)
     if users.labels is not None and len(users.labels) != users.size:
         raise InvalidDataError(
             f"one side has {users.size} users, the other side labels {len(users.labels)}; label "

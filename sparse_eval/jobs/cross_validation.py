@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..metrics import Metric
     from ..results.comparison import Comparison
     from ..results.intervals import Interval
-    from ..results.parts import CandidateCounts
 
 #: The kind of job, after which the file of its ledger is named, and the slot of its last row.
 JOB, FINISHED = "cross_validation", "finished"
@@ -239,23 +238,12 @@ class CrossValidation(Runs):
 class PooledModel(Scores):
     """The pooled numbers of a model, for the page and the charts."""
 
-    n_skipped, n_cold, has_values = 0, None, True
-
     def __init__(self, cv: CrossValidation, model: str) -> None:
-        super().__init__(cv.request)
+        super().__init__(cv.request, cv.candidates)
         self._cv = cv
         self._estimates = [cv.estimate(model, name) for name in cv.names]
         self._table = cv.per_user(model)
-
-    @property
-    def candidates(self) -> CandidateCounts | None:
-        """What the candidates of all folds were, None for all items."""
-        return self._cv.candidates
-
-    @property
-    def n_users(self) -> int:
-        """The number of users that were evaluated on any fold."""
-        return len(self._table)
+        self.n_users = len(self._table)
 
     @property
     def record(self) -> dict[str, Any]:

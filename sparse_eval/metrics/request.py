@@ -105,11 +105,11 @@ class Protocol:
     def __post_init__(self) -> None:
         rules = convention_named(self.convention)
         object.__setattr__(self, "metrics", parse_metrics(self.metrics, rules.options))
-        for name in ("no_relevant", "without_list"):
+        for name, rule in (("no_relevant", NoRelevant), ("without_list", WithoutList)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(rules, name))
-        check_choice("no_relevant", self.no_relevant, get_args(NoRelevant))
-        check_choice("without_list", self.without_list, get_args(WithoutList))
+            else:
+                check_choice(name, getattr(self, name), get_args(rule))
         check_flag("filter_seen", self.filter_seen)
         check_flag("judged_only", self.judged_only)
         for metric in self.metrics:

@@ -52,27 +52,33 @@ if TYPE_CHECKING:
     from .curves import PrecisionRecall
     from .label_table import ItemNames
     from .measured import Measured
-    from .parts import CandidateCounts, FirstRanks, Retrieval, SeenCounts, UserValues
+    from .parts import FirstRanks, Retrieval, SeenCounts, UserValues
     from .segments import UserSegments
 
 
-class PerUser(Scores):
-    """The values of each user, as far as they were kept."""
+class Evaluated(Scores):
+    """The numbers of some users, with the same bits from a block with its lists or from parts."""
 
     _part: Measured | Part
+    _measured: Measured | None
+    _known_replicates: dict[int, Floats]
 
-    @property
-    def has_values(self) -> bool:
-        """Whether the values of each user are kept."""
-        return self._part.values is not None
+    n_without_list: int = 0
+    n_relevant_seen: int | None = None
+    n_listed_seen: int | None = None
+    seen: SeenCounts | None = None
+    retrieval: Retrieval | None = None
+    first_ranks: FirstRanks | None = None
+    has_lists: bool = False
 
     @property
     def _values(self) -> Measured | UserValues:
-        if self._part.values is None:
+        values = self._part.values
+        if values is None:
             raise InvalidDataError(
                 "the values of the users were not kept; evaluate with keep='values'"
             )
-        return self._part.values
+        return values
 
     @property
     def users(self) -> Axis | None:
@@ -184,83 +190,16 @@ class PerUser(Scores):
         column.flags.writeable = False
         return column
 
-
-class Evaluated(PerUser):
-    """The numbers of some users, with the same bits from a block with its lists or from parts."""
-
-    _measured: Measured | None
-    _known_replicates: dict[int, Floats]
-
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics, in the order in which they were requested."""
         return self.request.metrics
 
     @property
-    def retrieval(self) -> Retrieval | None:
-        """How the rankings were made, None where they were given."""
-        return self._part.retrieval
-
-    @property
-    def n_users(self) -> int:
-        """Number of users that count in the means."""
-        return self._part.n_counted
-
-    @property
-    def n_skipped(self) -> int:
-        """Number of users left out: without a relevant item, or as the convention says."""
-        measured = self._measured
-        n_users = self._part.span.n if measured is None else len(measured.n_relevant)
-        return n_users - self.n_users
-
-    @property
-    def n_without_list(self) -> int:
-        """Number of users with relevant items and no list.
-
-        Each counts 0 in every mean, unless the convention leaves them out.
-        """
-        return self._part.n_without_list
-
-    @property
-    def n_cold(self) -> int | None:
-        """Number of evaluated users without training data; None where train is not known."""
-        return None if self.seen is None else self.seen.n_cold
-
-    @property
-    def n_relevant_seen(self) -> int | None:
-        """Number of relevant items that their user has in train; None where it is not known."""
-        return None if self.seen is None else self.seen.n_relevant
-
-    @property
-    def n_listed_seen(self) -> int | None:
-        """Number of listed items that their user has in train; None where it is not known."""
-        return None if self.seen is None else self.seen.n_listed
-
-    @property
-    def seen(self) -> SeenCounts | None:
-        """These three, and the number of relevant items; None where train is not known."""
-        return self._part.seen
-
-    @property
-    def candidates(self) -> CandidateCounts | None:
-        """What the candidates were, None where they were all items that users had not seen."""
-        return self._part.candidates
-
-    @property
     def propensities(self) -> dict[str, str]:
         """A digest of each input by which hits are weighted, "train" or "propensity"."""
         propensities: dict[str, str] = self._part.key["propensities"]
         return propensities
-
-    @property
-    def first_ranks(self) -> FirstRanks | None:
-        """The first ranks of the lists; None if there are no lists or a model made them."""
-        return self._part.first_ranks
-
-    @property
-    def has_lists(self) -> bool:
-        """Whether the lists, and the values of each user, are kept in memory."""
-        return self._measured is not None
 
     @property
     def n_users_of(self) -> dict[str, int]:
@@ -356,15 +295,14 @@ class Evaluated(PerUser):
 
         As those of unseen items, where no training data say which items were seen.
         """
-        block, uses = self._measured, (plan.definition.uses for plan in self.request.plans)
-        if block is None or not any("candidates" in names for names in uses):
+        block = self._measured
+        if block is None or self.seen is not None or self.candidates is not None:
             return False
-        side_data = block.aligned.side_data
-        if side_data.training is not None or side_data.candidates is not None:
+        lengths = block.aligned.rankings.lengths[block.counted]
+        n_items, least = block.aligned.side_data.n_items, lengths.min()
+        if least == lengths.max() or not least < n_items < 2 * lengths.mean():
             return False
-        lengths, n_items = block.aligned.rankings.lengths[block.counted], side_data.n_items
-        least, most = lengths.min(), lengths.max()
-        return bool(least < most and least < n_items and 2 * lengths.mean() > n_items)
+        return any("candidates" in plan.definition.uses for plan in self.request.plans)
 
 
 class Evaluation(Evaluated):
@@ -383,6 +321,30 @@ class Evaluation(Evaluated):
     ----------
     request : Request
         What was computed.
+    n_users : int
+        Number of users that count in the means.
+    n_skipped : int
+        Number of users left out: without a relevant item, or as the convention says.
+    n_without_list : int
+        Number of users with relevant items and no list. Each counts 0 in every mean, unless the
+        convention leaves them out.
+    n_cold : int or None
+        Number of evaluated users without training data; None where train is not known.
+    n_relevant_seen, n_listed_seen : int or None
+        Number of relevant items, and of listed items, that their user has in train; None where it
+        is not known.
+    seen : SeenCounts or None
+        These three, and the number of relevant items; None where train is not known.
+    candidates : CandidateCounts or None
+        What the candidates were, None where they were all items that users had not seen.
+    retrieval : Retrieval or None
+        How the rankings were made, None where they were given.
+    first_ranks : FirstRanks or None
+        The first ranks of the lists; None if there are no lists or a model made them.
+    has_values : bool
+        Whether the values of each user are kept.
+    has_lists : bool
+        Whether the lists, and the values of each user, are kept in memory.
     baselines : dict of str to Evaluation
         Evaluations of simple rankings of the same users, by name: printable text that is not a
         column of `summary`. Any other name raises `InvalidDataError`.
@@ -402,14 +364,22 @@ class Evaluation(Evaluated):
         *,
         random_totals: Callable[[], RandomTotals | None] | None = None,
         relist: Callable[[Hashable], Aligned] | None = None,
-        baselines: Mapping[str, Evaluation] | None = None,
         record: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(request)
-        self._measured, self._given = measured, tuple(distinct_parts(parts))
-        self._part = measured or merge_parts(self._given)
+        self._measured = measured
+        self._given = () if measured else tuple(distinct_parts(parts))
+        part = self._part = measured or merge_parts(self._given)
+        super().__init__(request, part.candidates)
+        self.n_users, self.n_without_list = part.n_counted, part.n_without_list
+        n_users = part.span.n if measured is None else len(measured.n_relevant)
+        self.n_skipped = n_users - self.n_users
+        self.retrieval, self.first_ranks, self.seen = part.retrieval, part.first_ranks, part.seen
+        if self.seen is not None:
+            self.n_cold, self.n_relevant_seen, self.n_listed_seen, _ = self.seen
+        self.has_lists = measured is not None
+        self.has_values = self.has_lists or part.values is not None
         self._relist = relist
-        self.baselines = baselines or {}
+        self._baselines = Baselines()
         self._compute_random = random_totals
         self._drawn: RandomTotals | None = None
         self._saved_record = record
@@ -433,7 +403,7 @@ class Evaluation(Evaluated):
 
     @baselines.setter
     def baselines(self, baselines: Mapping[str, Evaluation]) -> None:
-        self._baselines: Baselines = Baselines(baselines)
+        self._baselines = Baselines(baselines)
 
     def __getstate__(self) -> dict[str, Any]:
         """Support pickling without the source of the blocks, which may be an open file.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
     from ..metrics.aligned import Aligned
-    from ..metrics.plan import MetricColumns, Plan
+    from ..metrics.plan import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber
@@ -87,24 +87,31 @@ class Measured:
     first_row: int = 0
     retrieval: Retrieval | None = None
     items_digest: str | None = None
+    _counted: dict[tuple[bool, bool], Booleans] = field(default_factory=dict)
 
     random: ClassVar[RandomTotals | None] = None
     saved: ClassVar[dict[int, SavedNumber]] = {}
 
     @classmethod
     def compute(
-        cls, request: Request, aligned: Aligned, num_threads: int | None = None
+        cls,
+        request: Request,
+        aligned: Aligned,
+        num_threads: int | None = None,
+        first_row: int = 0,
+        retrieval: Retrieval | None = None,
+        items_digest: str | None = None,
     ) -> Measured:
         """Measure every metric, and leave out the users that do not count."""
         numbers, n_relevant = measure(aligned, request.plans, num_threads)
-        block = cls(request, aligned, numbers, n_relevant)
+        block = cls(request, aligned, numbers, n_relevant, first_row, retrieval, items_digest)
         has_relevant = n_relevant > 0
         exclude = request.no_relevant == "exclude"
         left_out: dict[tuple[bool, bool], tuple[Integers, Integers]] = {}
         for row, plan in enumerate(request.plans):
             key = plan.counts_apart(request.convention)
             if key not in left_out:
-                is_out = ~block.counts(plan)
+                is_out = ~block.counts(*key)
                 left_out[key] = np.flatnonzero(is_out), np.flatnonzero(is_out & has_relevant)
             needs_relevant = plan.is_swept and not plan.of_everyone
             if needs_relevant and not exclude and plan.items == "all":
@@ -113,29 +120,29 @@ class Measured:
             numbers.values[row, left_out[key][exclude and needs_relevant]] = np.nan
         return block
 
-    def counts(self, plan: Plan | None = None) -> Booleans:
-        """Return for each user whether it counts for a plan, or in general."""
-        convention, no_relevant = self.request.convention, self.request.no_relevant
-        every_list, every_user = (False, False) if plan is None else plan.counts_apart(convention)
-        has_list = self.aligned.has_list
-        if every_list:
-            return has_list.copy()
-        if no_relevant == "zero":
-            counted = np.ones(len(has_list), bool)
-        elif no_relevant == "judged":
-            counted = np.diff(self.aligned.relevance.indptr) > 0
-        else:
-            counted = self.n_relevant > 0
-        if self.request.without_list == "exclude" and not every_user:
-            counted &= has_list
-        return counted
+    def counts(self, every_list: bool = False, every_user: bool = False) -> Booleans:
+        """Return for each user whether it counts: for a plan, given its `Plan.counts_apart`."""
+        request, masks, key = self.request, self._counted, (every_list, every_user)
+        if key not in masks:
+            has_list = self.aligned.has_list
+            if every_list:
+                masks[key] = has_list
+            elif request.no_relevant == "zero":
+                masks[key] = np.ones(len(has_list), bool)
+            elif request.no_relevant == "judged":
+                masks[key] = np.diff(self.aligned.relevance.indptr) > 0
+            else:
+                masks[key] = self.n_relevant > 0
+            if request.without_list == "exclude" and not (every_user or every_list):
+                masks[key] &= has_list
+        return masks[key]
 
     def users_of(self, row: int) -> Integers:
         """Return the rows of the users that count for a plan and for whom it is defined."""
         plan = self.request.plans[row]
-        counted = self.counts(plan)
+        counted = self.counts(*plan.counts_apart(self.request.convention))
         if plan.definition.per_user:
-            counted &= ~np.isnan(self.numbers.values[row])
+            counted = counted & ~np.isnan(self.numbers.values[row])
         return np.flatnonzero(counted)
 
     def value_over(self, row: int, users: Integers) -> float:
@@ -241,10 +248,12 @@ class Measured:
     @cached_property
     def candidates(self) -> CandidateCounts | None:
         """Counts of the candidates, None if they were the whole catalogue."""
-        aligned, hashes = self.aligned, self._candidate_hashes
-        candidates = aligned.side_data.candidates
-        if hashes is None or candidates is None or aligned.eligible is None:
+        aligned, candidates = self.aligned, self.aligned.side_data.candidates
+        if candidates is None:
             return None
+        hashes, eligible = self._candidate_hashes, aligned.eligible
+        assert hashes is not None  # noqa: S101 - there are candidates
+        assert eligible is not None  # noqa: S101 - likewise
         relevance, rankings = aligned.relevance, aligned.rankings
         is_relevant = relevance.gains > 0
         outside = ~candidates.hold(relevance.indptr, relevance.items)
@@ -252,7 +261,7 @@ class Measured:
         return CandidateCounts(
             candidates.kind,
             self.n_counted,
-            int(aligned.eligible.counts[self.counted].sum()),
+            int(eligible.counts[self.counted].sum()),
             int(np.count_nonzero(outside & is_relevant)),
             int(np.count_nonzero(listed)),
             int(np.count_nonzero(is_relevant)),

@@ -11,7 +11,7 @@ from ..core.csr import find_entries
 from ..errors import InvalidDataError
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.side_data import align
+from ..inputs.side_data import align, match
 from .evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def rbo(a: Rankings | Evaluation, b: Rankings | Evaluation, *, p: float = 0.9) -
     positions = Relevance.from_csr(
         others.to_positions(), users=others.users, items=others.items_index
     )
-    lists, positions = align(lists, positions)
+    lists, positions = align(lists, positions, *match(lists, positions))
     values = _extrapolated(lists, positions, p)
     index = pd.RangeIndex(len(values)) if lists.users is None else lists.users
     return pd.Series(values, index=pd.Index(index, name="user"), name="rbo")

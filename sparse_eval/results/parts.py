@@ -171,11 +171,6 @@ class FirstRanks(NamedTuple):
         """Return the first ranks of the users of both."""
         return FirstRanks(min(self.smallest, other.smallest), self.has_others or other.has_others)
 
-    @property
-    def are_late(self) -> bool:
-        """Whether no list has a rank 1, though the lists hold more than hits."""
-        return self.smallest > 1 and self.has_others
-
 
 #: What evaluations must agree in to be merged, by name.
 MergeKey: TypeAlias = "dict[str, Any]"
@@ -258,11 +253,6 @@ class UserValues:
     n_seen: Integers | None = None
     labelled: bool | None = None
 
-    @property
-    def arrays(self) -> list[Any]:
-        """What is merged."""
-        return [self.user_ids, self.counted, self.n_relevant, self.fingerprints, self.columns]
-
     @cached_property
     def labels(self) -> Axis | None:
         """The users' labels, None where they are the row numbers from 0 on."""
@@ -274,8 +264,10 @@ class UserValues:
     @classmethod
     def concatenate(cls, blocks: Sequence[UserValues]) -> UserValues:
         """Return the values of all blocks, in the order of the users."""
-        each = zip(*(block.arrays for block in blocks), strict=True)
-        arrays: list[Any] = [np.concatenate(parts, axis=-1) for parts in each]
+        names = ("user_ids", "counted", "n_relevant", "fingerprints", "columns")
+        arrays: list[Any] = [
+            np.concatenate([getattr(block, name) for block in blocks], axis=-1) for name in names
+        ]
         users = arrays[0]
         if not (users[1:] > users[:-1]).all():
             order = np.argsort(users, kind="stable")

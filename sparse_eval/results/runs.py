@@ -118,7 +118,7 @@ class Runs(Requested):
     def __init__(
         self, request: Request, folds: Sequence[Fold], values: Mapping[Run, RunValues]
     ) -> None:
-        super().__init__(request)
+        super().__init__(request, _all_candidates(values))
         self.folds = tuple(folds)
         self._values = dict(values)
         self.models = tuple(dict.fromkeys(run.model for run in values))
@@ -128,17 +128,6 @@ class Runs(Requested):
     def n_users(self) -> int:
         """The number of users that were evaluated on any fold."""
         return len(self._users)
-
-    @cached_property
-    def candidates(self) -> CandidateCounts | None:
-        """What the candidates of all folds were, None for all items."""
-        of_folds = {run.fold: values.candidates for run, values in self._values.items()}
-        counts = [one for one in of_folds.values() if one is not None]
-        if not counts:
-            return None
-        kinds = {one.kind for one in counts}
-        kind = kinds.pop() if len(kinds) == 1 else GIVEN
-        return reduce(added, (one._replace(kind=kind) for one in counts))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -273,6 +262,17 @@ class Runs(Requested):
         else:
             notes.append("one fold: what other splits would give is not known")
         return notes
+
+
+def _all_candidates(values: Mapping[Run, RunValues]) -> CandidateCounts | None:
+    """Return what the candidates of all folds were, None for all items."""
+    of_folds = {run.fold: one.candidates for run, one in values.items()}
+    counts = [one for one in of_folds.values() if one is not None]
+    if not counts:
+        return None
+    kinds = {one.kind for one in counts}
+    kind = kinds.pop() if len(kinds) == 1 else GIVEN
+    return reduce(added, (one._replace(kind=kind) for one in counts))
 
 
 class Estimate(NamedTuple):

@@ -6,7 +6,6 @@ import html
 import math
 import textwrap
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..core.formatting import number, text_table
@@ -38,16 +37,23 @@ _BEHIND = ("n_users", "n_skipped", "candidates")
 COLUMNS = frozenset(_BEFORE + _BEHIND)
 
 
-class Requested(ABC):
-    """The metrics that were computed, by name."""
+class Requested:
+    """The metrics that were computed, by name.
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
+    Attributes
+    ----------
+    request : Request
+    candidates : CandidateCounts or None
+        What the candidates were, None where they were all items that users had not seen.
+    """
 
-    @property
-    @abstractmethod
-    def candidates(self) -> CandidateCounts | None:
-        """What the candidates were, None where they were all items that users had not seen."""
+    candidates: CandidateCounts | None = None
+
+    def __init__(self, request: Request, candidates: CandidateCounts | None) -> None:
+        self.request, self.candidates = request, candidates
+        self._among = (
+            "" if candidates is None else name_among("", candidates.kind, request.corrected)
+        )
 
     @property
     def names(self) -> list[str]:
@@ -56,8 +62,7 @@ class Requested(ABC):
 
     def shown(self, name: str) -> str:
         """Return a metric's name as people read it: ``hit_rate@10 (1+99)`` among candidates."""
-        kind = None if self.candidates is None else self.candidates.kind
-        return name_among(name, kind, self.request.corrected)
+        return name + self._among
 
     def is_per_user(self, name: str | Metric) -> bool:
         """Return whether a metric has a value for each user."""
@@ -71,44 +76,36 @@ class Requested(ABC):
         return self.request.plans[self._row_of(name)]
 
     def _row_of(self, name: str | Metric) -> int:
-        spelling = str(name)
-        if spelling not in self._by_name:  # mostly it is spelt as it is printed
+        names, spelling = self.request.names, str(name).removesuffix(self._among)
+        if spelling not in names:  # mostly it is spelt as it is printed
             parsed = parse(spelling, self.request.convention.options)
             spelling = str(parsed[0]) if len(parsed) == 1 else ""
-        if spelling not in self._by_name:
+        if spelling not in names:
             raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(self.names)}", metric=name
+                f"{str(name)!r} was not evaluated; there are {', '.join(names)}", metric=name
             )
-        return self._by_name[spelling]
-
-    @cached_property
-    def _by_name(self) -> dict[str, int]:
-        rows = {self.shown(name): row for row, name in enumerate(self.names)}
-        return rows | {name: row for row, name in enumerate(self.names)}
+        return names.index(spelling)
 
 
-class Scores(Requested):
-    """Every metric of some users: what tables, charts and the page show."""
+class Scores(Requested, ABC):
+    """Every metric of some users: what tables, charts and the page show.
 
-    @property
-    @abstractmethod
-    def n_users(self) -> int:
-        """Number of users that count in the means."""
+    Attributes
+    ----------
+    n_users : int
+        Number of users that count in the means.
+    n_skipped : int
+        Number of users left out: without a relevant item, or as the convention says.
+    n_cold : int or None
+        Number of evaluated users without training data; None where train is not known.
+    has_values : bool
+        Whether the values of each user are kept.
+    """
 
-    @property
-    @abstractmethod
-    def n_skipped(self) -> int:
-        """Number of users left out: without a relevant item, or as the convention says."""
-
-    @property
-    @abstractmethod
-    def n_cold(self) -> int | None:
-        """Number of evaluated users without training data; None where train is not known."""
-
-    @property
-    @abstractmethod
-    def has_values(self) -> bool:
-        """Whether the values of each user are kept."""
+    n_users: int = 0
+    n_skipped: int = 0
+    n_cold: int | None = None
+    has_values: bool = True
 
     @property
     @abstractmethod

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.inputs.side_data import align
+from sparse_eval.inputs.side_data import align, match
 
 
 @pytest.mark.parametrize(
@@ -146,5 +146,6 @@ def test_pessimistic_ties_are_ordered_by_gain_and_then_by_id() -> None:
         ([3.0, 2, 1, 1, 3], [2, 3, 1]),
         ([0.0, 0, 0, 0, 0.5], [0, 1, 2]),
     ):
-        aligned, _ = align(lists, se.Relevance.from_csr(csr_matrix([gains])))
+        relevance = se.Relevance.from_csr(csr_matrix([gains]))
+        aligned, _ = align(lists, relevance, *match(lists, relevance))
         assert aligned.items.tolist() == expected
