@@ -1,4 +1,4 @@
-"""Say what only the user can know to be right: one line for each doubt about an evaluation."""
+"""Warnings about a finished evaluation: what looks like a mistake in its inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The one loop: blocks of a source, evaluated by a runner, merged into an `Evaluation`."""
+"""The one loop: blocks of a source, evaluated by a runner, merged into an `Evaluation`.
+
+`open_runner` chooses the runner by the client.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of users: inputs of any kind as blocks of users with their lists and relevant items.
+"""Sources: inputs of any kind as blocks of users; and `evaluate_block`, which evaluates one.
 
 A new kind of input is a subclass of `Source`, in a module of its own.
 """

@@ -12,9 +12,10 @@ from ..core.files import as_path
 from ..core.formatting import number, text_table
 from ..errors import InvalidDataError, InvalidFileError
 from ..results.comparison import compare
+from ..results.intervals import LEVEL
 from ..results.record import make_record
 from ..results.runs import Cells, Fold, Run, Runs, RunValues
-from ..results.scores import LEVEL, Scores
+from ..results.scores import Scores
 from .ledger import INPUTS, Ledger
 
 if TYPE_CHECKING:

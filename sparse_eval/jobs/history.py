@@ -34,6 +34,7 @@ from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.candidates import name_among
 from ..results.differences import CORRECTIONS, correct, significance
+from ..results.intervals import LEVEL
 from ..results.record import check_about
 from ..results.runs import UNKNOWN, Error, add_variances
 from ..results.shared import are_row_numbers
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results.evaluation import Evaluation
     from .ledger import Row
-
-#: Of the intervals in a history.
-LEVEL = 0.95
 
 
 class History:

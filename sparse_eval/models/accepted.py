@@ -1,4 +1,4 @@
-"""Which models are accepted: the table of the kinds of models."""
+"""`as_model`: whatever is accepted as a model, made a `Model`; a branch for each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`Model`: what every kind of model has. A new kind is a subclass, and a line in `accepted`."""
+"""`Model`: what every kind of model has. A new kind is a subclass.
+
+`accepted` needs a branch only for a kind that is made of something else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists and ranks of a model: `recommend`, `top_k` and `ranks`."""
+"""The public functions `recommend`, `top_k` and `ranks`: lists and ranks of a model."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from ..results.intervals import interval_around
+from ..results.intervals import LEVEL, interval_around
 from ..results.segments import segmentations
 from .style import (
     COLOURS,
@@ -579,7 +579,7 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
 
 def _group_mean(group: str, mean: float, std: float | None, n_users: int) -> GroupMean:
     error = math.nan if std is None or n_users < MIN_USERS else std / math.sqrt(n_users)
-    low, high, _ = interval_around(mean, error, n_users - 1, 0.95, "t")
+    low, high, _ = interval_around(mean, error, n_users - 1, LEVEL, "t")
     return GroupMean(group, mean, low, high)
 
 

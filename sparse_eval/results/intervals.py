@@ -15,6 +15,9 @@ from ..core.formatting import numbers
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
 
+#: The level of the intervals that people read in tables and histories; headings say so too.
+LEVEL = 0.95
+
 #: From this number of users on, Student's interval holds a mean as often as it says, as simulations
 #: with skewed metrics show, and the bootstrap costs time.
 FEWEST_FOR_T = 200

@@ -13,7 +13,7 @@ from ..errors import InvalidMetricError
 from ..inputs.candidates import name_among
 from ..metrics import parse
 from ..metrics.random_baseline import UNKNOWN, RandomSums
-from .intervals import FEWEST_EFFECTIVE
+from .intervals import FEWEST_EFFECTIVE, LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from .intervals import Interval
     from .parts import CandidateCounts
-
-#: Level of the intervals in the table that people read; its heading says so too.
-LEVEL = 0.95
 
 #: The columns of the table of numbers, before and after the columns of the baselines.
 _BEFORE = ("mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift")
