@@ -146,17 +146,10 @@ def without_zeros(model: object, train: sparse.csr_matrix) -> sparse.csr_matrix:
     return train
 
 
-def check_shape(
-    model: Model, shape: tuple[int, int], only: str | None = None, name: str = "train"
-) -> None:
-    """Raise `InvalidDataError` unless a model was trained on a matrix of that shape.
-
-    `only` one axis is checked, "users" or "items", if it is given. Messages call
-    the matrix `name`.
-    """
-    for axis, size, expected in zip(("users", "items"), shape, model.shape, strict=True):
-        if expected is not None and size != expected and only in (None, axis):
-            raise InvalidDataError(
-                f"{name} has {size} {axis}, the model {expected}; give the matrix that the model "
-                "was trained on"
-            )
+def check_size(role: str, size: int, expected: int, name: str = "train") -> None:
+    """Raise `InvalidDataError` unless a matrix has as many users or items as a model."""
+    if size != expected:
+        raise InvalidDataError(
+            f"{name} has {size} {role}, the model {expected}; give the matrix that the model "
+            "was trained on"
+        )

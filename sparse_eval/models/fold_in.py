@@ -13,7 +13,7 @@ from ..core.threads import thread_count
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of, place
-from .accepted import as_model, check_shape
+from .accepted import as_model, check_size
 from .factor_model import Factors
 from .identifiers import ids_of, warn_without_ids
 from .inputs import match_items, name_of, open_train
@@ -151,7 +151,7 @@ def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = N
     sizes = (len(own), given.shape[0])
     users = place("users", known, labels, sizes, ("the model", "fold_in"))
     if known is None or labels is None:
-        check_shape(opened, given.shape, "users")
+        check_size("users", given.shape[0], len(own))
     places = np.arange(given.shape[0]) if users.places is None else users.places
     union = None if known is None else users.labels
     is_new = np.diff(given.indptr) > 0

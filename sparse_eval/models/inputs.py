@@ -20,7 +20,7 @@ from ..inputs.labelled import LabelledMatrix, Place, check_part, labels_of, move
 from ..inputs.npy import slice_rows
 from ..inputs.paths import read_truth
 from ..inputs.relevance import Relevance
-from .accepted import check_shape
+from .accepted import check_size
 from .identifiers import ids_of, rows_of_users
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def _match_axis(
         known = ids_of(model)[number]
         trained = place(role, known, given, (size, n_given), ("the model", names[0]))
         if known is None or given is None:
-            check_shape(model, train.shape, role, names[0])
+            check_size(role, n_given, size, names[0])
     given, n_given = labels_of(relevance)[number], relevance.shape[number]
     held = place(role, trained.labels, given, (trained.size, n_given), names)
     if n_given > trained.size and (trained.labels is None or given is None):
