@@ -358,11 +358,14 @@ def _read_ahead(
     blocks: Generator[tuple[int, bytes], None, None],
 ) -> Generator[tuple[int, bytes], None, None]:
     """Yield blocks while a thread reads the next one."""
-    with closing(blocks), ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, blocks, None)
-        while (block := following.result()) is not None:
+    with ThreadPoolExecutor(1) as thread:
+        try:
             following = thread.submit(next, blocks, None)
-            yield block
+            while (block := following.result()) is not None:
+                following = thread.submit(next, blocks, None)
+                yield block
+        finally:
+            thread.submit(blocks.close)  # after what it may still read when Ctrl-C ends the wait
 
 
 class _UnlikeError(ValueError):

@@ -25,7 +25,7 @@ from ..errors import (
 )
 from ..evaluation.runners import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
-from ..models.accepted import as_model, check_shape, without_zeros
+from ..models.accepted import as_model, check_size, without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
 from ..models.identifiers import TRAINED_ON, ids_of, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments
@@ -302,7 +302,7 @@ class EvaluationCallback:
                 "hold only as a pickle; give the model a whole number"
             )
         if model.item_factors is not None:
-            check_shape(as_model(model), self._train.shape)
+            self._check_shape(as_model(model))
         keep_training(model, None)  # it is told its own when it is evaluated
         _let_fit_return(model)
         self._training = _Training(model)
@@ -530,7 +530,7 @@ class EvaluationCallback:
         if done % self._every and not last:
             return
         if getattr(model, TRAINED_ON, None) is None:
-            check_shape(as_model(model), self._train.shape)
+            self._check_shape(as_model(model))
             keep_training(model, self._train)
         self._evaluate(as_model(model), done, more[0] if len(more) == 1 else None)
         if last or self._is_over():
@@ -598,6 +598,14 @@ class EvaluationCallback:
                 f"as {others[-1]}.npz, which would be compared with those of this one; remove "
                 "them, or use another folder"
             )
+
+    def _check_shape(self, model: AnyModel) -> None:
+        """Raise an error unless a model has as many users and items as `train`."""
+        for role, size, expected in zip(
+            ("users", "items"), self._train.shape, model.shape, strict=True
+        ):
+            if expected is not None:
+                check_size(role, size, expected)
 
     def _best(self) -> dict[str, float] | None:
         """Return the evaluation with the best monitored value, the first of several."""
