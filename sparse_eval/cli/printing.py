@@ -38,13 +38,13 @@ def counted(n: int, noun: str) -> str:
 
 
 @contextmanager
-def step(name: str, **fields: str) -> Iterator[Callable[[str], None]]:
+def step(name: str) -> Iterator[Callable[[str], None]]:
     """Report a step of a command when it ends: the notes given, and how long it took."""
     notes: list[str] = []
     start = perf_counter()
     yield notes.append
     seconds = perf_counter() - start
-    note(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}", **fields)
+    note(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}")
 
 
 @dataclass(frozen=True)

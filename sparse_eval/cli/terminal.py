@@ -121,10 +121,10 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True, data: bool = Fal
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def note(text: str, **fields: str) -> None:
+def note(text: str) -> None:
     """Print a note about a step of the command on standard error, unless it is to be quiet."""
     if not QUIET.get():
-        tell(text, **fields)
+        tell(text)
 
 
 #: The signals that end a command, unless its parent process ignores them.
