@@ -57,7 +57,7 @@ def test_a_folder_named_like_a_checkpoint(folder: Path, tmp_path: Path, command:
     (tmp_path / "x.npz").mkdir()
     se.save_model(se.baselines.popularity(HOLDOUT), tmp_path / "good.npz")
     for given in ((tmp_path,), sorted(tmp_path.iterdir())):
-        status, printed, said = command("score", *given, "--split", folder / "split", "-m", "mrr@5")
+        status, _, said = command("score", *given, "--split", folder / "split", "-m", "mrr@5")
         assert status == 1
-        assert "is not a file" in printed
+        assert "is not a file" in said
         assert "1 of 2 checkpoints could not be scored" in said
