@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..core.arrays import as_array
+from ..core.hashing import hash_labels
 from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 
@@ -294,6 +295,11 @@ class Axis:
         texts = self._values
         blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
         return np.asarray(blank.to_numpy(zero_copy_only=False))
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """A hash of each label, the same wherever and whenever it is computed."""
+        return hash_labels(self.to_numpy())
 
     @cached_property
     def item_keys(self) -> Hashes:

@@ -35,6 +35,7 @@ from ..core.parquet import open_file
 from ..core.threads import thread_count
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
+from ..kernels.text import strip_quotes
 from .axes import Axis
 from .columns import GuessWarning
 
@@ -438,8 +439,10 @@ class Reader:
         parsers = self._parsers_of(first)
         lines, sep = _with_short_separator(lines, self.sep)
         is_quoted = len(self.sep) == 1 and b'"' in lines
-        if is_quoted and not _has_closed_quotes(lines, sep):
-            raise _UnlikeError
+        if is_quoted:
+            plain = _without_quotes(lines, sep)
+            if self.n_fields > 1:  # an empty field alone would become a blank line
+                lines, is_quoted = plain, b'"' in plain
         if lines.startswith(codecs.BOM_UTF8):  # part of a field, which Arrow would drop
             lines = b"\n" + lines
         text = pa.dictionary(pa.int32(), pa.string())
@@ -576,19 +579,20 @@ def _with_short_separator(lines: bytes, sep: str) -> tuple[bytes, int]:
     raise _UnlikeError
 
 
-def _has_closed_quotes(lines: bytes, sep: int) -> bool:
-    """Return whether all quotes enclose fields within a line, or are doubled in such a field.
+def _without_quotes(lines: bytes, sep: int) -> bytes:
+    """Return lines without the quotes around their fields, or as they are if some are needed.
 
-    Other readers agree about such text.
+    Raises
+    ------
+    _UnlikeError
+        If other readers might not agree: a quote does not enclose a whole field within a line.
     """
     text = np.frombuffer(lines, np.uint8)
-    quotes = np.flatnonzero(text == ord('"'))
-    line_ends = np.flatnonzero(text == ord("\n"))
-    if len(quotes) % 2 or (np.searchsorted(quotes, line_ends) % 2).any():
-        return False
-    beside = np.isin(np.arange(256), [sep, ord("\n"), ord('"')])
-    # A doubled quote is taken for one that closes a field, and one that opens it again.
-    return bool(beside[text[quotes[::2] - 1]].all() and beside[text[quotes[1::2] + 1]].all())
+    out = np.empty_like(text)
+    size = strip_quotes(text, sep, out)
+    if size < 0:
+        raise _UnlikeError
+    return out[:size].tobytes() if size else lines
 
 
 def _whole(column: Any) -> Any:

@@ -103,7 +103,7 @@ def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:
     """
     matrix, users, items, _ = _open(train)
     keys = [
-        hash_labels(np.arange(size) if labels is None else labels.to_numpy())
+        hash_labels(np.arange(size)) if labels is None else labels.hashes
         for size, labels in zip(matrix.shape, (users, items), strict=True)
     ]
     scorer = Scorer(_RandomScores(check_whole("seed", seed, 0), *keys), users=users, items=items)
