@@ -7,7 +7,10 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from ..core.arguments import check_fraction
+from ..core.exact_sums import Moments
 from ..core.files import as_path
 from ..core.formatting import number, text_table
 from ..errors import InvalidDataError, InvalidFileError
@@ -263,7 +266,8 @@ class PooledModel(Scores):
         return self._estimates[row].n_users
 
     def _std(self, row: int) -> float:
-        return self._estimates[row].std
+        users = self._estimates[row].users
+        return Moments.of(np.zeros(0) if users is None else users).std
 
     def _interval(self, row: int, mean: float, level: float) -> Interval:
         return self._estimates[row].error.interval(mean, level)

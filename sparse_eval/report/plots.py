@@ -18,7 +18,7 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
-from ..results.intervals import LEVEL, interval_around
+from ..results.intervals import LEVEL, NO_INTERVAL, interval_of_moments, student
 from ..results.segments import segmentations
 from .style import (
     COLOURS,
@@ -561,8 +561,7 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
     if isinstance(groups, str) and groups in UNITS:
         rows = ev.record["by"].get(groups, [])
         own = [row for row in rows if row["metric"] == metric and row["mean"] is not None]
-        fields = ("group", "mean", "std", "n_users")
-        return Groups(UNITS[groups], [_group_mean(*map(row.get, fields)) for row in own])
+        return Groups(UNITS[groups], list(map(_group_mean, own)))
     column, *more = segmentations(groups, ev.evaluated_users)
     if more:
         titles = ", ".join(each.title for each in (column, *more))
@@ -573,14 +572,18 @@ def groups_of(ev: Evaluation, groups: Any, metric: str) -> Groups:
         inside = values[column.codes == code]
         moments = Moments.of(inside[~np.isnan(inside)])
         if moments.n:
-            means.append(_group_mean(name, moments.mean, moments.std, moments.n))
+            enough = moments.n >= MIN_USERS
+            interval = interval_of_moments(moments, LEVEL) if enough else NO_INTERVAL
+            means.append(GroupMean(name, moments.mean, interval.low, interval.high))
     return Groups(column.title, means, int((column.codes < 0).sum()))
 
 
-def _group_mean(group: str, mean: float, std: float | None, n_users: int) -> GroupMean:
-    error = math.nan if std is None or n_users < MIN_USERS else std / math.sqrt(n_users)
-    low, high, _ = interval_around(mean, error, n_users - 1, LEVEL, "t")
-    return GroupMean(group, mean, low, high)
+def _group_mean(row: dict[str, Any]) -> GroupMean:
+    half = math.nan
+    if row["std"] is not None and row["n_users"] >= MIN_USERS:
+        error = row["std"] / math.sqrt(row["n_users"])
+        half = float(student(LEVEL, row["n_users"] - 1)[1]) * error
+    return GroupMean(row["group"], row["mean"], row["mean"] - half, row["mean"] + half)
 
 
 def cutoffs_of(metrics: list[str], name: str) -> list[int]:
