@@ -34,10 +34,7 @@ def write_day(number: int) -> None:
     users = drawn.integers(200 + 10 * number, size=900)
     items = (users * 7 + drawn.integers(25, size=900) ** 2 // 25) % (80 + 2 * number)
     times = pd.Timestamp(DAYS[number]) + pd.to_timedelta(drawn.integers(86_400, size=900), "s")
-    columns = {
-        "user": "u" + users.astype(str).astype(object),
-        "item": "i" + items.astype(str).astype(object),
-    }
+    columns = {"user": [f"u{n}" for n in users], "item": [f"i{n}" for n in items]}
     clicks = pd.DataFrame(columns | {"timestamp": times.astype(str)})
     clicks.to_csv(f"logs/{DAYS[number]}.csv", index=False)
     clicks.to_parquet(f"archive/{DAYS[number]}.parquet")
@@ -102,7 +99,7 @@ NIGHT = "score models --split split --history nights.jsonl --prometheus gauges/a
 
 
 def the_first_night(operator: Operator) -> None:
-    """Six checkpoints, of which one is corrupt, one of another shape, and one half-written."""
+    """Five checkpoints, and a corrupt one, one of another shape, and one that is half-written."""
     whole = Path("models/als8.npz").read_bytes()
     Path("models/corrupt.npz").write_bytes(whole[: len(whole) // 2])
     Path("models/.als32.0f3c9a5be1d24876.npz").write_bytes(whole[:100])  # is still written
@@ -115,9 +112,8 @@ def the_first_night(operator: Operator) -> None:
     operator.runs(f"{night} --max-failed 2", *METRICS, says="warning: models/corrupt.npz: ")
     operator.runs(f"{night} --max-failed 2 --fail-under ndcg@10=.99", *METRICS, status=3,
                   says="is not good enough: ndcg@10 is")  # fmt: skip
-    assert {"table.csv", "sweep.jsonl", "als4", "bm25"} <= {
-        path.name for path in Path("night/1").iterdir()
-    }
+    names = {path.name for path in Path("night/1").iterdir()}
+    assert {"table.csv", "sweep.jsonl", "als4", "bm25"} <= names
     assert len(se.History("nights.jsonl")) == 1  # although the night was repeated twice
     gauges = operator.gauges("gauges/als.prom")
     assert gauges['failed{job="als",split="split"}'] == 2
@@ -133,11 +129,12 @@ def a_night_that_is_repeated(operator: Operator) -> None:
     before = Path("night/1/sweep.jsonl").read_bytes()
     night = f"{NIGHT} --out night/1 --night 2026-11-08"
     printed = operator.runs(night, *METRICS)
+    left = {"als4", "als8", "als16", "bpr", "bm25"} - {best}
     assert f"{best}.npz" not in printed
-    assert "als16.npz" in printed
+    assert all(f"{name}.npz" in printed for name in left)
     assert Path("night/1/sweep.jsonl").read_bytes() == before
     rows = json.loads(operator.runs(f"{night} --format json", *METRICS))
-    assert sum(row["best"] for row in rows) == 1
+    assert (len(rows), sum(row["best"] for row in rows)) == (len(left), 1)
     assert {"mean", "ci_low", "random", "popularity"} <= rows[0]["metrics"]["ndcg@10"].keys()
 
 
@@ -170,8 +167,8 @@ def a_night_that_is_killed() -> None:
 
     def rows(folder: str) -> list[Any]:
         ledger = Path(folder, "sweep.jsonl")
-        lines = ledger.read_text().splitlines()[1:] if ledger.exists() else []
-        return [json.loads(line) for line in lines]
+        lines = ledger.read_text().split("\n") if ledger.exists() else []
+        return [json.loads(line) for line in lines[1:-1]]  # only whole lines
 
     for folder, number, expected in (
         ("night/3", signal.SIGINT, 130), ("night/4", signal.SIGKILL, -9),
@@ -227,8 +224,7 @@ def a_new_day(operator: Operator) -> None:
     operator.runs("score best.npz --split tonight --out new/old", *METRICS, says=says)
     operator.runs("train tonight --out best.npz --factors 8 --iterations 3")
     operator.runs("score best.npz --split tonight --out new/new", *METRICS)
-    printed = operator.runs("compare new/old new/new -m ndcg@10 --format jsonl")
-    row = json.loads(printed)
+    row = json.loads(operator.runs("compare new/old new/new -m ndcg@10 --format jsonl"))
     old, new = (se.Evaluation.load(f"new/{name}") for name in ("old", "new"))
     assert (row["a"], row["b"]) == ("old", "new")
     assert row["difference"] == pytest.approx(old["ndcg@10"] - new["ndcg@10"])  # a − b
