@@ -20,6 +20,8 @@ from .tuning import tune
 def compile_ahead(execution: Execution) -> None:
     """Compile every kernel ahead: for an image, or the cache of continuous integration.
 
+    Example: NUMBA_CACHE_DIR=kernels sparse-eval compile
+
     Kernels are kept in the folder NUMBA_CACHE_DIR, if it is set. Otherwise they are in the
     package's folder, or in the user's if that is read-only. Later processes only read them.
     """
@@ -33,7 +35,8 @@ def compile_ahead(execution: Execution) -> None:
 app = typer.Typer(
     name="sparse-eval",
     help="Evaluate recommenders trained on large implicit-feedback data. An environment variable "
-    "can set each option, such as SPARSE_EVAL_SPLIT.",
+    "can set each option, such as SPARSE_EVAL_SPLIT.\n\n"
+    "Example: sparse-eval run clicks.csv --at 2019-11-14 --out results",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # whose boxes take twice the lines

@@ -22,6 +22,8 @@ SYMBOLS = (
 def metrics(name: str | None = None, *, convention: str | None = None, printing: Printing) -> None:
     """List the metrics, describe one, or show what another library's convention changes.
 
+    Example: sparse-eval metrics ndcg
+
     Parameters
     ----------
     name

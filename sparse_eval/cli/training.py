@@ -180,6 +180,8 @@ def demo(
 ) -> None:
     """Run every step on synthetic clicks: generate, split, train, recommend, score.
 
+    Example: sparse-eval demo --users 5000 --out demo
+
     Parameters
     ----------
     n_users

@@ -77,7 +77,7 @@ def tune(
 ) -> None:
     """Search ALS's hyperparameters on a validation part, and test the best on a third part.
 
-    Example: sparse-eval tune clicks.csv --factors 16:256 --trials 20 --patience 2 --out tuned
+    Example: sparse-eval tune clicks.csv --factors 32,64,128 --out tuned
 
     Parameters
     ----------

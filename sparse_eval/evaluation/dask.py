@@ -128,7 +128,8 @@ def check_version(version: str) -> None:
     if installed != version:
         raise WorkerError(
             f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, and who "
-            f"gave it the task {version}; install the same version everywhere"
+            f"gave it the task {version}",
+            hint="install the same version everywhere",
         )
 
 
@@ -153,8 +154,8 @@ def result_of(future: Any) -> Any:
         if "No module named" not in causes:
             raise
         raise WorkerError(
-            f"a worker lacks what it needs ({causes}); install sparse_eval "
-            f"{installed_version()} there, as it is here"
+            f"a worker lacks what it needs ({causes})",
+            hint=f"install sparse_eval {installed_version()} there, as it is here",
         ) from error
 
 

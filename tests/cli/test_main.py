@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import Mock
@@ -24,6 +26,7 @@ from sparse_eval.errors import (
     InvalidMetricError,
     OutputError,
 )
+from sparse_eval.evaluation.dask import check_version
 
 
 @pytest.mark.parametrize(
@@ -128,6 +131,11 @@ def test_what_is_no_bug_has_another_status(
     for error in (InvalidDataError("no"), MemoryError(), PermissionError("no"), unmapped):
         monkeypatch.setattr("sparse_eval.metrics.registry.load_extensions", Mock(side_effect=error))
         assert command("metrics")[0] == 2
+    # A worker with another version goes on failing, unlike one that is lost.
+    monkeypatch.setattr(
+        "sparse_eval.metrics.registry.load_extensions", partial(check_version, "0.0.1")
+    )
+    assert command("metrics")[0] == 2
 
 
 def test_misuse_is_status_2(command: Command) -> None:
@@ -171,6 +179,25 @@ def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path: P
     os.close(writer)
     assert done.returncode == 0, done.stderr
     assert se.Evaluation.load(tmp_path).mean() == {"mrr@2": 0.75, "recall@2": 1}
+
+
+def test_only_one_input_is_standard_input(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,item,rank\na,x,1\n")))
+    status, printed, said = command("evaluate", "-", "-")
+    assert (status, printed) == (2, "")
+    assert "only one input can be -" in said
+
+
+def test_messages_as_lines_of_json(command: Command, tmp_path: Path) -> None:
+    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
+    for more, last in (((), "info"), (("--memory", "1"), "error")):
+        said = command(*words, *more, "--log-format", "json")[2]
+        lines = [json.loads(line) for line in said.splitlines()]
+        assert {"time", "level", "message", "command"} <= set.intersection(*map(set, lines))
+        assert lines[-1]["level"] == last
+        assert {line["command"] for line in lines} == {"demo"}
 
 
 def test_quiet_commands_show_no_notes(command: Command, tmp_path: Path) -> None:

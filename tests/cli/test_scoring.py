@@ -127,6 +127,23 @@ def test_files_of_every_kind_have_the_same_numbers(
     assert "evaluate" in loaded.about["command"]
 
 
+def test_a_folder_of_a_split_stands_for_its_two_files(command: Command, tmp_path: Path) -> None:
+    ids, positions = (_write(tmp_path, kind)[0] for kind in ("parquet", "npz"))
+    gains = _tables()[1]
+    holdout = se.split.random(se.Interactions.from_frame(gains), fraction=0.5, seed=0)
+    assert (holdout.users.tolist(), holdout.items.tolist()) == ([*range(40)], [*range(20)])
+    holdout.save(tmp_path / "split")
+    train, validation = (tmp_path / "split" / f"{name}.npz" for name in ("train", "validation"))
+    words = ("-m", "ndcg@5,novelty@5,coverage@5", "--format", "json")
+    means = []
+    for files in ((ids, tmp_path / "split"), (positions, validation, "--train", train)):
+        status, printed, said = command("evaluate", *files, *words)
+        assert status == 0, said
+        means.append({name: row["mean"] for name, row in json.loads(printed)["metrics"].items()})
+    assert means[0] == means[1]
+    assert len(means[0]) == 3
+
+
 @pytest.mark.parametrize("other", KINDS[3:])
 def test_refuses_labels_beside_numbers(command: Command, tmp_path: Path, other: str) -> None:
     lists, _ = _write(tmp_path, "parquet")
@@ -197,9 +214,32 @@ def _numbers(printed: str) -> object:
     ]
 
 
-def test_says_that_a_scheduler_cannot_be_reached(command: Command, trained: Path) -> None:
+@pytest.mark.parametrize(("address", "expected"), [("x://nowhere", 2), ("tcp://127.0.0.1:9", 75)])
+def test_says_that_a_scheduler_cannot_be_reached(
+    command: Command, trained: Path, address: str, expected: int
+) -> None:
+    pytest.importorskip("distributed", reason="the extra [dask] is not installed")
     words = ("score", trained / "models", "--split", trained / "split", "-m", "ndcg@5")
-    status, printed, said = command(*words, "--scheduler", "nonsense://nowhere")
-    assert (status, printed) == (2, "")
-    assert "nonsense://nowhere" in said.splitlines()[-1]
+    status, printed, said = command(*words, "--scheduler", address)
+    assert (status, printed) == (expected, "")
+    assert address in said.splitlines()[-1]
     assert "Traceback" not in said
+
+
+def test_options_replace_contradicting_ones_of_the_environment(
+    command: Command, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = trained / "split"
+    files = ("--train", split / "train.npz", "--validation", split / "validation.npz")
+    words = ("score", trained / "models" / "als4.npz", "-m", "ndcg@5", "--format", "csv")
+    printed = []
+    for name, value, typed in (
+        ("SPLIT", trained / "nowhere", files),
+        ("TRAIN", trained / "nowhere.npz", ("--split", split)),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"SPARSE_EVAL_{name}", str(value))
+            status, table, said = command(*words, *typed)
+        assert status == 0, said
+        printed.append(table)
+    assert printed[0] == printed[1]
