@@ -122,8 +122,9 @@ def compare(
     if printing.for_people:
         echo(f"\n{compared.how_found()}")
         echo(
-            "difference: a minus b; wins: users for whom a is better\ndetectable: the difference "
-            "that would be detected in 80 of 100 cases, if it were the only one tested"
+            "difference: a minus b; wins: users for whom a is better\n"
+            "detectable: the difference that would be detected in 80 of 100 cases,\n"
+            "if it were the only one tested"
         )
         for remark in compared.notes:
             echo(f"note: {remark}")
