@@ -335,8 +335,8 @@ class Interactions:
         """
         frame = pd.DataFrame(
             {
-                "user": self.users.repeat(self.user_codes),
-                "item": self.items.repeat(self.item_codes),
+                "user": self.users.index.take(self.user_codes),
+                "item": self.items.index.take(self.item_codes),
                 "value": self.values.copy(),
             }
         )

@@ -215,10 +215,6 @@ class Axis:
 
         return Axis(pa.array(self.to_numpy()).cast(pa.large_string()), by_id=self.by_id)
 
-    def repeat(self, rows: AnyArray) -> Any:
-        """Return the labels of any rows as a column for a frame."""
-        return self.index.take(np.asarray(rows))
-
     def equals(self, other: Any) -> bool:
         """Return whether another has the same labels in the same order."""
         if other is self:

@@ -614,8 +614,8 @@ class Rankings(UserRows):
         items = self.items.astype(np.int64)
         return pd.DataFrame(
             {
-                "user": rows if self.users is None else self.users.repeat(rows),
-                "item": items if self.items_index is None else self.items_index.repeat(items),
+                "user": rows if self.users is None else self.users.index.take(rows),
+                "item": items if self.items_index is None else self.items_index.index.take(items),
                 "rank": self.positions.astype(np.int64),
             }
         )

@@ -376,4 +376,4 @@ def recommend(
 
 
 def _names(labels: Axis | None, codes: AnyArray) -> Any:
-    return codes.astype(np.int64) if labels is None else labels.repeat(codes)
+    return codes.astype(np.int64) if labels is None else labels.index.take(codes)
