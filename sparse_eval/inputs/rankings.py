@@ -12,6 +12,7 @@ from scipy import sparse
 from ..core.arguments import check_flag, check_whole
 from ..core.csr import (
     MAX_ITEMS,
+    as_int32,
     canonical_csr,
     check_entries,
     find_fault,
@@ -242,7 +243,7 @@ class Rankings(UserRows):
         expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions)"
         check_entries(matrix, valid, "the position", expected + _MAY_BE_SCORES)
         labels = matrix_labels(positions, matrix.shape, users, items)
-        entries = np.ascontiguousarray(matrix.indices, np.int32), data.astype(np.int32)
+        entries = as_int32(matrix.indices), data.astype(np.int32)
         try:
             return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
-from ..core.csr import canonical_csr, check_entries, indptr_from_counts, summed_csr
+from ..core.csr import as_int32, canonical_csr, check_entries, indptr_from_counts, summed_csr
 from ..core.sorting import sort_pairs
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
@@ -129,7 +129,7 @@ class Relevance(UserRows):
         return cls(
             csr.shape,
             csr.indptr.astype(np.int64, copy=False),
-            np.ascontiguousarray(csr.indices, np.int32),
+            as_int32(csr.indices),
             np.ascontiguousarray(gains),
             binary,
             *matrix_labels(matrix, csr.shape, users, items),
@@ -281,7 +281,7 @@ class Relevance(UserRows):
         """Return the same relevance with the entries of a canonical matrix, and labels."""
         arrays = {
             "indptr": csr.indptr.astype(np.int64, copy=False),
-            "items": np.ascontiguousarray(csr.indices, np.int32),
+            "items": as_int32(csr.indices),
             "gains": csr.data,
         }
         return replace(self, shape=csr.shape, users=users, items_index=items, **arrays)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.csr import find_entries, indptr_from_counts, training_csr
+from ..core.csr import as_int32, find_entries, indptr_from_counts, training_csr
 from ..errors import InvalidDataError
 from .candidates import Candidates, align_candidates
 from .item_data import as_groups, as_propensity, as_vectors, written
@@ -173,7 +173,7 @@ def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     if missing > 0:
         indptr = np.concatenate((indptr, np.full(missing, indptr[-1])))
     interacted = matrix.data != 0
-    items = np.ascontiguousarray(matrix.indices, np.int32).view()
+    items = as_int32(matrix.indices).view()
     # It may be the caller's array, and formulas are anybody's. Always, since kernels are compiled
     # apart for arrays that can be written.
     items.flags.writeable = False
