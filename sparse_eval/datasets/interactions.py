@@ -462,7 +462,7 @@ def read_interactions(
         timestamps=rows.times,
         users=rows.users,
         items=rows.items,
-        n_skipped=sum(part.n_skipped for part in table.tables or [table]),
+        n_skipped=sum(part.n_skipped for part in table.parts),
         time_unit=rows.unit,
         recognized=columns.recognized,
         ignored=columns.ignored,

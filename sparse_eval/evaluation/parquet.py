@@ -103,7 +103,7 @@ class ParquetTable:
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).absolute()
         table: Any = open_table(self.path)
-        self.files = {one.where: one for one in table.tables or [table]}
+        self.files = {one.where: one for one in table.parts}
         for file, one in self.files.items():
             if not hasattr(one, "metadata"):
                 raise InvalidFileError("is no Parquet file, and others beside it are", file)

@@ -42,7 +42,7 @@ def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
         fields = [Field(str(number), name, "text") for number, name in enumerate(table.names)]
         tables = [
             pa.table({field.role: batch[field.role] for field in fields})
-            for part in table.tables or [table]
+            for part in table.parts
             for batch in part.batches(fields)
         ]
         if not tables:

@@ -109,7 +109,7 @@ def read_rows(
     events: set[str] = set()
     starts: list[tuple[int, Path | None]] = []
     n_rows = 0
-    for part in table.tables or [table]:
+    for part in table.parts:
         starts.append((n_rows, part.where))
         with naming(part.where):
             for batch in part.batches(fields):

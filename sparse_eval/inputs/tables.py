@@ -90,7 +90,7 @@ class Table:
     doubt : str
         What an error about the names of the columns adds.
     tables : sequence of Table
-        The tables whose rows these are, one after the other; none if it has rows itself.
+        Those of a folder; none if it has rows itself.
     n_skipped : int
         The number of lines that were skipped, once all batches are read.
     """
@@ -103,6 +103,11 @@ class Table:
     doubt = ""
     tables: Sequence[Table] = ()
     n_skipped = 0
+
+    @property
+    def parts(self) -> Sequence[Table]:
+        """The tables whose rows these are, one after the other; itself if it has rows."""
+        return self.tables or [self]
 
     def is_number(self, name: Hashable) -> bool:
         """Return whether a column has numbers or booleans."""
