@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
+import re
 import subprocess
 import sys
 import warnings
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from raising import raises
 
@@ -108,6 +110,26 @@ def test_arrow_reads_what_lines_hold(tmp_path_factory, drawn, columns, bad, size
         found = outcome(path, fields, **options)
         patch.setattr(text.Reader, "_parse", refuse)
         assert found == outcome(path, fields, **options)
+
+
+FIELD = r'(?:[^",\n]*|"(?:[^"\n]|"")*")'
+
+
+@given(st.text('",a\n', max_size=20))
+@example('"a""b"')
+@example('"a,a"')
+@example('"a\na"')
+def test_only_quotes_that_nothing_needs_are_taken_away(content):
+    lines = content + "\n"
+    if not re.fullmatch(rf"(?:{FIELD}(?:,{FIELD})*\n)*", lines):
+        with pytest.raises(text._UnlikeError):
+            text._without_quotes(lines.encode(), ord(","))
+        return
+    are_needed = any(
+        set(',"') & set(field) for row in csv.reader(lines.splitlines()) for field in row
+    )
+    expected = lines if are_needed else lines.replace('"', "")
+    assert text._without_quotes(lines.encode(), ord(",")).decode() == expected
 
 
 @pytest.mark.parametrize(
