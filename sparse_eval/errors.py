@@ -175,7 +175,18 @@ class MissingExtraError(SparseEvalError):
 
 
 class WorkerError(SparseEvalError):
-    """Workers that cannot be reached or that died of their task."""
+    """Workers that cannot be reached or that died of their task.
+
+    Attributes
+    ----------
+    may_pass : bool
+        Whether the same call may succeed later, as after a restart of the scheduler. False if the
+        address is wrong, or the workers need another installation.
+    """
+
+    def __init__(self, message: str = "", *, may_pass: bool = True, **about: Any) -> None:
+        super().__init__(message, **about)
+        self.may_pass = may_pass
 
 
 class OutputError(SparseEvalError):

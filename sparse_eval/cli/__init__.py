@@ -100,6 +100,6 @@ def _tell_error(error: BaseException, debug: bool) -> int:
     passes = isinstance(cause, BlockingIOError) or (
         isinstance(cause, OSError) and cause.errno in FULL
     )
-    if isinstance(error, WorkerError):  # unless the address is wrong, or one has to install
-        passes = not isinstance(cause, ValueError) and error.hint is None
+    if isinstance(error, WorkerError):
+        passes = error.may_pass
     return BUG if is_bug else TRY_AGAIN if passes else 2

@@ -130,6 +130,7 @@ def check_version(version: str) -> None:
             f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, and who "
             f"gave it the task {version}",
             hint="install the same version everywhere",
+            may_pass=False,
         )
 
 
@@ -156,6 +157,7 @@ def result_of(future: Any) -> Any:
         raise WorkerError(
             f"a worker lacks what it needs ({causes})",
             hint=f"install sparse_eval {installed_version()} there, as it is here",
+            may_pass=False,
         ) from error
 
 
@@ -203,7 +205,8 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
     except (OSError, OverflowError, TypeError, ValueError) as error:
         raise WorkerError(
             f"no scheduler answers at {client!r} ({error}); expected the address of one, such as "
-            "tcp://10.0.0.1:8786"
+            "tcp://10.0.0.1:8786",
+            may_pass=isinstance(error, OSError),
         ) from error
     with connected:
         yield DaskRunner(connected)

@@ -99,7 +99,7 @@ class History:
     def nights(self) -> list[Night]:
         """The nights in order, and those of one night in the order of their times."""
         nights = map(Night.of, self._ledger.rows.values())
-        return sorted(nights, key=lambda night: (_clock(night.night), night.time))
+        return sorted(nights, key=lambda night: (clock(night.night), night.time))
 
     def __len__(self) -> int:
         """Return the number of nights."""
@@ -303,7 +303,7 @@ class History:
 def checked_night(night: str) -> str:
     """Return the date of a night, or raise `InvalidDataError` if it is none."""
     try:
-        _clock(night)
+        clock(night)
     except (TypeError, ValueError):
         raise InvalidDataError(
             f"night is {night!r}; expected a date, as 2026-11-23, or one with an hour, as "
@@ -313,7 +313,8 @@ def checked_night(night: str) -> str:
     return night
 
 
-def _clock(night: str) -> datetime:
+def clock(night: str) -> datetime:
+    """Return the moment at which a night begins, without a time zone."""
     return datetime.fromisoformat(night).replace(tzinfo=None)
 
 

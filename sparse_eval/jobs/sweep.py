@@ -18,7 +18,7 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +39,7 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.run import open_runner
+from ..evaluation.run import is_spark, open_runner
 from ..evaluation.runners import Execution
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
@@ -55,11 +55,11 @@ from .ledger import INPUTS, TABLE, Ledger
 from .scoring import Scoring, parse_monitored, signed_score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..core.types import JSONValue, PathLike
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.runners import ClientLike, Keep
+    from ..evaluation.runners import ClientLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
@@ -193,18 +193,19 @@ def sweep(
     if check_flag("save", save) and out is None:
         raise InvalidDataError("save=True saves evaluations in a folder; name it with out=")
     files = list_checkpoints(paths)
-    if client is not None:
-        if type(client).__module__.startswith("pyspark."):
-            raise InvalidDataError(
-                "checkpoints are not scored by Spark; give an executor or a Dask client as client="
-            )
-        num_threads = 1
+    if is_spark(client):
+        raise InvalidDataError(
+            "checkpoints are not scored by Spark; give an executor or a Dask client as client="
+        )
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
     )
     scoring = Scoring.of(parts, held_out, request, candidates)  # before a checkpoint is read
-    thread_count(num_threads)  # refuses a wrong number
-    job = Job(scoring, num_threads, save)
+    thread_count(num_threads)  # raises for a wrong number
+    num_threads = num_threads if client is None else 1
+    # All that is worth saving is kept where it is to be saved.
+    execution = Execution("lists" if save else "values", num_threads=num_threads, progress=False)
+    doubtful: dict[Callable[[str], None], list[Path]] = {}
     with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
         table = Table(ledger, files, scoring, monitored, save=save)
         tasks = ((path.absolute(), path) for path in files)
@@ -212,16 +213,15 @@ def sweep(
             progress_bar(progress, total=len(files), desc="score", unit=" checkpoints") as bar,
             open_runner(client) as runner,
         ):
-            for path, scored in runner.run(score_task, (job, table.scored), tasks):
+            for path, scored in runner.run(score_task, (scoring, execution, table.scored), tasks):
                 bar.set_postfix_str(printable(path.name), refresh=False)
-                if not table.add(path, scored):
-                    table.add(path, score_task((job, {}), path))
+                if not table.add(path, scored):  # an evaluation like it has been replaced
+                    table.add(path, score_task((scoring, execution, {}), path))
+                for give_warning in scored.doubts:
+                    doubtful.setdefault(give_warning, []).append(path)
                 bar.update()
-    for paths, give_warning in zip(
-        table.doubtful, (warn_of_numbers, warn_of_other_data), strict=True
-    ):
-        if paths:
-            give_warning(f"{paths[0]}{f' (and {len(paths) - 1} more)' if paths[1:] else ''}")
+    for give_warning, (first, *more) in doubtful.items():
+        give_warning(f"{first}{f' (and {len(more)} more)' if more else ''}")
     return table.frame()
 
 
@@ -247,21 +247,13 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     return list(files)
 
 
-class Job(NamedTuple):
-    """What all checkpoints share; evaluations are to be saved if `saves` is True."""
-
-    scoring: Scoring
-    num_threads: int | None
-    saves: bool
-
-
-def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
+def score_task(shared: tuple[Scoring, Execution, Mapping[str, Row]], path: Path) -> Scored:
     """Score a checkpoint, unless it is among the rows of contents that have been scored."""
-    (scoring, num_threads, saves), scored = shared
-    start = time.perf_counter()
+    scoring, execution, scored = shared
+    start, before, saves = time.perf_counter(), _state(path), execution.keep == "lists"
     row: Row = {"status": "failed", "error": "", "seconds": 0.0, "sha256": ""}
     row |= {"metrics": {}, "parameters": {}}
-    savable, doubts, before = None, (False, False), _state(path)
+    savable, doubts = None, []
     try:
         if not path.is_file():
             reason = "is not a file" if path.exists() else "does not exist"
@@ -274,12 +266,11 @@ def score_task(shared: tuple[Job, Mapping[str, Row]], path: Path) -> Scored:
         model = as_model(checkpoint.model)
         if _state(path) != before:
             raise InvalidCheckpointError("changed while it was read; score it again", path)
-        # With all that is worth saving where that is to be saved.
-        keep: Keep = "lists" if saves else "values"
-        execution = Execution(keep, num_threads=num_threads, progress=False)
         ev = scoring.evaluate(model, execution, baselines=saves)
-        by_number = lacks_ids(model, scoring.seen, scoring.relevance)
-        doubts = by_number, has_other_data(model, scoring.matrix)
+        if lacks_ids(model, scoring.seen, scoring.relevance):
+            doubts.append(warn_of_numbers)
+        if has_other_data(model, scoring.matrix):
+            doubts.append(warn_of_other_data)
         savable = ev._savable() if saves else None
         metrics = {scoring.names[name]: plain(mean) for name, mean in ev.mean().items()}
         parameters = {name: plain(value) for name, value in checkpoint.parameters.items()}
@@ -301,15 +292,11 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 
 class Scored(NamedTuple):
-    """The result of a checkpoint, and its evaluation if that is to be saved.
-
-    `doubts` says whether the checkpoint has no ids and the data have ids, and whether it was
-    trained on other data.
-    """
+    """The result of a checkpoint, its evaluation if that is to be saved, and warnings to give."""
 
     row: Row
     savable: Savable | None = None
-    doubts: tuple[bool, bool] = (False, False)
+    doubts: Sequence[Callable[[str], None]] = ()
 
 
 class Table:
@@ -337,21 +324,16 @@ class Table:
     ) -> None:
         self.ledger, self._save = ledger, save
         self._listed = {path_of(file): text_of(file) for file in files}
-        self._metrics, self._monitor = list(scoring.names.values()), monitor
-        self._monitored = scoring.names[str(monitor)]
-        inputs = ledger.rows[INPUTS]
+        self._names, self._monitor = scoring.names, monitor
         names = ("train", "validation", "candidates", "convention", "seen")
-        self._inputs = {name: inputs[name] for name in names if inputs[name] is not None}
-        self._path = None if ledger.path is None else ledger.path.with_name(TABLE)
+        self._inputs = {name: x for name in names if (x := scoring.inputs[name]) is not None}
         #: Earlier rows by the content of the checkpoint, which is not scored again.
         self.scored: dict[str, Row] = {
             row["sha256"]: row
-            for row in self.ledger.results
+            for row in ledger.results
             if row["status"] == "ok" and (not save or ledger.has_evaluation(row))
         }
-        #: Checkpoints that lack ids, on data with ids, and those trained on other data.
-        self.doubtful: tuple[list[Path], list[Path]] = ([], [])
-        self.write()
+        self._write()
 
     def add(self, path: Path, scored: Scored) -> bool:
         """Save the evaluation of a checkpoint, add its row, and write the table.
@@ -361,40 +343,67 @@ class Table:
         slot, row = path_of(path), scored.row | {"file": text_of(path)}
         before = self.ledger.rows.get(slot, {})
         if self._save and row["status"] == "ok":
-            saved = self._saved(path, row, scored.savable)
-            if saved is None:
+            alike: dict[str, Any] = {
+                one["slot"]: one
+                for one in self.ledger.results
+                if one["sha256"] == row["sha256"] and self.ledger.has_evaluation(one)
+            }
+            if scored.savable is None and slot in alike:
+                row["saved"] = before["saved"]
+            elif scored.savable is None and not alike:
                 self.scored.pop(row["sha256"], None)
                 return False
-            row["saved"] = saved
+            else:
+                about = {
+                    "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
+                    "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
+                }
+                source = scored.savable or next(iter(alike.values()))
+                row["saved"] = self.ledger.save(self._folder_for(path), source, about)
         elif "saved" in before and (self._save or before["sha256"] != row["sha256"]):
             folder = self.ledger.beside(before["saved"]["folder"])
             remove_saved(folder)
             with suppress(OSError):  # there are other files
                 folder.rmdir()
-        for paths, is_doubtful in zip(self.doubtful, scored.doubts, strict=True):
-            paths.extend([path] * is_doubtful)
         if not row.items() <= before.items():
             row = self.ledger.append(slot, **row)
-            self.write()
+            self._write()
         if row["status"] == "ok":
             self.scored[row["sha256"]] = row
         return True
 
-    def write(self) -> None:
+    def _write(self) -> None:
         """Write the CSV file, unless it has the same content."""
-        if self._path is not None:
+        if self.ledger.path is not None:
+            path = self.ledger.beside(TABLE)
             text = self.frame().to_csv(index=False, lineterminator="\n").encode()
-            if not self._path.exists() or self._path.read_bytes() != text:
-                with replacing(self._path) as temporary:
+            if not path.exists() or path.read_bytes() != text:
+                with replacing(path) as temporary:
                     temporary.write_bytes(text)
 
     def frame(self) -> pd.DataFrame:
-        """Return the table."""
-        rows = [*self.listed(), *self._others()]
+        """Return the table: the files, and other scored checkpoints that still exist."""
+        rows = [
+            self.ledger.rows[slot] | {"file": file, "best": False}
+            for slot, file in self._listed.items()
+            if slot in self.ledger.rows
+        ]
+        monitored = self._names[str(self._monitor)]
+        scores = [
+            -math.inf if value is None else signed_score(self._monitor, value)
+            for value in (row["metrics"].get(monitored) for row in rows)
+        ]
+        if max(scores, default=-math.inf) > -math.inf:
+            rows[scores.index(max(scores))]["best"] = True
+        others = [
+            row | {"best": False}
+            for slot, row in self.ledger.rows.items()
+            if slot not in {INPUTS, *self._listed} and row["status"] == "ok" and Path(slot).exists()
+        ]
+        rows += sorted(others, key=lambda row: natural(row["file"]))
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in BEFORE}
-        for name in self._metrics:
-            values = [row["metrics"].get(name) for row in rows]
-            columns[name] = np.array([math.nan if x is None else x for x in values], np.float64)
+        for name in self._names.values():
+            columns[name] = np.array([row["metrics"].get(name) for row in rows], np.float64)
         columns["sha256"] = [row["sha256"] for row in rows]
         columns |= self._inputs
         columns["sparse_eval"] = [row["sparse_eval"] for row in rows]
@@ -404,68 +413,14 @@ class Table:
             columns[name] = pd.array([one.get(name) for one in cells])
         return pd.DataFrame(columns)
 
-    def listed(self) -> list[Row]:
-        """Return the rows of the files, of which at most one is the best."""
-        rows = [
-            self.ledger.rows[slot] | {"file": file, "best": False}
-            for slot, file in self._listed.items()
-            if slot in self.ledger.rows
-        ]
-        scores = [
-            -math.inf if value is None else signed_score(self._monitor, value)
-            for value in (row["metrics"].get(self._monitored) for row in rows)
-        ]
-        if scores and max(scores) > -math.inf:
-            rows[scores.index(max(scores))]["best"] = True
-        return rows
-
-    def _others(self) -> list[Row]:
-        """Return other scored rows of different content, whose checkpoints may be gone."""
-        contents = {self.ledger.rows.get(slot, {}).get("sha256") for slot in self._listed}
-        rows = [
-            row | {"best": False}
-            for row in self.ledger.results
-            if row["slot"] not in self._listed
-            and row["status"] == "ok"
-            and row["sha256"] not in contents
-        ]
-        return sorted(rows, key=lambda row: natural(row["file"]))
-
-    def _saved(self, path: Path, row: Row, savable: Savable | None) -> Row | None:
-        """Save the evaluation of a checkpoint: a new one, or that of another file like it.
-
-        Returns
-        -------
-        dict or None
-            What the row records of it. None if there was one like it, which has been replaced.
-        """
-        slot = path_of(path)
-        source: Savable | Row | None = savable
-        if savable is None:
-            alike = {
-                one["slot"]: one
-                for one in self.ledger.results
-                if one["sha256"] == row["sha256"] and self.ledger.has_evaluation(one)
-            }
-            if slot in alike:
-                saved: Row = alike[slot]["saved"]
-                return saved
-            source = next(iter(alike.values()), None)
-        if source is None:
-            return None
-        about = {
-            "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
-            "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
-        }
-        return self.ledger.save(self._folder_for(path), source, about)
-
     def _folder_for(self, path: Path) -> str:
         """Return the folder of a checkpoint's evaluation: the one it has, or the first one free."""
-        saved = (row for row in self.ledger.results if "saved" in row)
-        held = {row["saved"]["folder"]: row["slot"] for row in saved}
-        stem, parent = path.stem, path.absolute().parent.name
-        for number in count():
-            name = (stem, f"{parent}-{stem}")[number] if number < 2 else f"{stem}-{number}"
+        held = {
+            row["saved"]["folder"]: row["slot"] for row in self.ledger.results if "saved" in row
+        }
+        stem = path.stem
+        names = (f"{stem}-{number}" for number in count(2))
+        for name in chain((stem, f"{path.absolute().parent.name}-{stem}"), names):
             folder = self.ledger.beside(name)
             is_taken = folder.is_file() or (folder / SUMMARY).exists()
             if held[name] == path_of(path) if name in held else not is_taken:

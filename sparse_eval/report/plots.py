@@ -18,6 +18,7 @@ import numpy as np
 from ..core.exact_sums import Moments
 from ..core.mistaken import describe
 from ..errors import InvalidDataError
+from ..jobs.history import clock
 from ..results.intervals import LEVEL, NO_INTERVAL, interval_of_moments, student
 from ..results.segments import segmentations
 from .style import (
@@ -39,8 +40,7 @@ from .style import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
+    from collections.abc import Mapping
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -508,18 +508,19 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     from matplotlib import dates
 
     nights = [night for night in history.nights if metric in night.metrics]
-    times = _naive(night.time for night in nights)
+    dates_of = np.array([clock(night.night) for night in nights], "datetime64[s]")
     means = np.array([night.metrics[metric].mean for night in nights])
     low, high = (
         np.array([getattr(night.metrics[metric], end) for night in nights])
         for end in ("ci_low", "ci_high")
     )
     bars = np.clip(np.nan_to_num([means - low, high - means]), 0, None)
-    ax.errorbar(times, means, bars, color=COLOURS[0], marker="o", markersize=4, linewidth=1)
-    changed = np.isin(times, _naive(table[table["change"] != ""]["time"]))
+    ax.errorbar(dates_of, means, bars, color=COLOURS[0], marker="o", markersize=4, linewidth=1)
+    times = set(table[table["change"] != ""]["time"])
+    changed = np.array([night.time in times for night in nights])
     if changed.any():
         look: Any = {"color": COLOURS[1], "markersize": 7, "zorder": 3}
-        ax.plot(times[changed], means[changed], "D", label="changed", **look)
+        ax.plot(dates_of[changed], means[changed], "D", label="changed", **look)
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     locator = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
@@ -530,10 +531,6 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     higher = nights[-1].metrics[metric].higher_is_better
     ax.set_ylabel(nights[-1].shown(metric) + ("" if higher else " (lower is better)"))
     return ax
-
-
-def _naive(times: Iterable[datetime]) -> Any:
-    return np.array([time.replace(tzinfo=None) for time in times], "datetime64[s]")
 
 
 class GroupMean(NamedTuple):

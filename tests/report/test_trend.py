@@ -64,7 +64,10 @@ def test_the_last_night_is_worse(history: se.History) -> None:
 def test_the_chart_marks_what_has_changed(history: se.History) -> None:
     ax = trend(history, "ndcg@10", ax=Figure().subplots())
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("night (UTC)", "ndcg@10")
-    line, *_, marked = ax.get_lines()
+    history.append(EVS["good"], "good", time="2026-11-05T00:30Z", night="2026-11-04")
+    line, *_, marked = trend(history, "ndcg@10", ax=Figure().subplots()).get_lines()
+    days = [str(day)[:10] for day in line.get_xdata()]
+    assert days == [f"2026-11-0{day}" for day in (1, 2, 3, 4)]  # not the day of the run
     assert list(line.get_ydata()) == [EVS[n]["ndcg@10"] for n in ("poor", "fair", "good", "good")]
     assert list(marked.get_ydata()) == [EVS["good"]["ndcg@10"]]
 

@@ -53,12 +53,15 @@ def test_results_follow_the_content_of_a_file(
     shutil.copy(folder / "als-2.npz", folder / "als-3.npz")
     table = se.sweep(folder, *data, out=out.parent)
     assert scored == []
-    # a missing file keeps its result, after the existing ones
     names = [Path(file).name for file in table["file"]]
-    assert names == ["als-2.npz", "als-3.npz", "renamed.npz", "als-10.npz"]
-    assert table["factors"].tolist() == [2, 2, 4, 10]
+    assert names == ["als-2.npz", "als-3.npz", "renamed.npz"]  # of those that exist
+    assert table["factors"].tolist() == [2, 2, 4]
     assert table["best"].sum() == 1
-    assert rows_of(out)[3]["sha256"] == table["sha256"][3]
+    assert [row["sha256"] for row in rows_of(out)] == table["sha256"].tolist()
+    # files that exist but are not given keep their results, after the others
+    table = se.sweep(folder / "renamed.npz", *data, out=out.parent)
+    assert [Path(file).name for file in table["file"]] == ["renamed.npz", *names[:2]]
+    assert table["best"].tolist() == [True, False, False]
 
 
 def test_equal_contents_are_scored_once(folder: Path, holdout: Any, scored: list[Any]) -> None:
