@@ -23,8 +23,7 @@ if _TYPE_CHECKING:
     from .inputs.relevance import Relevance
     from .jobs import track
     from .jobs.callback import EvaluationCallback, TrainingStopped
-    from .jobs.cross_validate import cross_validate
-    from .jobs.cross_validation import CrossValidation
+    from .jobs.cross_validate import CrossValidation, cross_validate
     from .jobs.history import History
     from .jobs.sweep import sweep
     from .jobs.train import train_als, train_model
@@ -113,7 +112,7 @@ _MODULES = {
 _ATTRIBUTES = {
     "Candidates": "inputs.candidates",
     "Comparison": "results.comparison",
-    "CrossValidation": "jobs.cross_validation",
+    "CrossValidation": "jobs.cross_validate",
     "Evaluation": "results",
     "EvaluationCallback": "jobs.callback",
     "History": "jobs.history",

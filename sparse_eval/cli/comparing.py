@@ -19,7 +19,7 @@ from .terminal import echo, tell
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..jobs.cross_validation import CrossValidation
+    from ..jobs.cross_validate import CrossValidation
     from ..results import Evaluation
 
 Results: TypeAlias = Annotated[
@@ -184,7 +184,7 @@ def report(
 
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
-    from ..jobs.cross_validation import JOB, CrossValidation
+    from ..jobs.cross_validate import JOB, CrossValidation
     from ..jobs.ledger import TABLE
     from ..results import Evaluation
     from ..results.saving import SUMMARY

@@ -9,19 +9,24 @@ settings; a row for each fold, ``fold 1``, with digests and sizes of its parts; 
 from __future__ import annotations
 
 import hashlib
+import html
 import inspect
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
 
-from ..core.arguments import check_whole
-from ..core.formatting import escaped
+from ..core.arguments import check_fraction, check_whole
+from ..core.exact_sums import Moments
+from ..core.files import as_path
+from ..core.formatting import escaped, number, text_table
 from ..core.mistaken import describe
 from ..core.printable import printable
 from ..core.progress import progress_bar
@@ -32,24 +37,33 @@ from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.runners import Execution
 from ..models.inputs import training_part
-from ..results.runs import Fold, RunValues
+from ..results.comparison import compare
+from ..results.intervals import LEVEL
+from ..results.record import make_record
+from ..results.runs import Cells, Fold, Run, Runs, RunValues
 from ..results.saving import SUMMARY
-from .cross_validation import FINISHED, JOB, CrossValidation, runs_of_fold
-from .ledger import Ledger
+from ..results.scores import Scores
+from .ledger import INPUTS, Ledger
 from .scoring import Scoring, parse_monitored
-from .search_space import PARAMETERS, read_number
-from .train import train_als
+from .train import PARAMETERS, check_parameter, train_als
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from ..core.types import JSONValue, PathLike, SparseInput
+    import pandas as pd
+
+    from ..core.types import Floats, JSONValue, PathLike, SparseInput
     from ..datasets import Interactions
     from ..evaluation.runners import ClientLike
+    from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesOfSplit
     from ..results import Evaluation
-    from ..results.runs import Run
+    from ..results.comparison import Comparison
+    from ..results.intervals import Interval
+
+#: The kind of job, after which the file of its ledger is named, and the slot of its last row.
+JOB, FINISHED = "cross_validation", "finished"
 
 #: Parameters of ALS, or a function of the training matrix and the seed.
 TrainerLike: TypeAlias = "Mapping[str, float] | Callable[[Any, int], Any]"
@@ -203,7 +217,7 @@ def cross_validate(
             if FINISHED in ledger.rows and slot not in ledger.rows:
                 ledger.check(FINISHED, {"folds": f"{number} or more"})
             ledger.agree(slot, fold._asdict())
-            for run in runs_of_fold(number, trainers, chosen):
+            for run in _runs_of_fold(number, trainers, chosen):
                 bar.set_postfix_str(printable(run.name), refresh=False)
                 evaluation: Evaluation | None = None
                 with suppress(InvalidFileError):  # a damaged one is computed again
@@ -254,7 +268,7 @@ def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
 
 def _read_trainer(name: str, given: Any) -> Trainer:
     if isinstance(given, Mapping) and given.keys() <= PARAMETERS.keys():
-        parameters: dict[str, Any] = {key: read_number(key, x) for key, x in given.items()}
+        parameters: dict[str, Any] = {key: check_parameter(key, x) for key, x in given.items()}
 
         def train(matrix: Any, seed: int) -> Any:
             return train_als(matrix, **parameters, seed=seed, progress=False)
@@ -314,9 +328,9 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
             "them, or a function of the interactions that makes them, as se.split.k_fold"
         )
     first = None
-    for number, holdout in enumerate(made, start=1):
+    for position, holdout in enumerate(made, start=1):
         if not isinstance(holdout, Holdout):
-            raise InvalidDataError(f"splits: number {number} is {describe(holdout)}, no Holdout")
+            raise InvalidDataError(f"splits: number {position} is {describe(holdout)}, no Holdout")
         first = first or holdout
         pairs = ((holdout.users, first.users), (holdout.items, first.items))
         if holdout.train.shape != first.train.shape or any(
@@ -324,11 +338,11 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
             for ours, firsts in pairs
         ):
             raise InvalidDataError(
-                f"splits: number {number} has other users or items than the first, or in another "
+                f"splits: number {position} has other users or items than the first, or in another "
                 "order; expected splits of the same users and items"
             )
         if not (holdout.train.data > 0).any():
-            raise InvalidDataError(f"splits: number {number} has nothing in its train part")
+            raise InvalidDataError(f"splits: number {position} has nothing in its train part")
         yield holdout
 
 
@@ -340,3 +354,253 @@ def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not chosen or len(set(chosen)) < len(chosen):
         raise InvalidDataError(f"seeds: expected one or more different seeds, found {chosen}")
     return chosen
+
+
+def _runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Iterator[Run]:
+    """Yield the runs of a fold, by model, then by seed.
+
+    Fold 1 has the seeds that are given, and each other fold seeds of its own, as many further on as
+    the given ones span: models of one seed start alike, and would be lucky together on all folds.
+    """
+    step = max(seeds) - min(seeds) + 1
+    for model in models:
+        for seed in seeds:
+            yield Run(model, fold, seed + (fold - 1) * step)
+
+
+class CrossValidation(Runs):
+    """What several models reach on several folds with several seeds.
+
+    Printed, and in a notebook, it is a table of the pooled means and their intervals.
+
+    Users are the unit: the seeds of a model are averaged for each user and fold, then the folds
+    that the user is in, however many these are. So every user counts once, with `split.k_fold`,
+    where users are in every fold with other items, and with `split.rolling`, where they are in
+    those periods in which they did something new.
+
+    Attributes
+    ----------
+    models : tuple of str
+        The names of the models.
+    folds : tuple of Fold
+        The splits: a digest of their parts, and the sizes of these.
+    n_seeds : int
+        The number of seeds on each fold.
+    names : list of str
+        The metrics.
+
+    See Also
+    --------
+    cross_validate : Make one.
+    """
+
+    def summary(self, level: float = 0.95) -> pd.DataFrame:
+        """Return every pooled number in full; ``print(cv)`` shows fewer.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each metric and model (index ``metric``, ``model``):
+
+            - ``mean``, over users;
+            - ``std`` of the users' pooled values, with n − 1;
+            - ``ci_low``, ``ci_high``: the interval of the mean over users, folds and seeds like
+              these, and ``interval``, its kind: "pooled" or "none". Its variance is that of users,
+              and with several folds Nadeau and Bengio's corrected one of folds [1]_;
+            - ``error``: the standard error, and ``freedom``, Satterthwaite's degrees of freedom;
+            - ``n_users``; with candidates ``candidates``, what they are.
+
+            Metrics about all users together, such as coverage, are averaged over folds and seeds;
+            the part of the users in their error is a jackknife's.
+
+        Raises
+        ------
+        InvalidDataError
+            If `level` is not between 0 and 1.
+
+        References
+        ----------
+        .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning
+           52, 2003, pp. 239-281. doi:10.1023/A:1024068626366
+        """
+        import pandas as pd
+
+        level = check_fraction("level", level)
+        among = {} if self.candidates is None else {"candidates": self.candidates.kind}
+        index = pd.MultiIndex.from_product((self.names, self.models), names=["metric", "model"])
+        rows = []
+        for name, model in index:
+            one = self.estimate(model, name)
+            interval = one.error.interval(one.mean, level)
+            error = math.sqrt(one.error.variance)
+            rows.append((one.mean, one.std, *interval, error, one.error.freedom, one.n_users))
+        columns = ("mean", "std", "ci_low", "ci_high", "interval", "error", "freedom", "n_users")
+        return pd.DataFrame(rows, index, columns).assign(**among)
+
+    def per_user(self, model: str) -> pd.DataFrame:
+        """Return the pooled values of each user, a column for each metric that has them.
+
+        Raises
+        ------
+        InvalidDataError
+            If there is no such model.
+        """
+        import pandas as pd
+
+        self._check_models([model])
+        columns = {
+            name: Cells(self.cells(model, name)).spread()
+            for name in self.names
+            if self.is_per_user(name)
+        }
+        frame = pd.DataFrame(columns, index=self._users.index.rename("user"))
+        return frame.dropna(how="all")
+
+    def compare(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
+        level: float = 0.95,
+    ) -> Comparison:
+        """Compare the models pair by pair, as ``se.compare(cv)`` does.
+
+        Parameters
+        ----------
+        metrics, correction, level
+            As in `sparse_eval.compare`.
+
+        Returns
+        -------
+        Comparison
+            Differences are pooled by user, as the values are. Their variance has a part for users
+            and one for folds, which share training data, or for seeds if there is one fold; see
+            `summary`.
+
+        Raises
+        ------
+        InvalidDataError
+            As from `sparse_eval.compare`, or if there is only one model.
+        """
+        return compare(self, metrics, correction=correction, level=level)
+
+    def select(self, models: Sequence[str]) -> CrossValidation:
+        """Return the same of some of the models, in the order given.
+
+        Raises
+        ------
+        InvalidDataError
+            If there is no such model.
+        """
+        self._check_models(models)
+        values = {
+            run: values
+            for model in models
+            for run, values in self._values.items()
+            if run.model == model
+        }
+        return CrossValidation(self.request, self.folds, values)
+
+    def _check_models(self, models: Sequence[str]) -> None:
+        unknown = [model for model in models if model not in self.models]
+        if unknown or not models:
+            raise InvalidDataError(f"there are no models {unknown}, but {', '.join(self.models)}")
+
+    @classmethod
+    def load(cls, folder: PathLike) -> CrossValidation:
+        """Read what a finished `cross_validate` left in its folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The `out` of `cross_validate`.
+
+        Returns
+        -------
+        CrossValidation
+            With all numbers, to the last bit.
+
+        Raises
+        ------
+        InvalidFileError
+            If the folder is not that of a finished cross-validation, or a file in it cannot be
+            read or was changed.
+        """
+        path = as_path(folder) / f"{JOB}.jsonl"
+        if not path.exists():
+            raise InvalidFileError("does not exist; cross_validate(out=folder) writes it", path)
+        ledger = Ledger(path, JOB)
+        if FINISHED not in ledger.rows:
+            raise InvalidFileError(
+                "is of a cross-validation that is not finished; call cross_validate again with "
+                "the same data and this folder, and it continues",
+                path,
+            )
+        settings: dict[str, Any] = ledger.rows[INPUTS]
+        folds, values = [], {}
+        for fold in range(1, ledger.rows[FINISHED]["folds"] + 1):
+            row = ledger.rows[f"fold {fold}"]
+            folds.append(Fold(*(row[name] for name in Fold._fields)))
+            for run in _runs_of_fold(fold, settings["models"], settings["seeds"]):
+                evaluation = ledger.evaluation(run.name)
+                values[run] = RunValues.of(evaluation)
+        return cls(evaluation.request, folds, values)
+
+    def __repr__(self) -> str:
+        return f"<{self._heading()}>\n{self._table('simple')}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._heading())}</p>{self._table('html')}"
+
+    def _heading(self) -> str:
+        counts = [(len(self.folds), "fold"), (self.n_seeds, "seed"), (self.n_users, "user")]
+        sizes = ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts if n)
+        return f"CrossValidation of {', '.join(self.models)}: {sizes}"
+
+    def _table(self, style: str) -> str:
+        rows = []
+        for name, model in product(self.names, self.models):
+            mean, error, *_ = self.estimate(model, name)
+            interval = error.interval(mean, LEVEL).text()
+            rows.append([self.shown(name), model, number(mean) or "none", interval])
+        headings = ["metric", "model", "mean", "95 % interval"]
+        return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
+
+
+class PooledModel(Scores):
+    """The pooled numbers of a model, for the page and the charts."""
+
+    def __init__(self, cv: CrossValidation, model: str) -> None:
+        super().__init__(cv.request, cv.candidates)
+        self._cv = cv
+        self._estimates = [cv.estimate(model, name) for name in cv.names]
+        self._table = cv.per_user(model)
+        self.n_users = len(self._table)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The folds and the number of seeds."""
+        folds = [fold._asdict() for fold in self._cv.folds]
+        return make_record(None) | {"about": {"folds": folds, "seeds": self._cv.n_seeds}}
+
+    def values(self, name: str | Metric) -> Floats:
+        """Return the pooled value of each user."""
+        return self._table[self.names[self._row_of(name)]].to_numpy()
+
+    def _value(self, row: int) -> float:
+        return self._estimates[row].mean
+
+    def _count(self, row: int) -> int:
+        return self._estimates[row].n_users
+
+    def _std(self, row: int) -> float:
+        users = self._estimates[row].users
+        return Moments.of(np.zeros(0) if users is None else users).std
+
+    def _interval(self, row: int, mean: float, level: float) -> Interval:
+        return self._estimates[row].error.interval(mean, level)

@@ -28,6 +28,24 @@ if TYPE_CHECKING:
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
 
+#: The parameters of `train_als` that can be searched, with their defaults.
+PARAMETERS: dict[str, float] = {
+    "factors": 64,
+    "alpha": 40.0,
+    "regularization": 0.1,
+    "iterations": 15,
+}
+
+#: The parameters that are whole numbers.
+WHOLE = frozenset({"factors", "iterations"})
+
+
+def check_parameter(name: str, value: object) -> float:
+    """Return a value of a parameter, or raise `InvalidDataError` that names it."""
+    if name in WHOLE:
+        return check_whole(name, value, 1, 2**31 - 1)
+    return check_number(name, value, 0, open_end=name == "alpha")
+
 
 def train_als(
     train: Holdout | TrainLike,
@@ -107,10 +125,8 @@ def train_als(
     """
     from implicit.cpu.als import AlternatingLeastSquares
 
-    for name, value in (("factors", factors), ("iterations", iterations)):
-        check_whole(name, value, 1)
-    check_number("regularization", regularization, 0)
-    check_number("alpha", alpha, 0, open_end=True)
+    for name, value in zip(PARAMETERS, (factors, alpha, regularization, iterations), strict=True):
+        check_parameter(name, value)
     check_whole("seed", seed, 0)
     with threadpool_limits(limits=1, user_api="blas"):
         model = AlternatingLeastSquares(

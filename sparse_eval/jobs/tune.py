@@ -10,8 +10,10 @@ import json
 import logging
 import math
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -41,8 +43,7 @@ from ..results.saving import SUMMARY
 from .callback import EvaluationCallback
 from .ledger import Ledger
 from .scoring import Scoring, parse_monitored, signed_score
-from .search_space import PARAMETERS, read_grid, read_space
-from .train import train_als
+from .train import PARAMETERS, WHOLE, check_parameter, train_als
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,9 +51,10 @@ if TYPE_CHECKING:
 
     import optuna
     import pandas as pd
+    from optuna.distributions import BaseDistribution
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
 
     from ..core.types import PathLike
     from ..metrics import Metric
@@ -60,7 +62,9 @@ if TYPE_CHECKING:
     from ..models.inputs import CandidatesLike, CandidatesOfSplit, TrainLike
     from ..results import Evaluation
     from .ledger import Row
-    from .search_space import Searched
+
+#: What a caller gives for one parameter.
+Searched: TypeAlias = "float | str | Iterable[float | str] | BaseDistribution"
 
 #: How trials are sampled.
 SamplerLike: TypeAlias = "Literal['tpe', 'random'] | BaseSampler"
@@ -340,13 +344,30 @@ class Search:
         check_whole("seed", self.seed, 0)
         if not isinstance(self.sampler, BaseSampler | None):
             check_choice("sampler", self.sampler, ("tpe", "random"))
-        self.space = read_space(self.space)
-        self._grid: list[dict[str, float]] = []
-        ranged = any(not hasattr(values, "choices") for values in self.space.values())
-        if self.sampler is None and (self.n_trials is None or not ranged):
-            self._grid = read_grid(self.space, self.n_trials, self.seed)
-            self.n_trials = len(self._grid)
-        self._n_trials = check_whole("n_trials", self.n_trials, 1)
+        for name in self.space:
+            if name not in PARAMETERS:
+                raise InvalidDataError(f"space has {name!r}; expected {', '.join(PARAMETERS)}")
+        self.space = {
+            name: _distribution(name, self.space.get(name, default))
+            for name, default in PARAMETERS.items()
+        }
+        #: All combinations, the last parameter changing fastest, or so many at random, of which
+        #: more begin with those that fewer are; none if a sampler suggests trials.
+        self._grid: list[dict[str, Any]] = []
+        ranged = [name for name, values in self.space.items() if not hasattr(values, "choices")]
+        if self.n_trials is None and ranged:
+            raise InvalidDataError(
+                f"{ranged[0]} is a range; say with n_trials how many trials to run, or list "
+                "the values of a grid"
+            )
+        if self.n_trials is None or (self.sampler is None and not ranged):
+            choices = [values.choices for values in self.space.values()]
+            self._grid = [dict(zip(self.space, one, strict=True)) for one in product(*choices)]
+        if self._grid and self.n_trials is not None:
+            check_whole("n_trials", self.n_trials, 1, len(self._grid))
+            order = np.random.default_rng(self.seed).permutation(len(self._grid))
+            self._grid = [self._grid[i] for i in order[: self.n_trials]]
+        self._n_trials = check_whole("n_trials", self.n_trials or len(self._grid), 1)
 
     def run(
         self,
@@ -470,16 +491,17 @@ class Search:
                     bar.set_postfix(shown, refresh=False)
                 if n_finished >= self._n_trials:
                     return
-                self._trial = self._ask(n_finished)
-                self.study.tell(self._trial, **self._outcome())
+                self._run_trial(n_finished)
 
-    def _ask(self, n_finished: int) -> Trial:
-        """Return the next trial: of the grid, or as the sampler suggests.
+    def _run_trial(self, n_finished: int) -> None:
+        """Train the next trial, of the grid or as the sampler suggests, and tell its outcome.
 
         Each trial has a sampler with its own seed, so that a search that continues samples what it
         would have sampled.
         """
+        from optuna import TrialPruned
         from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+        from optuna.trial import TrialState
 
         if isinstance(self.sampler, BaseSampler):
             self.study.sampler = self.sampler
@@ -492,21 +514,14 @@ class Search:
             if parameters not in known:  # in the order of the grid, also what was lost
                 self.study.enqueue_trial(parameters)
                 break
-        trial: Trial = self.study.ask(self.space)
-        return trial
-
-    def _outcome(self) -> dict[str, Any]:
-        """Train a trial; return what to tell the study of it, and note its other values."""
-        from optuna import TrialPruned
-        from optuna.trial import TrialState
-
-        trial, callback, pruned = self._trial, self._callback, False
+        self._trial = trial = self.study.ask(self.space)
+        callback, outcome = self._callback, TrialState.COMPLETE
         options = {**trial.params, "seed": self.seed, "progress": False}
         try:
             try:
                 train_als(callback.scoring.matrix, **options, callback=callback)
             except TrialPruned:
-                pruned = True
+                outcome = TrialState.PRUNED
             if callback.best_iteration is None:
                 raise InvalidMetricError(
                     f"{callback.monitored} is defined for no user, so nothing says which iteration "
@@ -515,12 +530,14 @@ class Search:
         except (SparseEvalError, MemoryError) as error:
             reason = " ".join(str(error).split()) or "there is not enough memory"
             trial.set_user_attr("error", reason)
-            return {"state": TrialState.FAIL}
+            self.study.tell(trial, state=TrialState.FAIL)
+            return
         names = list(callback.scoring.names.values())
         best = callback.history.loc[callback.best_iteration, names].astype(float).to_dict()
         trial.set_user_attr("best_iteration", callback.best_iteration)
         trial.set_user_attr("metrics", best)
-        return {"state": TrialState.PRUNED} if pruned else {"values": best[callback.monitored]}
+        value = best[callback.monitored] if outcome == TrialState.COMPLETE else None
+        self.study.tell(trial, value, state=outcome)
 
     def _report(self, values: dict[str, float], iteration: int) -> None:
         from optuna import TrialPruned
@@ -588,3 +605,41 @@ def _end_journal(path: Path) -> None:
         raise ValueError(_FOREIGN)
     if rest:
         os.truncate(path, path.stat().st_size - len(rest))
+
+
+def _distribution(name: str, searched: Any) -> Any:
+    """Return what to try of a parameter, or raise `InvalidDataError` that names it."""
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            kind, label = (int, "whole number") if name in WHOLE else (float, "number")
+            try:
+                value = kind(value)
+            except ValueError:
+                raise InvalidDataError(
+                    f"{name}: {value!r} is not a {label}; expected one, several as in 10,20,40, or "
+                    "a range as in 10:40"
+                ) from None
+        return check_parameter(name, value)
+
+    if isinstance(searched, str) and ":" in searched:
+        ends = list(map(read, searched.split(":")))
+        if len(ends) != 2 or not 0 < ends[0] < ends[1]:
+            raise InvalidDataError(
+                f"{name}: expected a range LOW:HIGH, log-uniform, with LOW above 0 and below HIGH, "
+                f"or a distribution of Optuna, found {searched!r}"
+            )
+        kind = IntDistribution if name in WHOLE else FloatDistribution
+        return kind(low=ends[0], high=ends[1], log=True)
+    if isinstance(searched, BaseDistribution) and not hasattr(searched, "choices"):
+        return searched
+    given = getattr(searched, "choices", searched)
+    given = given.split(",") if isinstance(given, str) else given
+    given = given if isinstance(given, Iterable) else [given]
+    return CategoricalDistribution([*dict.fromkeys(map(read, given))])

@@ -13,7 +13,7 @@ from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
 from ..errors import InvalidDataError, MissingExtraError
 from ..inputs.candidates import WARNING
-from ..jobs.cross_validation import CrossValidation, PooledModel
+from ..jobs.cross_validate import CrossValidation, PooledModel
 from ..metrics import REGISTRY, convention_named
 from ..results.comparison import compare
 from ..results.differences import correct
