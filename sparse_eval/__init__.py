@@ -22,11 +22,10 @@ if _TYPE_CHECKING:
     from .inputs.rankings import Rankings
     from .inputs.relevance import Relevance
     from .jobs import track
-    from .jobs.callback import EvaluationCallback, TrainingStopped
     from .jobs.cross_validate import CrossValidation, cross_validate
     from .jobs.history import History
     from .jobs.sweep import sweep
-    from .jobs.train import train_als, train_model
+    from .jobs.train import EvaluationCallback, TrainingStopped, train_als, train_model
     from .jobs.tune import Tuning, tune
     from .metrics import Metric
     from .metrics.registry import register_metric
@@ -114,7 +113,7 @@ _ATTRIBUTES = {
     "Comparison": "results.comparison",
     "CrossValidation": "jobs.cross_validate",
     "Evaluation": "results",
-    "EvaluationCallback": "jobs.callback",
+    "EvaluationCallback": "jobs.train",
     "History": "jobs.history",
     "Holdout": "datasets.split",
     "Interactions": "datasets.interactions",
@@ -125,7 +124,7 @@ _ATTRIBUTES = {
     "Recommender": "models.recommender",
     "Relevance": "inputs.relevance",
     "Scorer": "models.scorers",
-    "TrainingStopped": "jobs.callback",
+    "TrainingStopped": "jobs.train",
     "Tuning": "jobs.tune",
     "compare": "results.comparison",
     "compile_kernels": "models.compile",

@@ -19,7 +19,7 @@ from .terminal import leaves, note
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..datasets.split import Holdout
-    from ..jobs.callback import EvaluationCallback
+    from ..jobs.train import EvaluationCallback
 
 
 #: Models of implicit that are trained.
@@ -345,7 +345,7 @@ def train(
         matrix = holdout.train
         is_wanted = wanted or metrics or patience is not None or checkpoints is not None
         if is_wanted and "iterations" in settings:
-            from ..jobs.callback import EvaluationCallback
+            from ..jobs.train import EvaluationCallback
 
             if holdout.fold_in is not None:
                 model.check_new_users(str(input))

@@ -274,18 +274,16 @@ class History:
         """Return what is to be known about the changes, such as nights of other users."""
         pairs = _pairs(self.nights)
         same = [night.same_users(before) for before, night in pairs]
-        said = [
-            f"{what}: {same.count(known):,} of {len(pairs):,}{why}"
-            for known, what, why in (
-                (False, "nights of other users than the night before", ""),
-                (
-                    None,
-                    "nights of users who may be others than the night before",
-                    "; they have no labels, or their values were not kept",
-                ),
+        said = []
+        if others := same.count(False):
+            said.append(
+                f"nights of other users than the night before: {others:,} of {len(pairs):,}"
             )
-            if known in same
-        ]
+        if unknown := same.count(None):
+            said.append(
+                f"nights of users who may be others than the night before: {unknown:,} of "
+                f"{len(pairs):,}; they have no labels, or their values were not kept"
+            )
         if True in same:
             said.append(
                 "nights with the same users are compared as independent samples, because a history "
@@ -344,9 +342,6 @@ def _row(
     parsed = parsed.astimezone(UTC)
     request, candidates = ev.request, ev.candidates
     users, relevance = _digests(ev)
-    rules: Row = {"convention": ev.convention, "no_relevant": ev.no_relevant}
-    rules |= {"without_list": request.without_list, "seen": request.seen}
-    rules |= {"corrected": request.corrected}
     return {
         "night": f"{parsed:%Y-%m-%d}" if night is None else checked_night(night),
         "time": parsed.isoformat(timespec="seconds"),
@@ -358,7 +353,14 @@ def _row(
         "n_users": ev.n_users,
         "users": users,
         "relevance": relevance,
-        "settings": rules | {"candidates": None if candidates is None else candidates.kind},
+        "settings": {
+            "convention": ev.convention,
+            "no_relevant": ev.no_relevant,
+            "without_list": request.without_list,
+            "seen": request.seen,
+            "corrected": request.corrected,
+            "candidates": None if candidates is None else candidates.kind,
+        },
         "candidates": None if candidates is None else candidates.digest,
         "about": check_about(about),
     }
@@ -389,12 +391,8 @@ def _digests(ev: Evaluation) -> tuple[str | None, str | None]:
         labels = np.array([str(label) for label in labels.tolist()], object)
     hashes = hash_labels(labels[counted])
     both = splitmix64(hashes ^ splitmix64(ev.fingerprints[counted]))
-    named = None if are_row_numbers(users) else _sum(hashes)
-    return named, _sum(both)
-
-
-def _sum(hashes: Any) -> str:
-    return f"{int(hashes.sum(dtype=np.uint64)):016x}"
+    of_users, of_both = (f"{int(each.sum(dtype=np.uint64)):016x}" for each in (hashes, both))
+    return None if are_row_numbers(users) else of_users, of_both
 
 
 class NightlyMetric(NamedTuple):
@@ -411,12 +409,6 @@ class NightlyMetric(NamedTuple):
     interval: str
     n_users: int
     higher_is_better: bool
-
-    @classmethod
-    def of(cls, row: Row) -> NightlyMetric:
-        """Return a metric of a line."""
-        numbers: Row = {name: math.nan if x is None else x for name, x in row.items()}
-        return cls(**numbers)
 
     @property
     def error(self) -> Error:
@@ -465,7 +457,10 @@ class Night(NamedTuple):
         """Return the night of a line."""
         values: Row = {name: row.get(name) for name in cls._fields}
         values["time"] = datetime.fromisoformat(row["time"])
-        values["metrics"] = {name: NightlyMetric.of(one) for name, one in row["metrics"].items()}
+        values["metrics"] = metrics = {}
+        for metric, one in row["metrics"].items():
+            numbers: Row = {key: math.nan if x is None else x for key, x in one.items()}
+            metrics[metric] = NightlyMetric(**numbers)
         return cls(**values)
 
     def shown(self, metric: str) -> str:

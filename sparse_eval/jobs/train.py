@@ -1,29 +1,55 @@
-"""Train models of `implicit`: ALS by its parameters, and any other that is given."""
+"""Train models of `implicit`, evaluate them meanwhile, and stop when they no longer improve."""
 
 from __future__ import annotations
 
+import math
+import sys
 import warnings
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..core.arguments import check_number, check_whole
+from ..core.arguments import check_choice, check_flag, check_number, check_whole
+from ..core.files import make_folder
+from ..core.formatting import as_html, number, plain
+from ..core.hashing import digest_file
 from ..core.progress import progress_bar
-from ..errors import InvalidDataError, SparseEvalError, UnsupportedModelError
-from ..models.accepted import without_zeros
-from ..models.checkpoints import check_similarity
-from ..models.identifiers import keep_training
-from ..models.inputs import open_train
+from ..core.warning import warn
+from ..errors import (
+    InvalidDataError,
+    InvalidFileError,
+    InvalidMetricError,
+    SparseEvalError,
+    UnsupportedModelError,
+)
+from ..evaluation.runners import Execution
+from ..inputs.labelled import LabelledMatrix, labels_of
+from ..models.accepted import as_model, check_size, without_zeros
+from ..models.checkpoints import check_similarity, read_checkpoint, save_model
+from ..models.identifiers import TRAINED_ON, ids_of, keep_training
+from ..models.inputs import digest_of, open_train, split_arguments
 from ..retrieval.factors import check_factors
+from .ledger import INPUTS, Ledger
+from .scoring import Scoring, parse_monitored, signed_score
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
     from implicit.cpu.als import AlternatingLeastSquares
 
-    from ..core.types import CSRMatrix
+    from ..core.types import AnyArray, CSRMatrix, PathLike, SparseInput
     from ..datasets.split.holdout import Holdout
-    from ..models.inputs import TrainLike
-    from .callback import EvaluationCallback
+    from ..metrics import Metric
+    from ..metrics.request import MetricsLike
+    from ..models.accepted import ModelLike
+    from ..models.inputs import CandidatesLike, TrainLike
+    from ..models.model import Model as AnyModel
+    from .ledger import Row
 
 #: A model of `implicit`, which has no type annotations.
 Model = TypeVar("Model", bound=Any)
@@ -45,6 +71,13 @@ def check_parameter(name: str, value: object) -> float:
     if name in WHOLE:
         return check_whole(name, value, 1, 2**31 - 1)
     return check_number(name, value, 0, open_end=name == "alpha")
+
+
+#: The checkpoint of a training that keeps its best one only.
+BEST = "best.npz"
+
+#: Attributes that implicit derives from the factors on first use, and caches.
+_DERIVED = ("_user_norms", "_item_norms", "_user_norms_host", "_item_norms_host", "_YtY", "_XtX")
 
 
 def train_als(
@@ -194,8 +227,6 @@ def train_model(
     """
     from implicit.recommender_base import ModelFitError
 
-    from .callback import EvaluationCallback
-
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
         raise UnsupportedModelError(
@@ -243,3 +274,627 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
         return
     with progress_bar(progress, total=model.iterations, desc="train", unit=" iterations") as bar:
         model.fit(weights, show_progress=False, callback=lambda *_: bar.update())
+
+
+class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
+    """Raised to end a training whose monitored metric no longer improves.
+
+    `EvaluationCallback.fit` and the ``fit`` of implicit's models return then, and the model has its
+    best factors. Another ``fit`` that calls the callback passes the exception on to you.
+
+    See Also
+    --------
+    EvaluationCallback : What raises it.
+    """
+
+
+class EvaluationCallback:
+    r"""Evaluate a model after its training iterations.
+
+    For ALS, BPR and LMF of `implicit`, on the CPU or the GPU. `implicit` does not pass the model to
+    a callback, so either let the callback train it, ``callback.fit(model)``, or register it with
+    ``on``: ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for
+    bit, as without the callback. In a training loop of your own, such as one of PyTorch, call
+    ``step`` after each epoch.
+
+    Parameters
+    ----------
+    train : sparse matrix of shape (n_users, n_items), Interactions, frame, path or Holdout
+        The training data: every stored entry is seen and not recommended. It must not change
+        while the callback is used. ``EvaluationCallback(holdout, metrics)`` stands for both parts
+        of a `Holdout`; the users of a split by users are folded in for each evaluation.
+    validation : as `train`, or Relevance
+        The held-out gains. With ids on both sides they are matched by id; otherwise a smaller
+        matrix is padded.
+    metrics : str, Metric, iterable of them, or Protocol
+        As for `evaluate_model`.
+    every : int
+        The number of iterations between evaluations. The last iteration is always evaluated.
+    patience : int, optional
+        Stop after this number of evaluations without a better value of `monitor` than the best so
+        far. The model is then left with the factors of its best evaluation, whether the training
+        was stopped, ran to the end or, under the callback's own `fit`, failed or was interrupted;
+        for that, a copy of the best factors is kept (two for a moment). By default the training
+        runs to the end, no copy is kept, and the model keeps its last factors.
+    monitor : str or Metric, optional
+        The metric to improve; by default the first of `metrics`. Lower values are better where
+        ``sparse-eval metrics NAME`` says so, as of ``mean_rank`` and ``gini``.
+    candidates
+        As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
+        as ``hit_rate@10 (1+99)``.
+    out : str or Path, optional
+        A folder, created if missing, in which each evaluation saves the model as
+        ``iteration_0005.npz``. A file of that name from an earlier training is replaced; if others
+        of one remain at the end, ``best.npz`` included, a warning names them. A file is complete
+        when it appears. Its ``iterations`` are those that the model was to run.
+    keep : {"all", "best"}
+        "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
+        one replaces once it is written: whenever the training ends, or is killed, that file is the
+        best one's. A ``best.npz`` of an earlier training is replaced by the first evaluation.
+    resume : bool
+        Continue a training that was stopped, under `fit`, `train_als` and `train_model`, after the
+        last iteration that has a checkpoint in `out`, with the same `history`. Give it in the first
+        call too, which writes ``training.jsonl`` next to the checkpoints. ALS ends with the same
+        factors, bit for bit; BPR and LMF draw their samples anew from the same seed. More
+        iterations of the model continue a training that has ended. Other data, metrics or
+        parameters of the model raise an error. See `begin` for a loop of your own.
+    log : callable, optional
+        Called after each evaluation with the metrics by name (and ``loss`` if the model computes
+        it) and the number of completed iterations.
+    log_errors : {"warn", "raise"}
+        If `log` raises an exception, such as that of a tracker without network: "warn" warns once
+        and goes on with the training, "raise" ends it.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is unknown or needs an input that is not given here, or `monitor` is not among
+        the metrics.
+    InvalidDataError
+        If `validation` is larger than `train` or has no relevant item, a value is not finite, an
+        option is out of range, or a checkpoint is to be kept, or resumed from, in no folder.
+    InvalidFileError
+        If the checkpoints in `out` are of another training, from `fit` with `resume`.
+    OutputError
+        If the folder cannot be written to.
+
+    See Also
+    --------
+    evaluate_model : Evaluate a model that is trained.
+    sweep : Evaluate the checkpoints that were saved.
+
+    Notes
+    -----
+    Each training starts a new history, a warm start included: a second ``fit`` of a model, which
+    continues from its factors, counts its iterations from one. The callback releases the model
+    when a training ends: register it again, with ``on``, for a second ``fit`` of your own.
+
+    An exception raised during an evaluation or by a failing disk ends the training and is not
+    swallowed; the model keeps usable factors. With `patience` or ``keep="best"``, it is an
+    error too if `monitor` is NaN because it is defined for no user.
+
+    `track.mlflow` and `track.wandb` connect these trackers, ``log=se.track.mlflow()``; for others a
+    function is enough.
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> from implicit.cpu.bpr import BayesianPersonalizedRanking
+    >>> clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    >>> holdout = se.split.random(clicks, seed=0)
+    >>> callback = se.EvaluationCallback(
+    ...     holdout.train, holdout.validation, ["ndcg@10", "recall@20"], every=5, patience=3
+    ... )
+    >>> model = callback.fit(BayesianPersonalizedRanking(8, iterations=20, random_state=0))
+    >>> callback.history.columns.tolist()
+    ['train_seconds', 'evaluate_seconds', 'ndcg@10', 'recall@20']
+    >>> callback.history.index.tolist()
+    [5, 10, 15, 20]
+    >>> callback.best_iteration == int(callback.history["ndcg@10"].idxmax())
+    True
+
+    If you call ``fit`` yourself:
+
+    >>> model.fit(holdout.train.csr, show_progress=False, callback=callback.on(model))
+
+    In a loop of your own:
+
+    >>> users, items = model.user_factors, model.item_factors
+    >>> for epoch in range(20):
+    ...     users, items = users * 0.9, items * 0.9  # your training
+    ...     if callback.step((users, items), epoch):
+    ...         break
+    >>> users, items = callback.best_factors
+    """
+
+    def __init__(
+        self,
+        train: Holdout | TrainLike,
+        validation: TrainLike | MetricsLike | None = None,
+        metrics: MetricsLike | None = None,
+        *,
+        every: int = 1,
+        patience: int | None = None,
+        monitor: str | Metric | None = None,
+        candidates: CandidatesLike | None = None,
+        out: PathLike | None = None,
+        keep: Literal["all", "best"] = "all",
+        resume: bool = False,
+        log: Callable[[dict[str, float], int], object] | None = None,
+        log_errors: Literal["warn", "raise"] = "warn",
+    ) -> None:
+        parts, held_out, metrics = split_arguments(train, validation, metrics)
+        request, self._monitor = parse_monitored(metrics, monitor, among=candidates is not None)
+        self._every = check_whole("every", every, 1)
+        self._patience = None if patience is None else check_whole("patience", patience, 1)
+        self._log = log
+        self._log_warns = check_choice("log_errors", log_errors, ("warn", "raise")) == "warn"
+        self._only_best = check_choice("keep", keep, ("all", "best")) == "best"
+        self._resume = check_flag("resume", resume)
+        if (self._only_best or self._resume) and out is None:
+            needed = "resume=True continues from" if self._resume else "keep='best' keeps"
+            raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
+        # What does not fit is refused now, not after an iteration.
+        self.scoring = Scoring.of(parts, held_out, request, candidates)
+        self._train = self.scoring.matrix
+        self._names = self.scoring.names
+        #: The column of the monitored metric.
+        self.monitored = self._names[str(self._monitor)]
+        self._folder = None if out is None else make_folder(out)
+        self._training = _Training()
+
+    def __repr__(self) -> str:
+        return f"EvaluationCallback({', '.join(self._names.values())}; {self.describe()})"
+
+    def describe(self) -> str:
+        """Return the last training in a few words: how many evaluations, and the best."""
+        rows = self._training.rows
+        done = f"{len(rows):,} evaluation{'' if len(rows) == 1 else 's'}"
+        if (best := self._best()) is None:
+            return done
+        value = f"{self.monitored} {number(best[self.monitored])}"
+        return f"{done}, best {value} after iteration {best['iteration']}"
+
+    def _repr_html_(self) -> str:
+        table = self.history.reset_index()
+        for name in table.columns[1:]:
+            table[name] = [number(value) for value in table[name]]
+        return as_html(repr(self), table, "history")
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row for each evaluation of the last training.
+
+        Indexed by ``iteration``, the number of completed iterations. Columns: ``train_seconds``
+        since the previous evaluation, as `implicit` measures them; ``evaluate_seconds``; ``loss``
+        if the model computes it (ALS with ``calculate_training_loss=True``); the mean of each
+        metric.
+        """
+        import pandas as pd
+
+        rows = self._training.rows
+        loss = ["loss"] if any("loss" in row for row in rows) else []
+        names = ["train_seconds", "evaluate_seconds", *loss, *self._names.values()]
+        return pd.DataFrame(rows, columns=["iteration", *names]).set_index("iteration")
+
+    @property
+    def best_iteration(self) -> int | None:
+        """The number of iterations after which `monitor` was best, the first of equal ones.
+
+        Of the last training; None before its first evaluation.
+        """
+        best = self._best()
+        return None if best is None else int(best["iteration"])
+
+    @property
+    def best_factors(self) -> tuple[AnyArray, AnyArray] | None:
+        """The factors of users and items after `best_iteration`; None without `patience`."""
+        return self._training.best_factors
+
+    def on(self, model: Model) -> EvaluationCallback:
+        """Register the model whose ``fit`` will call the callback.
+
+        Parameters
+        ----------
+        model : model of implicit
+            ALS, BPR or LMF; a fitted model continues from its factors.
+
+        Returns
+        -------
+        EvaluationCallback
+            The same object, for ``model.fit(train, callback=callback.on(model))``. If that ``fit``
+            is interrupted, the model keeps its current factors, not the best.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the model is not trained in iterations, or, with a checkpoint folder, its
+            ``random_state`` could only be saved by pickle.
+        InvalidDataError
+            If the model is fitted, and not to the users and items of `train`.
+        """
+        if not (hasattr(model, "item_factors") and hasattr(model, "iterations")):
+            raise UnsupportedModelError(
+                f"a {type(model).__name__} is not trained in iterations; expected an ALS, BPR or "
+                "LMF model of implicit"
+            )
+        seed = getattr(model, "random_state", None)
+        if self._folder is not None and not isinstance(seed, int | np.integer | None):
+            raise UnsupportedModelError(
+                f"the model's random_state is a {type(seed).__name__}, which a checkpoint could "
+                "hold only as a pickle; give the model a whole number"
+            )
+        if model.item_factors is not None:
+            self._check_shape(as_model(model))
+        keep_training(model, None)  # it is told its own when it is evaluated
+        _let_fit_return(model)
+        self._training = _Training(model)
+        return self
+
+    def fit(
+        self, model: Model, train: SparseInput | None = None, *, progress: bool | None = None
+    ) -> Model:
+        """Train and evaluate a model until its last iteration or an early stop.
+
+        Parameters
+        ----------
+        model : model of implicit
+            As for `on`.
+        train : scipy sparse matrix or array, shape (n_users, n_items), optional
+            Training data with other values than the callback's `train`, such as weights. BPR, which
+            takes every stored entry for a positive, is trained without explicit zeros.
+        progress : bool, optional
+            Show a progress bar with the monitored metric; by default on a terminal only.
+
+        Returns
+        -------
+        model
+            The same model, fitted.
+
+        Raises
+        ------
+        InvalidDataError
+            If the shape of `train` is not that of the callback's, or the factors are no longer
+            finite.
+        SparseEvalError
+            As `on`, and whatever `evaluate_model` raises.
+        OutputError
+            If a checkpoint cannot be written.
+        """
+        matrix = self._train if train is None else open_train(train)
+        for own, other in zip(labels_of(self._train), labels_of(matrix), strict=True):
+            if own is not None and other is not None and not own.equals(other):
+                raise InvalidDataError(
+                    "train has other users or items than the callback's, or in another order; make "
+                    "the callback of the data that the model is trained on"
+                )
+        callback, training, name = self.on(model), self._training, self.monitored
+        done, total = self._resumed(model, matrix) if self._resume else 0, model.iterations
+        if done == total or self._is_over():
+            training.end()
+            return model
+        with progress_bar(
+            progress, total=total, initial=done, desc="train", unit=" iterations"
+        ) as bar:
+
+            def after_iteration(iteration: int, seconds: float, *more: Any) -> None:
+                model.iterations = total  # the loop of implicit has begun, with those that are left
+                try:
+                    callback(done + iteration, seconds, *more)
+                finally:
+                    last = training.rows[-1] if training.rows else {}
+                    shown = {key: f"{last[key]:.4f}" for key in ("loss", name) if key in last}
+                    shown["best after"] = str(self.best_iteration)
+                    bar.set_postfix(shown, refresh=False)
+                    bar.update()
+
+            try:
+                # A copy, because implicit's compiled code cannot read write-protected arrays.
+                weights = without_zeros(model, matrix.tocsr().astype(np.float32))
+                model.iterations = total - done
+                with suppress(TrainingStopped):
+                    model.fit(weights, show_progress=False, callback=after_iteration)
+            finally:
+                model.iterations = total
+                training.end()
+        return model
+
+    def _resumed(self, model: Any, train: LabelledMatrix) -> int:
+        """Give a model the factors of its last checkpoint; return its number of iterations."""
+        if hasattr(model, "to_cpu"):
+            raise UnsupportedModelError("resume=True needs a model that is trained on the CPU")
+        parameters = {
+            name: plain(value)
+            for name, value in vars(model).items()
+            if isinstance(value, str | int | float | np.dtype)
+            and name not in ("iterations", "num_threads")
+        }
+        about = {"class": type(model).__name__, **parameters}
+        done, factors = self._continue(train, about, model.iterations)
+        if factors is not None:
+            model.user_factors, model.item_factors = factors
+        return done
+
+    def begin(self) -> tuple[int, tuple[AnyArray, AnyArray] | None]:
+        """Begin a training loop of your own, or continue the one in `out` with `resume`.
+
+        Returns
+        -------
+        done : int
+            The number of epochs that are done: 0 for a new training.
+        factors : tuple of ndarray, or None
+            The factors of users and items after these epochs, None for a new training.
+
+        Raises
+        ------
+        InvalidFileError
+            If the checkpoints in `out` are of other data or metrics. Hyperparameters of your loop
+            are not known here: choose a folder for each.
+
+        Examples
+        --------
+        >>> done, factors = callback.begin()  # doctest: +SKIP
+        >>> for epoch in range(done, 50):  # doctest: +SKIP
+        ...     train_one_epoch(users, items)
+        ...     if callback.step((users, items), epoch):
+        ...         break
+        """
+        self._training = _Training()
+        return self._continue(self._train, {}, math.inf) if self._resume else (0, None)
+
+    def step(self, model: ModelLike, epoch: int) -> bool:
+        """Evaluate a model that a loop of your own trains, save it and log it, if it is due.
+
+        Parameters
+        ----------
+        model : as for `evaluate_model`
+            The model after the epoch, such as a pair of factors, as arrays or detached tensors, or
+            the result of `factor_model`.
+        epoch : int
+            The epoch, from 0. Another one is due every `every` epochs; the last one of the loop is
+            not known here. An epoch that is not later than the one before begins a new training.
+
+        Returns
+        -------
+        bool
+            Whether to end the training, as `patience` asks for: leave the loop, and take
+            `best_factors`.
+
+        Raises
+        ------
+        InvalidDataError
+            If the model has other users or items than `train`, or with `resume` there was no
+            `begin`.
+        UnsupportedModelError
+            If the model cannot be saved to `out`, or has no factors to resume from.
+        SparseEvalError
+            What `evaluate_model` raises.
+        """
+        done = check_whole("epoch", epoch, 0) + 1
+        if self._training.rows and done <= self._training.rows[-1]["iteration"]:
+            self._training = _Training()
+        training = self._training
+        if self._resume and training.ledger is None:
+            raise InvalidDataError(
+                "resume=True continues after the last checkpoint; begin the loop there, with "
+                "done, factors = callback.begin()"
+            )
+        if done % self._every or self._is_over():
+            return self._is_over()
+        opened = as_model(model)
+        if opened.factors is None and self._resume:
+            raise UnsupportedModelError(f"resume=True needs a model of factors, not {opened.name}")
+        training.seconds = perf_counter() - training.since
+        self._evaluate(opened, done)
+        training.since = perf_counter()
+        return self._is_over()
+
+    def _continue(
+        self, train: LabelledMatrix, model: Row, most: float
+    ) -> tuple[int, tuple[AnyArray, AnyArray] | None]:
+        """Continue the training in the folder after its last checkpoint of up to `most` iterations.
+
+        Returns
+        -------
+        tuple of int, and tuple of ndarray or None
+            The number of iterations, and the factors of the checkpoint.
+        """
+        assert self._folder is not None  # noqa: S101 - a training is resumed from a folder
+        training = self._training
+        ledger = training.ledger = Ledger(self._folder / "training.jsonl", "training")
+        ledger.agree(INPUTS, self.scoring.inputs | {"weights": digest_of(train), "model": model})
+        rows = sorted(ledger.results, key=lambda row: int(row["values"]["iteration"]))
+        rows = [row for row in rows if row["values"]["iteration"] <= most]
+        factors = None
+        while rows and factors is None:
+            try:
+                factors = self._factors_of(rows[-1])
+            except InvalidFileError:  # not kept, or a later training has replaced it
+                rows.pop()
+        training.rows = [
+            {name: math.nan if x is None else x for name, x in row["values"].items()}
+            for row in rows
+        ]
+        if self._patience is not None and (best := self._best()) is not None:
+            training.best_factors = self._factors_of(rows[training.rows.index(best)])
+        return int(training.rows[-1]["iteration"]) if rows else 0, factors
+
+    def _factors_of(self, row: Row) -> tuple[AnyArray, AnyArray]:
+        """Return the factors in the checkpoint of a row, or raise `InvalidFileError`."""
+        assert self._folder is not None  # noqa: S101 - a training is resumed from a folder
+        path = self._folder / (row["file"] or BEST)
+        found = read_checkpoint(path).model
+        if digest_file(path) != row["sha256"]:
+            raise InvalidFileError("is not the checkpoint of that training", path)
+        return np.array(found.user_factors), np.array(found.item_factors)
+
+    def __call__(self, iteration: int, seconds: float, *more: Any) -> None:
+        """Evaluate the registered model if it is due; `implicit` calls this after each iteration.
+
+        Parameters
+        ----------
+        iteration : int
+            The iteration, from 0.
+        seconds : float
+            The duration of the iteration.
+        *more
+            Depends on the model: the loss or None for ALS, two counts for BPR.
+        """
+        training = self._training
+        model = training.model
+        if model is None:
+            raise UnsupportedModelError(
+                "implicit does not pass the model to a callback; write fit(..., "
+                "callback=callback.on(model)), or callback.fit(model)"
+            )
+        training.seconds += seconds
+        done = iteration + 1
+        last = done == model.iterations
+        if done % self._every and not last:
+            return
+        if getattr(model, TRAINED_ON, None) is None:
+            self._check_shape(as_model(model))
+            keep_training(model, self._train)
+        self._evaluate(as_model(model), done, more[0] if len(more) == 1 else None)
+        if last or self._is_over():
+            training.end()
+            self._warn_of_others()
+        if self._is_over() and not last:
+            raise TrainingStopped(
+                f"stopped after {done} iterations; {self._monitor} was best after "
+                f"{self.best_iteration}"
+            )
+
+    def _evaluate(self, model: AnyModel, done: int, loss: Any = None) -> None:
+        """Evaluate a model after so many iterations, save it and log its metrics."""
+        training, start = self._training, perf_counter()
+        ev = self.scoring.evaluate(model, Execution(progress=False))
+        values = {self._names[name]: value for name, value in ev.mean().items()}
+        times = {"train_seconds": training.seconds, "evaluate_seconds": perf_counter() - start}
+        training.seconds = 0.0
+        if loss is not None:
+            values["loss"] = float(loss)
+        training.rows.append({"iteration": done, **times, **values})
+        if math.isnan(values[self.monitored]) and (self._patience is not None or self._only_best):
+            raise InvalidMetricError(
+                f"{self._monitor} is defined for no user after {done} iterations, so no iteration "
+                "is the best; monitor another metric"
+            )
+        is_best = self.best_iteration == done
+        if is_best and self._patience is not None and model.factors is not None:
+            training.best_factors = np.array(model.factors[0]), np.array(model.factors[1])
+        name = digest = None
+        if self._folder is not None and (is_best or not self._only_best):
+            users, items = ids_of(model)
+            if users is items is None:
+                users, items = labels_of(self._train)
+            name = self._file_of(done)
+            saved: Any = model.trained or model
+            path = save_model(saved, self._folder / name, users=users, items=items)
+            digest = None if training.ledger is None else digest_file(path)
+        if training.ledger is not None:
+            row = {key: plain(value) for key, value in training.rows[-1].items()}
+            training.ledger.append(str(done), values=row, file=name, sha256=digest)
+        if self._log is not None:
+            try:
+                self._log(values, done)
+            except Exception as error:
+                if not self._log_warns:
+                    raise
+                if not training.has_warned:
+                    warn(
+                        f"log= failed after iteration {done}, and the training goes on: "
+                        f"{type(error).__name__}: {error}"
+                    )
+                training.has_warned = True
+
+    def _file_of(self, done: int) -> str:
+        """Return the name of the checkpoint after so many iterations."""
+        return BEST if self._only_best else f"iteration_{done:04d}.npz"
+
+    def _warn_of_others(self) -> None:
+        """Warn of checkpoints in the folder that an earlier training left."""
+        if self._folder is None:
+            return
+        own = {self._file_of(int(row["iteration"])) for row in self._training.rows}
+        found = [self._folder / BEST, *sorted(self._folder.glob("iteration_*[0-9].npz"))]
+        others = [path.name for path in found if path.name not in own and path.exists()]
+        if others:
+            warn(
+                f"{self._folder} also has checkpoints of an earlier training, such "
+                f"as {others[-1]}, which would be compared with those of this one; remove "
+                "them, or use another folder"
+            )
+
+    def _check_shape(self, model: AnyModel) -> None:
+        """Raise an error unless a model has as many users and items as `train`."""
+        for role, size, expected in zip(
+            ("users", "items"), self._train.shape, model.shape, strict=True
+        ):
+            if expected is not None:
+                check_size(role, size, expected)
+
+    def _best(self) -> dict[str, float] | None:
+        """Return the evaluation with the best monitored value, the first of several."""
+        defined = [row for row in self._training.rows if not math.isnan(row[self.monitored])]
+        return max(
+            defined,
+            key=lambda row: signed_score(self._monitor, row[self.monitored]),
+            default=None,
+        )
+
+    def _is_over(self) -> bool:
+        """Return whether none of the last evaluations, as many as `patience`, is the best."""
+        if self._patience is None or (best := self._best()) is None:
+            return False
+        return best not in self._training.rows[-self._patience :]
+
+
+@dataclass(slots=True)
+class _Training:
+    """The state of one training."""
+
+    model: Any = None
+    rows: list[dict[str, float]] = field(default_factory=list)
+    seconds: float = 0.0
+    best_factors: tuple[AnyArray, AnyArray] | None = None
+    ledger: Ledger | None = None
+    since: float = field(default_factory=perf_counter)
+    has_warned: bool = False
+
+    def end(self) -> None:
+        """Restore the best factors of the model, if they were kept, and release it.
+
+        Otherwise it would be evaluated in place of the next model trained with this callback.
+        """
+        model, self.model = self.model, None
+        if model is None or self.best_factors is None:
+            return
+        users, items = self.best_factors
+        matrix = type(model.item_factors)
+        if not issubclass(matrix, np.ndarray):  # a matrix on the GPU
+            users, items = matrix(users), matrix(items)
+        model.user_factors, model.item_factors = users, items
+        for name in _DERIVED:
+            if hasattr(model, name):
+                setattr(model, name, None)
+
+
+def _let_fit_return(model: Any) -> None:
+    """Let the ``fit`` of implicit return when its callback raises `TrainingStopped`.
+
+    It calls the callback in a ``with tqdm(...)`` block, which may end an exception. Any other
+    ``fit`` passes the exception on.
+    """
+    for kind in type(model).__mro__:
+        module: Any = sys.modules.get(kind.__module__)
+        bar: Any = getattr(module, "tqdm", None)
+        is_own = kind.__module__.startswith("implicit.") and isinstance(bar, type)
+        if is_own and bar.__exit__ is not _leave:
+            module.tqdm = type(bar.__name__, (bar,), {"__exit__": _leave})
+
+
+def _leave(bar: Any, kind: type[BaseException] | None, *error: Any) -> bool:
+    """Leave the block of a progress bar, and end the exception if it is `TrainingStopped`."""
+    super(type(bar), bar).__exit__(kind, *error)
+    return kind is TrainingStopped

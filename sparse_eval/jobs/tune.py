@@ -40,10 +40,9 @@ from ..models.checkpoints import saving_model
 from ..models.identifiers import id_arrays
 from ..models.inputs import add_sides, match_sides, split_arguments
 from ..results.saving import SUMMARY
-from .callback import EvaluationCallback
 from .ledger import Ledger
 from .scoring import Scoring, parse_monitored, signed_score
-from .train import PARAMETERS, WHOLE, check_parameter, train_als
+from .train import PARAMETERS, WHOLE, EvaluationCallback, check_parameter, train_als
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

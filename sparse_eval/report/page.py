@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..core.files import make_folder_of, replacing
 from ..core.formatting import records
-from ..errors import InvalidDataError, MissingExtraError
+from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
 from ..inputs.candidates import WARNING
 from ..jobs.cross_validate import CrossValidation, PooledModel
+from ..jobs.history import History
 from ..metrics import REGISTRY, convention_named
+from ..report import plots
 from ..results.comparison import compare
 from ..results.differences import correct
 from ..results.evaluation import Evaluation
@@ -23,22 +28,32 @@ from ..results.record import plain_rows
 from ..results.scores import COLUMNS, few_users
 from ..results.segments import bands_of, segmentations, segments_table
 from ..results.shared import named_evaluations, shared_metrics
-from .plots import MIN_USERS
-from .style import format_number, format_numbers, format_p, format_share, pieces
+from .plots import MIN_USERS, groups_of
+from .style import (
+    HEIGHT,
+    draw_svg,
+    format_number,
+    format_numbers,
+    format_p,
+    format_share,
+    legend_columns,
+    pieces,
+    shorten,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import jinja2
     import pandas as pd
 
     from ..core.types import PathLike
-    from ..jobs.history import History
     from ..metrics import Definition
     from ..results.comparison import Comparison
     from ..results.label_table import ItemNames
     from ..results.scores import Scores
     from ..results.segments import UserSegments
+    from .plots import GroupMean
 
     Evaluations = Mapping[str, Any]  # Scores, of which some charts need an Evaluation
 
@@ -50,6 +65,23 @@ _Numbers: TypeAlias = "dict[str, dict[str, dict[str, Any]]]"
 
 #: A table has a column for each of so many models or metrics at most.
 _MOST_COLUMNS = 6
+
+#: A chart with a row for each metric shows the first so many.
+_MAX_ROWS = 14
+
+#: Curves and groups are drawn of the first so many models; more cannot be told apart.
+MAX_CURVES = 6
+
+_GROUP_CAPTIONS: dict[Literal["activity", "popularity"], str] = {
+    "activity": "Bands of about equally many users, by their number of training items. Lines are "
+    "95 % intervals, for 10 users or more.",
+    "popularity": "Bands of items with about equally many training interactions, by their number "
+    "of training users. Lines are 95 % intervals, for 10 users or more.",
+}
+
+
+#: A trend is drawn of so many metrics, the main one first.
+_MAX_TRENDS = 4
 
 
 def write_report(
@@ -137,22 +169,14 @@ def write_report(
     ...     "No significant difference" in page.read_text(encoding="utf-8")
     True
     """
-    try:
-        from .charts import MAX_CURVES, counts_hits, describe_trend, draw_charts
-
-        template = _template()
-    except ImportError:
-        raise MissingExtraError(
-            'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
-        ) from None
+    template = _template()
     file = make_folder_of(path)
     cv = evaluations if isinstance(evaluations, CrossValidation) else None
-    if isinstance(evaluations, CrossValidation):
-        shown: dict[str, Any] = {
-            name: PooledModel(evaluations, name) for name in evaluations.models
-        }
-    else:
-        shown = named_evaluations(evaluations)
+    shown: dict[str, Any] = (
+        named_evaluations(evaluations)
+        if cv is None
+        else {name: PooledModel(cv, name) for name in cv.models}
+    )
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
@@ -224,8 +248,13 @@ def write_report(
 
 
 def _template() -> jinja2.Template:
-    import jinja2
-
+    try:
+        import jinja2
+        import matplotlib as mpl  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            'reports need jinja2 and matplotlib: pip install "sparse_eval[report]"'
+        ) from None
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -339,22 +368,17 @@ def _baselines(numbers: _Numbers) -> tuple[dict[str, dict[str, Any]], dict[str, 
 
 def _subgroups(
     shown: Evaluations, main: str, ranked: list[str], how: Literal["intersection", "same"]
-) -> list[Any]:
-    """Compare the best model with each other one, the next best first."""
+) -> list[_Row]:
+    """Return how the best model differs from the others, the next best first, by band of users."""
     chosen = {name: shown[name] for name in ranked}
     if len(ranked) < 2 or not all(ev.is_per_user(main) and ev.has_values for ev in chosen.values()):
         return []
-    best, *others = ranked
-    bands = bands_of_users(chosen[best])
+    bands = bands_of_users(chosen[ranked[0]])
     table, _ = segment_differences(chosen, main, bands, correction="none", how=how)
     few = table["n_users"] < MIN_USERS
     table.loc[few, ["ci_low", "ci_high"]] = math.nan
     table.loc[few, "interval"] = "none"
-    results = []
-    for other in others:
-        parts = table[table["b"] == other].groupby("by", sort=False)
-        results.append((best, other, [(title, rows.to_dict("records")) for title, rows in parts]))
-    return results
+    return records(table)
 
 
 def bands_of_users(ev: Evaluation) -> pd.DataFrame:
@@ -452,7 +476,13 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
             entry["lists"][name] = example | {"value": value, "listed": listed}
             entry["why"] = entry["why"] or example["why"]
             entry["n_relevant"] = int(ev.n_relevant[row]) if row >= 0 else None
-    return sorted(users.values(), key=lambda entry: (bool(entry["why"]), -_spread(entry["lists"])))
+
+    def spread(entry: _Row) -> float:
+        found = [own["value"] for own in entry["lists"].values()]
+        values = [value for value in found if value is not None and value == value]
+        return max(values) - min(values) if values else 0.0
+
+    return sorted(users.values(), key=lambda entry: (bool(entry["why"]), -spread(entry)))
 
 
 def _names_of(names: pd.DataFrame, examples: list[_Row]) -> dict[str, list[str]]:
@@ -464,12 +494,6 @@ def _names_of(names: pd.DataFrame, examples: list[_Row]) -> dict[str, list[str]]
     found = names[names.index.isin(labels)]
     texts = found.astype(str).where(found.notna(), "")
     return dict(zip(texts.index, texts.to_numpy().tolist(), strict=True))
-
-
-def _spread(lists: dict[str, _Row]) -> float:
-    found = [own["value"] for own in lists.values()]
-    values = [value for value in found if value is not None and value == value]
-    return max(values) - min(values) if values else 0.0
 
 
 def _users_counted(shown: Evaluations) -> dict[tuple[int, int, int | None], list[str]]:
@@ -530,3 +554,243 @@ def _facts(ev: Scores) -> dict[str, str]:
 
 def _pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+class Chart(NamedTuple):
+    """A chart to draw, and its numbers unless they are elsewhere on the page.
+
+    With `n_rows` it is as high as so many rows of text need.
+    """
+
+    title: str
+    caption: str
+    plot: Callable[..., object]
+    n_rows: int | None = None
+    numbers: Sequence[list[str]] = ()
+    has_legend: bool = True
+
+
+def draw_charts(
+    shown: Evaluations,
+    metrics: list[str],
+    comparison: Comparison | None,
+    curves: Mapping[str, pd.DataFrame],
+    by: pd.DataFrame | None = None,
+) -> list[tuple[Chart, str]]:
+    """Draw the charts that the evaluations have data for; the first metric is the main one.
+
+    Evaluations are in order, the best first: a chart of curves has the best `MAX_CURVES`.
+    """
+    few = dict(islice(shown.items(), MAX_CURVES))
+    panels = [
+        *_overview(shown, metrics[0], comparison),
+        *_accuracy(few, metrics),
+        *_groups(few, metrics),
+        *_own_groups(few, metrics[0], by),
+        *_against_chance(few, metrics),
+        *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
+    ]
+    legend_rows = -(-len(few) // legend_columns(list(few))) if len(few) > 1 else 0
+    charts = []
+    for number, panel in enumerate(panels, start=1):
+        height = HEIGHT if panel.n_rows is None else 0.8 + 0.26 * panel.n_rows
+        height += 0.19 * legend_rows * panel.has_legend
+        svg = draw_svg(panel.plot, f"chart{number}", panel.title, height)
+        charts.append((panel, svg))
+    return charts
+
+
+def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> Iterator[Chart]:
+    if len(shown) > 1:
+        yield Chart(
+            f"{main} of each model",
+            "Points are means over users, lines their 95 % intervals. The intervals of two models "
+            "may overlap although their difference is significant, since models are compared on "
+            "the same users.",
+            lambda ax: plots.means(shown, main, ax=ax),
+            len(shown) * 2,
+            has_legend=False,
+        )
+    if comparison is not None:
+        table = comparison.table
+        of_best = replace(comparison, table=table[table["a"] == comparison.names[0]])
+        yield Chart(
+            f"The best by {main} against the others",
+            "Differences and their 95 % intervals; filled points are significant differences, "
+            "after correction.",
+            lambda ax: plots.differences(of_best, main, ax=ax),
+            len(shown) * 2,
+            has_legend=False,
+        )
+
+
+def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
+    main = metrics[0]
+    first = next(iter(shown.values()))
+    for base in dict.fromkeys(metric.partition("@")[0] for metric in metrics):
+        is_drawn = base in (main.partition("@")[0], "recall")
+        if is_drawn and len(plots.cutoffs_of(metrics, base)) > 1:
+            yield Chart(
+                f"{base} by cut-off",
+                "Bands are 95 % intervals.",
+                partial(plots.by_cutoff, shown, base),
+            )
+    if first.is_per_user(main) and all(ev.has_values for ev in shown.values()):
+        direction = "higher" if first.higher_is_better(main) else "lower"
+        yield Chart(
+            f"{main} of individual users",
+            f"For each value, the share of users who reach it; the {direction} a curve, the "
+            "better.",
+            lambda ax: plots.distribution(shown, main, ax=ax),
+        )
+    if all(ev.record["precision_recall"] for ev in shown.values()):
+        yield Chart(
+            "Precision and recall",
+            "Means over users at every rank, starting with rank 1 on the left.",
+            lambda ax: plots.precision_recall(shown, ax=ax),
+        )
+
+
+def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
+    for groups, caption in _GROUP_CAPTIONS.items():
+        for metric in metrics:
+            means = {name: groups_of(ev, groups, metric).means for name, ev in shown.items()}
+            if all(means.values()):
+                of = "user activity" if groups == "activity" else "item popularity"
+                yield Chart(
+                    f"{metric} by {of}",
+                    caption,
+                    partial(plots.by_group, shown, groups, metric),
+                    numbers=_numbers_of(means),
+                )
+                break
+    if all(ev.record["concentration"] for ev in shown.values()):
+        yield Chart(
+            "Concentration of the recommendations",
+            "The share of all recommendations that goes to the most recommended items. Dotted: "
+            "all items equally often.",
+            lambda ax: plots.concentration(shown, ax=ax),
+            numbers=_concentration_numbers(shown),
+        )
+
+
+def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Iterator[Chart]:
+    if by is None or not next(iter(shown.values())).is_per_user(metric):
+        return
+    for title, column in by.items():
+        means = {name: groups_of(ev, column, metric).means for name, ev in shown.items()}
+        yield Chart(
+            f"{metric} by {shorten(str(title), 60)}",
+            "Lines are 95 % intervals, for 10 users or more.",
+            partial(plots.by_group, shown, column, metric),
+            numbers=_numbers_of(means),
+        )
+
+
+def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
+    with_lift = plots.metrics_with_lift([ev._summarize()["lift"] for ev in shown.values()])
+    names = [metric for metric in metrics if metric in with_lift and counts_hits(metric)]
+    names = names[:_MAX_ROWS]
+    if names:
+        yield Chart(
+            "Lift over random lists",
+            "How many times as good as random lists of the same length, on a log scale. Where "
+            "lower is better, the value of random lists is divided by the model's.",
+            lambda ax: plots.lift(shown, names, ax=ax),
+            len(names) + 2,
+        )
+
+
+def _learning_curves(curves: Mapping[str, pd.DataFrame], metrics: list[str]) -> Iterator[Chart]:
+    for name, table in curves.items():
+        columns = [metric for metric in metrics if metric in table.columns][:4]
+        if columns:
+            yield Chart(
+                f"Learning curve: {shorten(name, 60)}",
+                "Metrics over the iterations, or over checkpoints in the order of their table.",
+                partial(plots.learning_curve, table, columns),
+            )
+
+
+def counts_hits(metric: str) -> bool:
+    """Return whether a metric counts hits; random lists may have the best values of others."""
+    entry = REGISTRY.get(metric.partition("@")[0].partition("(")[0])
+    return entry is None or entry.over == "statistics"
+
+
+def _numbers_of(means: Mapping[str, Sequence[GroupMean]]) -> list[list[str]]:
+    """Return the numbers of a chart of groups, by model, with a heading row."""
+    cells: dict[str, dict[str, str]] = {}
+    for name, rows in means.items():
+        for row in rows:
+            ends = " to ".join(format_numbers(row.low, row.high))
+            cells.setdefault(row.group, {})[name] = f"{format_number(row.mean)} ({ends})"
+    body = [[group, *(row.get(name, "–") for name in means)] for group, row in cells.items()]
+    return [["group", *means], *body]
+
+
+def _concentration_numbers(shown: Evaluations) -> list[list[str]]:
+    """Return the numbers of the chart of concentration, with a heading row."""
+    rows = [["model", "items recommended", "of the catalogue", "share of the top 1 % of items"]]
+    for name, ev in shown.items():
+        curve = ev.record["concentration"]
+        of_all = format_share(curve["n_recommended"], curve["n_items"])
+        top = format_share(curve["top_percent"], 1)
+        rows.append([name, f"{curve['n_recommended']:,}", of_all, top])
+    return rows
+
+
+def describe_trend(
+    history: History | PathLike, metrics: Sequence[str], correction: Any = "holm"
+) -> _Row:
+    """Draw the trend of the metrics that a history has, and compare its nights.
+
+    As on the page, the p-values of the first metric are corrected apart from those of the others.
+
+    Returns
+    -------
+    dict
+        What the page shows: how the last night differs from the one before by the main metric,
+        ``last``, is one test, so that it does not become duller with every night. ``changes`` has
+        every night by the main metric, the last one first, and those that have changed by another.
+
+    Raises
+    ------
+    InvalidDataError
+        If the history has none of the metrics.
+    InvalidFileError
+        If it has no nights, or cannot be read.
+    """
+    opened = history if isinstance(history, History) else History(history)
+    if not opened.nights:
+        raise InvalidFileError(
+            "has no nights; sparse-eval score --history, or History.append, adds one", opened.path
+        )
+    known = {metric for night in opened.nights for metric in night.metrics}
+    chosen = [metric for metric in metrics if metric in known]
+    if not chosen:
+        raise InvalidDataError(
+            f"{opened.path} has none of {', '.join(metrics)}, but {', '.join(sorted(known))}; "
+            "choose metrics that the history has"
+        )
+    main, *others = chosen
+    nights = opened.nights
+    charts = []
+    for number, metric in enumerate(chosen[:_MAX_TRENDS]):
+        title = f"{nights[-1].shown(metric)} over the nights"
+        drawn = draw_svg(partial(plots.trend, opened, metric), f"trend{number}", title)
+        charts.append((title, drawn))
+    of_others = opened.changes(others, correction=correction)
+    rows = records(opened.changes(main, correction=correction))
+    rows += records(of_others[of_others["change"] != ""])
+    rows.sort(key=lambda row: str(row["time"]), reverse=True)
+    by_main = opened.changes(main, correction="none")
+    last = records(by_main[by_main["time"] == nights[-1].time])
+    return {
+        "n_nights": len(nights),
+        "main": nights[-1].shown(main),
+        "charts": charts,
+        "last": last[-1] if last else None,
+        "changes": rows,
+        "notes": opened.notes(),
+    }

@@ -14,8 +14,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.report.charts import describe_trend
-from sparse_eval.report.page import _template
+from sparse_eval.report.page import _template, describe_trend
 from sparse_eval.report.plots import trend
 
 EVS = reporting.three()

@@ -57,6 +57,13 @@ def test_a_training_names_the_checkpoints_that_an_earlier_one_left(
     assert len(list(tmp_path.iterdir())) == 1 + 3
     read = read_checkpoint(tmp_path / "iteration_0002.npz").model
     assert bits(read) == bits(trained("bpr", holdout, 2))
+    with warns():
+        evaluating(holdout, out=tmp_path, keep="best").fit(make("bpr", 2))
+    for path in tmp_path.glob("iteration_0*.npz"):
+        path.unlink()
+    with warns():
+        evaluating(holdout, out=tmp_path).fit(make("bpr", 2))
+    assert (tmp_path / "best.npz").exists()
 
 
 def fail(values: dict[str, float], step: int) -> None:
