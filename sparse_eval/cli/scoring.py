@@ -118,7 +118,7 @@ def score(
 
     from ..jobs.ledger import TABLE
     from ..jobs.scoring import parse_monitored
-    from ..jobs.sweep import list_checkpoints, saved_evaluations, sweep, text_of
+    from ..jobs.sweep import list_checkpoints, saved_evaluations, sweep
     from ..models.checkpoints import read_checkpoint
 
     parts = parts.given()
@@ -151,7 +151,7 @@ def score(
 
     def show(table: pd.DataFrame, saved: dict[str, Path]) -> list[Row]:
         """Print and return the rows of the checkpoints that are given."""
-        given = table[table["file"].isin([*map(text_of, paths)])]
+        given = table[table["file"].isin([*map(shown, paths)])]
         position = request.metrics.index(monitored)
         return _print_sweep(given, request.names, position, saved, printing)
 

@@ -547,9 +547,9 @@ class CrossValidation(Runs):
             row = ledger.rows[f"fold {fold}"]
             folds.append(Fold(*(row[name] for name in Fold._fields)))
             for run in _runs_of_fold(fold, settings["models"], settings["seeds"]):
-                evaluation = ledger.evaluation(run.name)
-                values[run] = RunValues.of(evaluation)
-        return cls(evaluation.request, folds, values)
+                saved = ledger.evaluation(run.name)
+                values[run] = RunValues.of(saved)
+        return cls(saved.request, folds, values)
 
     def __repr__(self) -> str:
         return f"<{self._heading()}>\n{self._table('simple')}"

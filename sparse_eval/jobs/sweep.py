@@ -69,9 +69,6 @@ if TYPE_CHECKING:
 #: The kind of job, after which the file of its ledger is named.
 JOB = "sweep"
 
-#: The columns before the metrics.
-BEFORE = ("file", "best", "status", "error", "seconds")
-
 
 def sweep(
     paths: PathLike | Iterable[PathLike],
@@ -277,7 +274,7 @@ def score_task(shared: tuple[Scoring, Execution, Mapping[str, Row]], path: Path)
         row |= {"status": "ok", "metrics": metrics, "parameters": parameters}
     except (SparseEvalError, OSError, MemoryError) as error:
         reason = str(error).removeprefix(f"{shown(path)}: ") or "there is not enough memory"
-        row["error"] = text_of(" ".join(reason.split()))
+        row["error"] = shown(" ".join(reason.split()))
     row["seconds"] = round(time.perf_counter() - start, 3)
     return Scored(row, savable, doubts)
 
@@ -323,7 +320,7 @@ class Table:
         save: bool,
     ) -> None:
         self.ledger, self._save = ledger, save
-        self._listed = {path_of(file): text_of(file) for file in files}
+        self._listed = {path_of(file): shown(file) for file in files}
         self._names, self._monitor = scoring.names, monitor
         names = ("train", "validation", "candidates", "convention", "seen")
         self._inputs = {name: x for name in names if (x := scoring.inputs[name]) is not None}
@@ -340,7 +337,7 @@ class Table:
 
         False if it has to be scored again, since an evaluation like it has been replaced.
         """
-        slot, row = path_of(path), scored.row | {"file": text_of(path)}
+        slot, row = path_of(path), scored.row | {"file": shown(path)}
         before = self.ledger.rows.get(slot, {})
         if self._save and row["status"] == "ok":
             alike: dict[str, Any] = {
@@ -401,7 +398,8 @@ class Table:
             if slot not in {INPUTS, *self._listed} and row["status"] == "ok" and Path(slot).exists()
         ]
         rows += sorted(others, key=lambda row: natural(row["file"]))
-        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in BEFORE}
+        names = ("file", "best", "status", "error", "seconds")
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in names}
         for name in self._names.values():
             columns[name] = np.array([row["metrics"].get(name) for row in rows], np.float64)
         columns["sha256"] = [row["sha256"] for row in rows]
@@ -445,20 +443,12 @@ def natural(name: str) -> tuple[list[str | int], str]:
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
-def text_of(value: object) -> str:
-    """Return `value` as one line of printable characters, for any CSV reader and terminal."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in str(value)
-    )
-
-
 def _cells(parameters: Mapping[str, JSONValue], taken: set[str]) -> dict[str, JSONValue]:
     """Return the parameters of a checkpoint by columns whose names are not taken."""
     cells: dict[str, JSONValue] = {}
     for name, value in parameters.items():
-        column = text_of(name)
+        column = shown(name)
         while column in taken or column in cells:
             column += "_"
-        cells[column] = text_of(value) if isinstance(value, str) else value
+        cells[column] = shown(value) if isinstance(value, str) else value
     return {column: value for column, value in cells.items() if value not in ("", None)}
