@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ..models.evaluate import evaluate_request, parse_cut_request
 from ..models.inputs import digest_of, match_sides, name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from ..evaluation.runners import Execution
     from ..inputs.candidates import Candidates
     from ..inputs.labelled import LabelledMatrix
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from ..metrics.request import MetricsLike, Request
     from ..models.inputs import CandidatesLike, TrainLike
     from ..results import Evaluation
+
+One = TypeVar("One")
 
 
 def parse_monitored(
@@ -65,9 +70,17 @@ def parse_monitored(
     return request, monitored[0]
 
 
-def signed_score(metric: Metric, value: float) -> float:
-    """Return `value`, negated if lower values of the metric are better."""
-    return value if metric.definition.higher_is_better else -value
+def best_of(
+    rows: Iterable[One], metric: Metric, value_of: Callable[[One], float | None]
+) -> One | None:
+    """Return the row with the best value of a metric, the first of equal ones; None without any."""
+    sign = 1 if metric.definition.higher_is_better else -1
+    best, most = None, -math.inf
+    for row in rows:
+        value = value_of(row)
+        if value is not None and sign * value > most:  # False for NaN
+            best, most = row, sign * value
+    return best
 
 
 class Scoring(NamedTuple):

@@ -13,7 +13,6 @@ A CSV file next to the ledger has the same table.
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Iterable
@@ -52,7 +51,7 @@ from ..models.identifiers import (
 from ..models.inputs import split_arguments
 from ..results.saving import SUMMARY, remove_saved
 from .ledger import INPUTS, TABLE, Ledger
-from .scoring import Scoring, parse_monitored, signed_score
+from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -386,16 +385,13 @@ class Table:
             if slot in self.ledger.rows
         ]
         monitored = self._names[str(self._monitor)]
-        scores = [
-            -math.inf if value is None else signed_score(self._monitor, value)
-            for value in (row["metrics"].get(monitored) for row in rows)
-        ]
-        if max(scores, default=-math.inf) > -math.inf:
-            rows[scores.index(max(scores))]["best"] = True
+        best = best_of(rows, self._monitor, lambda row: row["metrics"].get(monitored))
+        if best is not None:
+            best["best"] = True
         others = [
             row | {"best": False}
             for slot, row in self.ledger.rows.items()
-            if slot not in {INPUTS, *self._listed} and row["status"] == "ok" and Path(slot).exists()
+            if slot not in {INPUTS, *self._listed} and row["status"] == "ok" and _state(Path(slot))
         ]
         rows += sorted(others, key=lambda row: natural(row["file"]))
         names = ("file", "best", "status", "error", "seconds")

@@ -34,7 +34,7 @@ from ..models.identifiers import TRAINED_ON, ids_of, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments
 from ..retrieval.factors import check_factors
 from .ledger import INPUTS, Ledger
-from .scoring import Scoring, parse_monitored, signed_score
+from .scoring import Scoring, best_of, parse_monitored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -836,12 +836,7 @@ class EvaluationCallback:
 
     def _best(self) -> dict[str, float] | None:
         """Return the evaluation with the best monitored value, the first of several."""
-        defined = [row for row in self._training.rows if not math.isnan(row[self.monitored])]
-        return max(
-            defined,
-            key=lambda row: signed_score(self._monitor, row[self.monitored]),
-            default=None,
-        )
+        return best_of(self._training.rows, self._monitor, lambda row: row[self.monitored])
 
     def _is_over(self) -> bool:
         """Return whether none of the last evaluations, as many as `patience`, is the best."""

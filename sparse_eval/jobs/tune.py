@@ -41,7 +41,7 @@ from ..models.identifiers import id_arrays
 from ..models.inputs import add_sides, match_sides, split_arguments
 from ..results.saving import SUMMARY
 from .ledger import Ledger
-from .scoring import Scoring, parse_monitored, signed_score
+from .scoring import Scoring, best_of, parse_monitored
 from .train import PARAMETERS, WHOLE, EvaluationCallback, check_parameter, train_als
 
 if TYPE_CHECKING:
@@ -560,11 +560,8 @@ class Search:
 
     def _best(self) -> FrozenTrial | None:
         """Return the best of the trials that came to their end, the first of equal ones."""
-        return max(
-            (trial for trial in self._known() if trial.state.name == "COMPLETE"),
-            key=lambda trial: signed_score(self._monitor, trial.values[0]),
-            default=None,
-        )
+        complete = (trial for trial in self._known() if trial.state.name == "COMPLETE")
+        return best_of(complete, self._monitor, lambda trial: trial.values[0])
 
     def _test(
         self, about: Row, scoring: Scoring, ledger: Ledger, progress: bool | None

@@ -72,14 +72,6 @@ _MAX_ROWS = 14
 #: Curves and groups are drawn of the first so many models; more cannot be told apart.
 MAX_CURVES = 6
 
-_GROUP_CAPTIONS: dict[Literal["activity", "popularity"], str] = {
-    "activity": "Bands of about equally many users, by their number of training items. Lines are "
-    "95 % intervals, for 10 users or more.",
-    "popularity": "Bands of items with about equally many training interactions, by their number "
-    "of training users. Lines are 95 % intervals, for 10 users or more.",
-}
-
-
 #: A trend is drawn of so many metrics, the main one first.
 _MAX_TRENDS = 4
 
@@ -585,8 +577,7 @@ def draw_charts(
     panels = [
         *_overview(shown, metrics[0], comparison),
         *_accuracy(few, metrics),
-        *_groups(few, metrics),
-        *_own_groups(few, metrics[0], by),
+        *_groups(few, metrics, by),
         *_against_chance(few, metrics),
         *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
     ]
@@ -651,15 +642,31 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
         )
 
 
-def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
-    for groups, caption in _GROUP_CAPTIONS.items():
-        for metric in metrics:
+def _groups(shown: Evaluations, metrics: list[str], by: pd.DataFrame | None) -> Iterator[Chart]:
+    divisions: list[tuple[Any, str, str]] = [
+        (
+            "activity",
+            "user activity",
+            "Bands of about equally many users, by their number of training items. ",
+        ),
+        (
+            "popularity",
+            "item popularity",
+            (
+                "Bands of items with about equally many training interactions, by their number of "
+                "training users. "
+            ),
+        ),
+    ]
+    if by is not None and next(iter(shown.values())).is_per_user(metrics[0]):
+        divisions += [(column, shorten(str(title), 60), "") for title, column in by.items()]
+    for groups, of, caption in divisions:
+        for metric in metrics:  # the first one that can be divided, or the main one
             means = {name: groups_of(ev, groups, metric).means for name, ev in shown.items()}
-            if all(means.values()):
-                of = "user activity" if groups == "activity" else "item popularity"
+            if all(means.values()) or not caption:
                 yield Chart(
                     f"{metric} by {of}",
-                    caption,
+                    f"{caption}Lines are 95 % intervals, for 10 users or more.",
                     partial(plots.by_group, shown, groups, metric),
                     numbers=_numbers_of(means),
                 )
@@ -671,19 +678,6 @@ def _groups(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
             "all items equally often.",
             lambda ax: plots.concentration(shown, ax=ax),
             numbers=_concentration_numbers(shown),
-        )
-
-
-def _own_groups(shown: Evaluations, metric: str, by: pd.DataFrame | None) -> Iterator[Chart]:
-    if by is None or not next(iter(shown.values())).is_per_user(metric):
-        return
-    for title, column in by.items():
-        means = {name: groups_of(ev, column, metric).means for name, ev in shown.items()}
-        yield Chart(
-            f"{metric} by {shorten(str(title), 60)}",
-            "Lines are 95 % intervals, for 10 users or more.",
-            partial(plots.by_group, shown, column, metric),
-            numbers=_numbers_of(means),
         )
 
 
@@ -762,11 +756,12 @@ def describe_trend(
         If it has no nights, or cannot be read.
     """
     opened = history if isinstance(history, History) else History(history)
-    if not opened.nights:
+    nights = opened.nights
+    if not nights:
         raise InvalidFileError(
             "has no nights; sparse-eval score --history, or History.append, adds one", opened.path
         )
-    known = {metric for night in opened.nights for metric in night.metrics}
+    known = {metric for night in nights for metric in night.metrics}
     chosen = [metric for metric in metrics if metric in known]
     if not chosen:
         raise InvalidDataError(
@@ -774,7 +769,6 @@ def describe_trend(
             "choose metrics that the history has"
         )
     main, *others = chosen
-    nights = opened.nights
     charts = []
     for number, metric in enumerate(chosen[:_MAX_TRENDS]):
         title = f"{nights[-1].shown(metric)} over the nights"

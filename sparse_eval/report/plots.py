@@ -510,10 +510,8 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     nights = [night for night in history.nights if metric in night.metrics]
     dates_of = np.array([clock(night.night) for night in nights], "datetime64[s]")
     means = np.array([night.metrics[metric].mean for night in nights])
-    low, high = (
-        np.array([getattr(night.metrics[metric], end) for night in nights])
-        for end in ("ci_low", "ci_high")
-    )
+    low = np.array([night.metrics[metric].ci_low for night in nights])
+    high = np.array([night.metrics[metric].ci_high for night in nights])
     bars = np.clip(np.nan_to_num([means - low, high - means]), 0, None)
     ax.errorbar(dates_of, means, bars, color=COLOURS[0], marker="o", markersize=4, linewidth=1)
     times = set(table[table["change"] != ""]["time"])
