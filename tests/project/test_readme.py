@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 #: Pages whose examples stand alone, and those whose examples follow one another.
 ALONE = [README, ROOT / "docs" / "index.md"]
-GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+GUIDE = sorted(page for name in ("guide", "coming_from") for page in (ROOT / "docs" / name).glob("*.md"))
 #: Pages of the guide that take long, and of which the README has the first examples.
 LONG = {"nightly"}
 
