@@ -66,6 +66,8 @@ numpydoc_show_class_members = False  # the template does
 
 # Each `se.name` in an example links to the reference. The examples of a page follow one another.
 codeautolink_concat_default = True
+# Sphinx takes the flags of doctest away, and codeautolink then does not find the example.
+suppress_warnings = ["codeautolink.match_block"]
 # The button copies the code of an example, and neither outputs nor prompts.
 copybutton_selector = "div:not(.output) > div.highlight pre"
 copybutton_exclude = ".linenos, .gp, .go"
