@@ -1,4 +1,4 @@
-"""Write the tables of README.md, docs/ and the pages here, from results/ and the registry.
+"""Write the tables of docs/ and the pages here, from results/ and the registry.
 
     python benchmarks/pages.py            rewrites
     python benchmarks/pages.py --check    exit code 1 if a page differs
@@ -21,10 +21,10 @@ from harness.format import conditions, markdown
 from harness.report import read
 
 PAGES = (
-    REPOSITORY / "README.md",
     REPOSITORY / "docs" / "metrics" / "index.md",
     REPOSITORY / "docs" / "guide" / "compare.md",
     REPOSITORY / "docs" / "guide" / "conventions.md",
+    REPOSITORY / "docs" / "guide" / "install.md",
     *sorted(BENCHMARKS.glob("*.md")),
 )
 BLOCK = re.compile(r"(<!-- benchmark:(\w+) -->\n).*?(\n<!-- /benchmark:\2 -->)", re.DOTALL)

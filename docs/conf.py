@@ -21,12 +21,17 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_nb",
+    "sphinx.ext.viewcode",
+    "sphinx_codeautolink",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx-mathjax-offline",
     "metric_pages",
     "command_pages",
     "convention_pages",
     "repository_links",
+    "example_outputs",
+    "descriptions",
 ]
 root_doc = "index"
 smartquotes = False  # they would change the dashes and quotes of commands
@@ -38,7 +43,8 @@ nitpicky = False
 # What the reader's browser loads is in the folder that is built: no fonts, scripts or images from
 # elsewhere, which `scripts/docs` checks.
 html_theme = "pydata_sphinx_theme"
-html_title = "sparse_eval"
+html_title = f"sparse_eval {version}"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_context = {"default_mode": "auto"}
@@ -57,6 +63,14 @@ copyright = author  # noqa: A001 - Sphinx's name
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say what the types are
 numpydoc_show_class_members = False  # the template does
+
+# Each `se.name` in an example links to the reference. The examples of a page follow one another.
+codeautolink_concat_default = True
+# Sphinx takes the flags of doctest away, and codeautolink then does not find the example.
+suppress_warnings = ["codeautolink.match_block"]
+# The button copies the code of an example, and neither outputs nor prompts.
+copybutton_selector = "div:not(.output) > div.highlight pre"
+copybutton_exclude = ".linenos, .gp, .go"
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3

@@ -4,9 +4,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from metric_pages import EXAMPLE, GAINS, LISTS, TRAIN, table, write
-from scipy import sparse
+from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.metrics import CONVENTIONS, STANDARD, Convention
@@ -56,14 +55,15 @@ def page(rules: Convention) -> str:
 
 def example(rules: Convention) -> str:
     """Return the means of the same lists by our definitions and by the library's."""
-    lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
+    lists, truth = se.Rankings.from_topk(LISTS), csr_matrix(GAINS)
+    train = csr_matrix(TRAIN)
     rows = []
     for metric in METRICS:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings about a small example
                 means = [
-                    se.evaluate(lists, truth, metric, train=TRAIN, convention=name)[metric]
+                    se.evaluate(lists, truth, metric, train=train, convention=name)[metric]
                     for name in (None, rules.name)
                 ]
         except se.errors.InvalidMetricError:  # not reproduced, or only without a cut-off

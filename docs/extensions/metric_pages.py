@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
+from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.cli import listing
@@ -20,6 +19,24 @@ METRICS = Path(__file__).parents[1] / "metrics"
 #: The formula of each metric in LaTeX, and the meaning of letters that no other metric has.
 FORMULAS: dict[str, str] = tomllib.loads((METRICS / "formulas.toml").read_text(encoding="utf-8"))
 
+#: The letters of the formulas: a pattern that finds each one, and its meaning.
+LETTERS = {
+    r"\bi_(?:r|q|\{)": "$i_r$ is the item at rank $r$",
+    r"\bg_(?:r|q|\{\(r)": "$g_r$ is the gain of the item at rank $r$",
+    r"\bg_\{\(r": "$g_{(r)}$ is the $r$-th largest gain of the user",
+    r"\bh_(?:r|q)": "$h_r$ is 1 if the item at rank $r$ is relevant, otherwise 0",
+    r"(?<![A-Za-z\\])n(?![A-Za-z_])": "$n$ is the user's number of relevant items",
+    r"(?<![A-Za-z\\])L(?![A-Za-z])": "$L$ is the length of the list",
+    r"(?<![A-Za-z\\])N(?![A-Za-z])": "$N$ is the number of items",
+    r"(?<![A-Za-z\\])C(?![A-Za-z_])": "$C$ is the user's number of candidates",
+    r"(?<![A-Za-z\\])H(?![A-Za-z_])": "$H$ is the number of hits in the list",
+    r"\|U\||\bU_": "$U_i$ are the users with item $i$ in training, and $U$ all users",
+    r"\bc_(?:i|\{\(i)": "$c_i$ is the number of lists with item $i$",
+    r"\bp_\{i_r": "$p_i$ is the propensity of item $i$",
+    r"\bG_u": "$G_u$ are the groups of the user's relevant items",
+    r"\bc_g\(": "$c_g(r)$ is the number of hits of group $g$ up to rank $r$",
+}
+
 #: The value of each metric in the example, written out.
 BY_HAND: dict[str, str] = tomllib.loads((METRICS / "by_hand.toml").read_text(encoding="utf-8"))
 
@@ -29,13 +46,13 @@ FACTS = {"also called", "values", "range", "needs", "expectation over tied items
 #: The example of every page: three users, six items.
 LISTS = [[4, 0, 2, 5], [1, 3, 5, 0], [5, 3, 4, -1]]
 GAINS = [[0, 0, 2, 0, 1, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 0, 1]]
-TRAIN = sparse.csr_matrix([[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 0], [1, 1, 1, 0, 0, 0]])
-ITEMS = (
-    None,
-    se.ItemData(groups=["a", "a", "b", "b", "a", "b"]),
-    se.ItemData(vectors=np.array([[1, 0], [1, 1], [0, 1], [0, 2], [2, 1], [1, 2]], float)),
-    se.ItemData(propensity=np.array([0.9, 0.8, 0.5, 0.4, 0.7, 0.2])),
-)
+TRAIN = [[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 0], [1, 1, 1, 0, 0, 0]]
+ITEMS: list[dict[str, Any]] = [
+    {},
+    {"groups": ["a", "a", "b", "b", "a", "b"]},
+    {"vectors": [[1, 0], [1, 1], [0, 1], [0, 2], [2, 1], [1, 2]]},
+    {"propensity": [0.9, 0.8, 0.5, 0.4, 0.7, 0.2]},
+]
 EXAMPLE = """\
 There are three users and the items 0 to 5:
 
@@ -77,15 +94,23 @@ def page(definition: Definition) -> str:
         definition.plain,
         f"{sentence(definition.description)} Written `{definition.spelling}`.",
         f"$$\n{FORMULAS[definition.name].strip()}\n$$",
+        letters(FORMULAS[definition.name]),
         facts(definition),
         options(definition),
         conventions(definition),
         example(definition),
         by_hand(definition),
+        call(definition),
     ]
     if definition.source:
         parts += ["## References", "\n".join(f"- {source}" for source in sources(definition))]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def letters(formula: str) -> str:
+    """Return a sentence about the letters of a formula."""
+    meanings = [meaning for pattern, meaning in LETTERS.items() if re.search(pattern, formula)]
+    return f"Here, {'; '.join(meanings)}." if meanings else ""
 
 
 def sentence(text: str) -> str:
@@ -181,25 +206,50 @@ def by_hand(definition: Definition) -> str:
     return f"`{spelling}` of {whose} by hand:\n\n```python\n{code}\n```"
 
 
+def call(definition: Definition) -> str:
+    """Return the call in Python that gives the values of the example."""
+    spelling = default_spelling(definition)
+    for items in ITEMS:
+        if result(spelling, items) is not None:
+            break
+    given = "".join(f", items=se.ItemData({name}={value})" for name, value in items.items())
+    code = f"""\
+import sparse_eval as se
+from scipy.sparse import csr_matrix
+
+lists = se.Rankings.from_topk({LISTS})
+relevant = csr_matrix({GAINS})
+train = csr_matrix({TRAIN})
+ev = se.evaluate(lists, relevant, "{spelling}", train=train{given})"""
+    return f"In Python, with `ev.per_user` and `ev.mean()`:\n\n```python\n{code}\n```"
+
+
 def default_spelling(definition: Definition) -> str:
     return definition.name if definition.cutoff == "none" else f"{definition.name}@3"
 
 
 def evaluated(spelling: str) -> list[str] | None:
     """Return the values of the example, or None if it lacks an input of the metric."""
-    lists, truth = se.Rankings.from_topk(np.array(LISTS)), sparse.csr_matrix(GAINS)
     for items in ITEMS:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # warnings about a small example
-                ev = se.evaluate(lists, truth, spelling, train=TRAIN, items=items)
-        except se.errors.InvalidMetricError:
-            continue
-        if math.isnan(mean := ev[ev.names[0]]):
-            return None
-        users = [f"{value:.4g}" for value in ev.per_user.to_numpy().ravel()] or [""] * len(LISTS)
-        return [*users, f"{mean:.4g}"]
+        ev = result(spelling, items)
+        if ev is not None:
+            if math.isnan(mean := ev[ev.names[0]]):
+                return None
+            users = [f"{value:.4g}" for value in ev.per_user.to_numpy().ravel()]
+            return [*(users or [""] * len(LISTS)), f"{mean:.4g}"]
     return None
+
+
+def result(spelling: str, items: dict[str, Any]) -> se.Evaluation | None:
+    """Return the evaluation of the example, or None if the metric needs other data of items."""
+    lists, truth, train = se.Rankings.from_topk(LISTS), csr_matrix(GAINS), csr_matrix(TRAIN)
+    data = se.ItemData(**items) if items else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # warnings about a small example
+            return se.evaluate(lists, truth, spelling, train=train, items=data)
+    except se.errors.InvalidMetricError:
+        return None
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -9,6 +9,7 @@ import math
 import re
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,12 @@ def test_page_of_a_metric(name: str, extension: Any) -> None:
     _, user_1, *_, everybody = rows[0]
     (code,) = re.findall(r"by hand:\n\n```python\n(.*?)\n```", example, re.S)
     assert f"{value_of(code):.4g}" == (user_1 or everybody)
+    (code,) = re.findall(r"mean\(\)`:\n\n```python\n(.*?)\n```", example, re.S)
+    names: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # warnings about a small example
+        exec(code, names)  # noqa: S102 - our own page
+    assert f"{names['ev'].mean()[names['ev'].names[0]]:.4g}" == everybody
 
 
 def value_of(code: str) -> float:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 #: Pages whose examples stand alone, and those whose examples follow one another.
 ALONE = [README, ROOT / "docs" / "index.md"]
-GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+GUIDE = sorted([*(ROOT / "docs/guide").glob("*.md"), *(ROOT / "docs/coming_from").glob("*.md")])
 #: Pages of the guide that take long, and of which the README has the first examples.
 LONG = {"nightly"}
 
@@ -59,6 +59,23 @@ def test_examples_run(codes: list[str], tmp_path: Path, monkeypatch: pytest.Monk
     names: dict[str, object] = {}
     for code in codes:
         exec(compile(code, "example", "exec"), names)  # noqa: S102 - our own page
+
+
+NUMBER = r" *\b\d\.\d+"
+
+
+@pytest.mark.slow
+def test_the_readme_shows_the_output_of_its_first_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(), re.S)
+    assert found
+    exec(compile(found[1], "example", "exec"), {})  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    assert re.sub(NUMBER, "", printed) == re.sub(NUMBER, "", found[2])
+    # The factors of a model depend on the processor, in the last digits.
+    numbers = [float(number) for number in re.findall(NUMBER, printed)]
+    assert numbers == pytest.approx([float(n) for n in re.findall(NUMBER, found[2])], rel=0.05)
 
 
 #: What a shell replaces by the output of a command.
