@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_choice, check_number, check_whole
-from ..core.csr import coordinates, summed_csr
-from ..core.sorting import sort_pairs
+from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..core.arrays import as_array
+from ..core.arrays import as_array, describe, is_frame
 from ..core.hashing import hash_labels
-from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice
-from ..core.arrays import as_array, is_array, read_only
+from ..core.arrays import as_array, describe, is_array, read_only
 from ..core.csr import as_int32, canonical_csr, integer_array, plain_matrix
 from ..core.hashing import fingerprints
-from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from .axes import Axis

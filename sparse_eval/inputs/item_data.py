@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array, is_array
+from ..core.arrays import as_array, describe, is_array
 from ..core.csr import canonical_csr, check_entries, plain_matrix
-from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from .axes import Axis
 from .columns import role_of

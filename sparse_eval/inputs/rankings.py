@@ -16,6 +16,7 @@ from ..core.csr import (
     canonical_csr,
     check_entries,
     find_fault,
+    group_rows,
     indptr_from_counts,
     integer_array,
     raise_repeated_item,
@@ -23,7 +24,6 @@ from ..core.csr import (
     sort_distinct,
     training_csr,
 )
-from ..core.sorting import group_rows
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
 from .axes import label_of

@@ -8,17 +8,16 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice
-from ..core.arrays import as_array
+from ..core.arrays import as_array, describe
 from ..core.csr import (
     as_int32,
     canonical_csr,
     check_entries,
     find_entries,
     indptr_from_counts,
+    order_within,
     plain_matrix,
 )
-from ..core.mistaken import describe
-from ..core.sorting import order_within
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import describe
 from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
-from ..core.mistaken import describe
 from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings
 from .relevance import Relevance

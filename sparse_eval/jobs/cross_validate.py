@@ -21,9 +21,9 @@ from urllib.parse import quote
 import numpy as np
 
 from ..core.arguments import check_whole
+from ..core.arrays import describe
 from ..core.formatting import escaped
-from ..core.mistaken import describe
-from ..core.printable import printable
+from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold

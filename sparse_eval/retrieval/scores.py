@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array, read_only
+from ..core.arrays import as_array, describe, read_only
 from ..core.csr import canonical_csr, plain_matrix
 from ..core.locks import thread_lock
-from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..inputs.npy import release

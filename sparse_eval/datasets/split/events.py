@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 import numpy as np
 
 from ...core.arguments import check_whole
-from ...core.csr import indptr_from_counts, sorted_csr, sorted_entries, summed_csr
+from ...core.csr import (
+    gather,
+    indptr_from_counts,
+    order_within,
+    sorted_csr,
+    sorted_entries,
+    summed_csr,
+)
 from ...core.hashing import splitmix64
-from ...core.sorting import gather, order_within
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
