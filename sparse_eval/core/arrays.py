@@ -76,6 +76,18 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         ) from None
 
 
+def check_exact(scores: AnyArray) -> None:
+    """Raise if float64 would round whole numbers, and make ties of them."""
+    if scores.dtype.kind in "iu" and scores.dtype.itemsize == 8 and scores.size:
+        for score in (scores.min(), scores.max()):
+            if abs(int(score)) > 2**53:
+                raise InvalidDataError(
+                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
+                    "from its neighbours; give ranks, or scores as floats",
+                    argument="scores",
+                )
+
+
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a read-only view.
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, rank_keys, select
+from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, rank_keys
 from .arrays import SPARSE, as_array, describe, mistaken
 from .threads import for_blocks
 
@@ -267,13 +267,11 @@ def sorted_csr(
     if starts is None or len(starts) == len(values):
         starts = np.empty(0, np.int64)
     if chosen is not None:
-        n_chosen = np.count_nonzero(chosen)
-        entries = (bounds.astype(np.int64, copy=False), starts, columns, values, chosen)
-        bounds, starts = np.zeros(len(bounds), np.int64), np.empty_like(starts)
-        columns, values = np.empty(n_chosen, columns.dtype), np.empty(n_chosen, values.dtype)
-        n_pairs = select(*entries, bounds, starts, columns, values)
-        starts, columns = starts[:n_pairs], columns[:n_pairs]
-    elif len(starts):
+        before = indptr_from_counts(chosen)
+        bounds, columns, values = before[bounds], columns[chosen], values[chosen]
+        firsts = before[starts]
+        starts = firsts[np.append(firsts[1:], len(values)) > firsts]  # pairs without one are gone
+    if len(starts):
         bounds, columns = np.searchsorted(starts, bounds), columns[starts]
     if 0 < len(starts) < len(values):
         with np.errstate(over="ignore"):
@@ -321,13 +319,6 @@ def added(*matrices: Any) -> CSRMatrix:
     )
     n_users, n_items = map(max, zip(*(part.shape for part in parts), strict=True))
     return summed_csr(rows, columns, values.astype(np.float64), (n_users, n_items))
-
-
-def without_entries(matrix: CSRMatrix) -> CSRMatrix:
-    """Return an empty CSR of the same shape and dtypes."""
-    parts = (matrix.data[:0], matrix.indices[:0], np.zeros_like(matrix.indptr))
-    empty: CSRMatrix = sparse.csr_matrix(parts, shape=matrix.shape)
-    return empty
 
 
 def indptr_from_counts(counts: NDArray[np.integer] | Booleans) -> Integers:
@@ -379,25 +370,17 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
 
     It is limited to these two dtypes because kernels are compiled for each dtype.
     """
-    expected = (
-        "a two-dimensional array of integers (lists × k, padded with -1)"
-        if dimensions == 2
-        else "a flat array of integers"
-    )
+    expected = "a flat array of integers"
+    if dimensions == 2:
+        expected = (
+            "a two-dimensional array of integers (lists × k, padded with -1); "
+            "Rankings.from_scores(x) takes scores, and Rankings.from_frame a table of ids"
+        )
     array = as_array(values, name, expected)
     if array.size == 0 and array.ndim == dimensions:
         array = array.astype(np.int64)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
-        hint = None
-        if dimensions == 2 and array.dtype.kind == "f":
-            hint = "Rankings.from_scores(x) takes scores"
-        elif dimensions == 2 and array.dtype.kind in "OUST":
-            hint = "Rankings.from_frame(frame, user=…, item=…, rank=…) takes ids"
-        elif dimensions == 1 and array.dtype.kind == "b":
-            hint = "numpy.flatnonzero(x) of a mask is one"
-        raise InvalidDataError(
-            f"{name} is {describe(array)}; expected {expected}", argument=name, hint=hint
-        )
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)
     if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
         raise InvalidDataError(
             f"{name} holds {array.max()}; expected at most {MAX_ITEMS}", argument=name
@@ -454,27 +437,22 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     try:
         if matrix.format in ("dia", "dok", "lil"):
             matrix = matrix.tocsr()
-        if matrix.format in ("csr", "csc", "bsr"):
-            _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
+        is_coo = matrix.format == "coo"
+        indices = (matrix.row, matrix.col) if is_coo else (matrix.indices, matrix.indptr)
+        if any(array.dtype.kind not in "iu" for array in indices):
+            raise ValueError("its indices are not whole numbers")
+        if any(isinstance(array, np.ma.MaskedArray) for array in (matrix.data, *indices)):
+            raise ValueError("it holds masked arrays, see .filled()")
+        if is_coo:  # the constructor checks the indices
+            matrix = sparse.coo_matrix((matrix.data, indices), shape=matrix.shape)
+        else:
             if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # unseen by SciPy if one is < 0
                 raise ValueError("its indptr is not ascending")
             matrix = matrix.copy()  # the check prunes what indptr does not cover, in place
             matrix.check_format(full_check=True)
-        elif matrix.format == "coo":
-            _check_index_arrays(matrix.data, matrix.row, matrix.col)
-            # The constructor checks the indices.
-            parts = (matrix.data, (matrix.row, matrix.col))
-            matrix = sparse.coo_matrix(parts, shape=matrix.shape)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
     return matrix
-
-
-def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
-    if any(array.dtype.kind not in "iu" for array in indices):
-        raise ValueError("its indices are not whole numbers")
-    if any(isinstance(array, np.ma.MaskedArray) for array in (data, *indices)):
-        raise ValueError("it holds masked arrays, see .filled()")
 
 
 def _check_real(dtype: np.dtype[Any], name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -444,7 +443,13 @@ def read_interactions(
     undated: bool = False,
 ) -> Interactions:
     """Read a table with one row per event; `given` has the column of each role."""
-    wanted = _check_events(event, keep)
+    wanted = None if keep is None else [] if isinstance(keep, str) else list(map(str, keep))
+    if (event is None) != (keep is None) or wanted == []:
+        raise InvalidDataError(
+            "give event= (a column) and keep= (a list of the types of events to keep) together, or "
+            "none of them",
+            argument="keep",
+        )
     columns = table.choose(given, event)
     users = None if users is None else Axis.of(users, "users")
     items = None if items is None else Axis.of(items, "items")
@@ -471,25 +476,6 @@ def read_interactions(
     dropped = {"keep": n_rows - int(np.count_nonzero(rows.kept))}
     taken = result._take(rows.kept, dropped)
     return taken._without_unused_labels(users=users is None, items=items is None)
-
-
-def _check_events(event: Hashable, keep: Any) -> list[str] | None:
-    """Return the types of events to keep as text, or raise if only one option is given."""
-    if (event is None) != (keep is None):
-        raise InvalidDataError(
-            "give event= (a column) and keep= (the types of events to keep) together, or none of "
-            "them"
-        )
-    if keep is None:
-        return None
-    wanted = (
-        list(map(str, keep)) if isinstance(keep, Iterable) and not isinstance(keep, str) else []
-    )
-    if not wanted:
-        raise InvalidDataError(
-            f"keep: expected a list of types of events, found {keep!r}", argument="keep"
-        )
-    return wanted
 
 
 def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:
