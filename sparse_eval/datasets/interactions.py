@@ -171,14 +171,11 @@ class Interactions:
             If a sum overflows float64.
         """
         matrix = summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
-        return LabelledMatrix.of(matrix, self.users, self.items, before=self._end())
-
-    def _end(self) -> np.datetime64 | int | None:
-        """Return the point in time that all events precede, None if they have no dates."""
-        if self.timestamps is None or self.n_undated == len(self):
-            return None
-        end = int(self.timestamps.max()) + 1
-        return end if self.time_unit is None else np.datetime64(end, self.time_unit)
+        end: Any = None  # which all events precede
+        if self.timestamps is not None and self.n_undated < len(self):
+            end = int(self.timestamps.max()) + 1
+            end = end if self.time_unit is None else np.datetime64(end, self.time_unit)
+        return LabelledMatrix.of(matrix, self.users, self.items, before=end)
 
     @classmethod
     def _of_matrix(cls, matrix: Any) -> Interactions:
