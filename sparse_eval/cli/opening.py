@@ -10,7 +10,7 @@ from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
 from ..inputs.frames import to_pandas
 from ..inputs.kinds import Kind, kind_of
-from ..inputs.scores import Ties
+from ..inputs.rankings import Ties
 from ..inputs.tables import naming, open_table
 from .loading import is_split
 from .options import Rare

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, cast
 
-from ..core.printable import printable
+from ..core.messages import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

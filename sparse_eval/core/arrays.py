@@ -1,18 +1,18 @@
-"""NumPy arrays from the arguments of callers: lists, and arrays and tensors of other libraries.
+"""NumPy arrays from what callers give, and errors about other things.
 
-None of these libraries is imported. Tensors share their memory through ``__dlpack__``, the protocol
-of the array API standard. Anything else is read through ``__array__``.
+Arrays and tensors may be of any library, and none of these is imported. Tensors share their memory
+through ``__dlpack__``, the protocol of the array API standard. Anything else is read through
+``__array__``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidDataError
-from .mistaken import describe, is_frame, mistaken
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from .types import AnyArray
 
     Scalar = TypeVar("Scalar", bound=np.generic)
+
+#: The largest number of column names in a message.
+_MOST_COLUMNS = 8
+
+#: The expected input where a matrix is needed, for error messages.
+SPARSE = "a scipy sparse matrix, such as scipy.sparse.csr_matrix(x) of a dense array"
 
 
 def is_array(values: object) -> bool:
@@ -70,6 +76,18 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
         ) from None
 
 
+def check_exact(scores: AnyArray) -> None:
+    """Raise if float64 would round whole numbers, and make ties of them."""
+    if scores.dtype.kind in "iu" and scores.dtype.itemsize == 8 and scores.size:
+        for score in (scores.min(), scores.max()):
+            if abs(int(score)) > 2**53:
+                raise InvalidDataError(
+                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
+                    "from its neighbours; give ranks, or scores as floats",
+                    argument="scores",
+                )
+
+
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a read-only view.
 
@@ -79,3 +97,45 @@ def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def is_frame(values: object) -> bool:
+    """Return whether a value is a frame of pandas, polars, Arrow, Dask, Spark or similar."""
+    return hasattr(type(values), "columns")
+
+
+def describe(values: Any) -> str:
+    """Describe a value in a few words: its type, and its columns or dtype and shape."""
+    if type(values) is np.ndarray:
+        return f"an array of {values.dtype} with shape {values.shape}"
+    name = type(values).__name__
+    kind = f"an {name}" if name[0].lower() in "aeio" else f"a {name}"
+    if is_frame(values):
+        names = column_names(values)
+        more = ", …" if len(names) > _MOST_COLUMNS else ""
+        return f"{kind} with the columns {', '.join(names[:_MOST_COLUMNS])}{more}"
+    return f"{kind} with shape {values.shape}" if hasattr(values, "tocsr") else kind
+
+
+def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
+    """Return the error about an input called `name` that is not what was `expected`."""
+    hint = None
+    if is_frame(values):
+        hint = "Rankings.from_frame, Relevance.from_frame and Interactions.from_frame take frames"
+    elif callable(getattr(values, "matrix", None)):
+        hint = "give its .matrix()"
+    elif name == "the position matrix":
+        hint = (
+            "Rankings.from_topk(x) takes item ids, best first, and Rankings.from_scores(x) scores"
+        )
+    message = f"{name} is {describe(values)}; expected {expected}"
+    return InvalidDataError(message, argument=name, hint=hint)
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the column names of a frame, without reading a row."""
+    if hasattr(frame, "collect_schema"):  # polars warns if .columns has to be computed
+        return list(map(str, frame.collect_schema().names()))
+    if not hasattr(frame, "columns"):
+        return list(map(str, getattr(getattr(frame, "schema", None), "names", ())))
+    return list(map(str, getattr(frame, "column_names", frame.columns)))

@@ -1,4 +1,4 @@
-"""Sparse matrices: checks of what callers pass, and conversion to canonical CSR or coordinates.
+"""Sparse matrices: checks of what callers pass, conversion to canonical CSR, and sorting.
 
 SciPy's conversions and our kernels run in compiled code that trusts its input: an index out of
 range ends the process. So every matrix is checked before it is converted or read.
@@ -13,10 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InvalidDataError
-from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, select
-from .arrays import as_array
-from .mistaken import SPARSE, describe, mistaken
-from .sorting import gather, sort_pairs
+from ..kernels.rows import BAD_BOUNDS, OUT_OF_RANGE, UNSORTED, check_rows, rank_keys
+from .arrays import SPARSE, as_array, describe, mistaken
 from .threads import for_blocks
 
 if TYPE_CHECKING:
@@ -33,6 +31,9 @@ MAX_ITEMS = int(np.iinfo(np.int32).max)
 #: The number of rows in a checked block. Checks are so fast that sharing smaller blocks between
 #: threads costs more than it gains.
 _CHECKED_ROWS = 20_000
+
+#: The number of entries that a thread moves at once: enough to rarely wait for the interpreter.
+_GATHERED = 2**18
 
 
 def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.csr_matrix:
@@ -119,6 +120,83 @@ def check_entries(
     )
 
 
+def sort_pairs(rows: AnyArray, columns: AnyArray) -> tuple[Items, AnyArray, Integers]:
+    """Sort coordinates by row, then by column, then by input order.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int
+        At least 0.
+
+    Returns
+    -------
+    order : ndarray of int32, shape (n,)
+        The position of each entry in the input.
+    columns : ndarray, shape (n,)
+        The column of each entry.
+    starts : ndarray of int64, shape (n_pairs,)
+        Where each distinct pair starts.
+    """
+    order = _order_of(columns)
+    rows = gather(rows, order)
+    by_row = _order_of(rows)
+    order, rows = gather(order, by_row), gather(rows, by_row)
+    columns = gather(columns, order)
+    differ = np.ones(len(rows), bool)
+    differ[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    return order, columns, np.flatnonzero(differ)
+
+
+def _order_of(codes: AnyArray) -> Items:
+    """Return the stable order of codes, by counting if the largest code is not too large."""
+    n_codes = int(codes.max(initial=-1)) + 1
+    if n_codes > 2**20 + 4 * len(codes):
+        return np.argsort(codes, kind="stable").astype(np.int32)
+    return group_rows(codes, n_codes)[1]
+
+
+def group_rows(rows: AnyArray, n_rows: int) -> tuple[Integers, Items]:
+    """Return where the entries of each row start and end, and the order that groups them.
+
+    Entries of a row stay in their order.
+    """
+    entries = np.arange(len(rows), dtype=np.int32)
+    # A conversion to CSR counts the rows, in a fifth of the time of a sort.
+    grouped = sparse.csr_matrix(
+        (np.ones(len(rows), bool), (rows, entries)), shape=(n_rows, len(rows))
+    )
+    return grouped.indptr.astype(np.int64), grouped.indices
+
+
+def gather(array: AnyArray, order: AnyArray) -> AnyArray:
+    """Return ``array[order]``, computed by several threads; indices must be in range."""
+    result = np.empty(len(order), array.dtype)
+
+    def take(first: int, last: int) -> None:
+        # NumPy needs no buffer if it does not check the indices.
+        np.take(array, order[first:last], out=result[first:last], mode="clip")
+
+    for_blocks(take, len(order), block=_GATHERED)
+    return result
+
+
+def order_within(bounds: Integers, keys: AnyArray) -> Integers:
+    """Return the position of each entry in its row after sorting the row by keys.
+
+    Parameters
+    ----------
+    bounds : ndarray of int, shape (n_rows + 1,)
+        Where the entries of each row start and end.
+    keys : ndarray of int64 or uint64
+        Entries of a row with equal keys stay in their order.
+    """
+    if keys.dtype == np.uint64:  # as int64 in the same order, so that only one kernel is compiled
+        keys = (keys ^ np.uint64(2**63)).view(np.int64)
+    bounds, positions = bounds.astype(np.int64, copy=False), np.empty(len(keys), np.int64)
+    for_blocks(lambda first, last: rank_keys(first, last, bounds, keys, positions), len(bounds) - 1)
+    return positions
+
+
 def summed_csr(
     rows: AnyArray, columns: AnyArray, values: AnyArray, shape: tuple[int, int]
 ) -> CSRMatrix:
@@ -189,13 +267,11 @@ def sorted_csr(
     if starts is None or len(starts) == len(values):
         starts = np.empty(0, np.int64)
     if chosen is not None:
-        n_chosen = np.count_nonzero(chosen)
-        entries = (bounds.astype(np.int64, copy=False), starts, columns, values, chosen)
-        bounds, starts = np.zeros(len(bounds), np.int64), np.empty_like(starts)
-        columns, values = np.empty(n_chosen, columns.dtype), np.empty(n_chosen, values.dtype)
-        n_pairs = select(*entries, bounds, starts, columns, values)
-        starts, columns = starts[:n_pairs], columns[:n_pairs]
-    elif len(starts):
+        before = indptr_from_counts(chosen)
+        bounds, columns, values = before[bounds], columns[chosen], values[chosen]
+        firsts = before[starts]
+        starts = firsts[np.append(firsts[1:], len(values)) > firsts]  # pairs without one are gone
+    if len(starts):
         bounds, columns = np.searchsorted(starts, bounds), columns[starts]
     if 0 < len(starts) < len(values):
         with np.errstate(over="ignore"):
@@ -243,13 +319,6 @@ def added(*matrices: Any) -> CSRMatrix:
     )
     n_users, n_items = map(max, zip(*(part.shape for part in parts), strict=True))
     return summed_csr(rows, columns, values.astype(np.float64), (n_users, n_items))
-
-
-def without_entries(matrix: CSRMatrix) -> CSRMatrix:
-    """Return an empty CSR of the same shape and dtypes."""
-    parts = (matrix.data[:0], matrix.indices[:0], np.zeros_like(matrix.indptr))
-    empty: CSRMatrix = sparse.csr_matrix(parts, shape=matrix.shape)
-    return empty
 
 
 def indptr_from_counts(counts: NDArray[np.integer] | Booleans) -> Integers:
@@ -301,25 +370,17 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
 
     It is limited to these two dtypes because kernels are compiled for each dtype.
     """
-    expected = (
-        "a two-dimensional array of integers (lists × k, padded with -1)"
-        if dimensions == 2
-        else "a flat array of integers"
-    )
+    expected = "a flat array of integers"
+    if dimensions == 2:
+        expected = (
+            "a two-dimensional array of integers (lists × k, padded with -1); "
+            "Rankings.from_scores(x) takes scores, and Rankings.from_frame a table of ids"
+        )
     array = as_array(values, name, expected)
     if array.size == 0 and array.ndim == dimensions:
         array = array.astype(np.int64)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
-        hint = None
-        if dimensions == 2 and array.dtype.kind == "f":
-            hint = "Rankings.from_scores(x) takes scores"
-        elif dimensions == 2 and array.dtype.kind in "OUST":
-            hint = "Rankings.from_frame(frame, user=…, item=…, rank=…) takes ids"
-        elif dimensions == 1 and array.dtype.kind == "b":
-            hint = "numpy.flatnonzero(x) of a mask is one"
-        raise InvalidDataError(
-            f"{name} is {describe(array)}; expected {expected}", argument=name, hint=hint
-        )
+        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)
     if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
         raise InvalidDataError(
             f"{name} holds {array.max()}; expected at most {MAX_ITEMS}", argument=name
@@ -376,27 +437,22 @@ def _checked_copy(matrix: Any, name: str) -> Any:
     try:
         if matrix.format in ("dia", "dok", "lil"):
             matrix = matrix.tocsr()
-        if matrix.format in ("csr", "csc", "bsr"):
-            _check_index_arrays(matrix.data, matrix.indices, matrix.indptr)
+        is_coo = matrix.format == "coo"
+        indices = (matrix.row, matrix.col) if is_coo else (matrix.indices, matrix.indptr)
+        if any(array.dtype.kind not in "iu" for array in indices):
+            raise ValueError("its indices are not whole numbers")
+        if any(isinstance(array, np.ma.MaskedArray) for array in (matrix.data, *indices)):
+            raise ValueError("it holds masked arrays, see .filled()")
+        if is_coo:  # the constructor checks the indices
+            matrix = sparse.coo_matrix((matrix.data, indices), shape=matrix.shape)
+        else:
             if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # unseen by SciPy if one is < 0
                 raise ValueError("its indptr is not ascending")
             matrix = matrix.copy()  # the check prunes what indptr does not cover, in place
             matrix.check_format(full_check=True)
-        elif matrix.format == "coo":
-            _check_index_arrays(matrix.data, matrix.row, matrix.col)
-            # The constructor checks the indices.
-            parts = (matrix.data, (matrix.row, matrix.col))
-            matrix = sparse.coo_matrix(parts, shape=matrix.shape)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InvalidDataError(f"{name} is damaged: {error}", argument=name) from error
     return matrix
-
-
-def _check_index_arrays(data: AnyArray, *indices: AnyArray) -> None:
-    if any(array.dtype.kind not in "iu" for array in indices):
-        raise ValueError("its indices are not whole numbers")
-    if any(isinstance(array, np.ma.MaskedArray) for array in (data, *indices)):
-        raise ValueError("it holds masked arrays, see .filled()")
 
 
 def _check_real(dtype: np.dtype[Any], name: str) -> None:

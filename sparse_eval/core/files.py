@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
-from .mistaken import describe
+from .arrays import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .printable import printable
+from .messages import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

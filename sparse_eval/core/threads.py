@@ -75,12 +75,10 @@ def cgroup_cores(root: Path) -> float:
         controllers, _, path = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        parts = [part for part in path.split("/") if part]
-        if ".." in parts:  # outside the mounted cgroups
-            parts = []
+        # A path with ".." is outside the mounted cgroups.
+        own = Path("." if ".." in path.split("/") else path.strip("/"))
         for name in (controllers, "cpu") if controllers else ("", "unified"):
-            for depth in range(len(parts) + 1):
-                least = min(least, _quota(mount.joinpath(name, *parts[:depth])))
+            least = min(least, *(_quota(mount / name / one) for one in (own, *own.parents)))
     return least
 
 

@@ -29,17 +29,10 @@ JSONValue: TypeAlias = "str | int | float | bool | list[JSONValue] | dict[str, J
 class SparseInput(Protocol):
     """A SciPy sparse matrix or array of any format, or a `LabelledMatrix`."""
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of rows and columns."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of the stored values."""
-
-    @property
-    def nnz(self) -> int:
-        """The number of stored entries, explicit zeros included."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    #: The number of stored entries, explicit zeros included.
+    nnz: int
 
     def tocsr(self) -> sparse.csr_matrix:
         """Convert to CSR, summing duplicates."""
@@ -51,18 +44,9 @@ class SparseInput(Protocol):
 class CSRMatrix(SparseInput, Protocol):
     """A SciPy matrix or array in CSR format, or a `LabelledMatrix`, for read access."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and columns."""
-
-    @property
-    def data(self) -> AnyArray:
-        """The stored values, row by row."""
-
-    @property
-    def indices(self) -> AnyArray:
-        """The column of each stored value."""
-
-    @property
-    def indptr(self) -> AnyArray:
-        """Where each row starts and ends in `data` and `indices`."""
+    shape: tuple[int, int]
+    #: The stored values, row by row, and the column of each.
+    data: AnyArray
+    indices: AnyArray
+    #: Where each row starts and ends in both.
+    indptr: AnyArray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.arguments import check_choice, check_number, check_whole
-from ..core.csr import coordinates, summed_csr
-from ..core.sorting import sort_pairs
+from ..core.csr import coordinates, sort_pairs, summed_csr
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis
 from ..inputs.cells import UNDATED
@@ -173,14 +171,11 @@ class Interactions:
             If a sum overflows float64.
         """
         matrix = summed_csr(self.user_codes, self.item_codes, self.values, self.shape)
-        return LabelledMatrix.of(matrix, self.users, self.items, before=self._end())
-
-    def _end(self) -> np.datetime64 | int | None:
-        """Return the point in time that all events precede, None if they have no dates."""
-        if self.timestamps is None or self.n_undated == len(self):
-            return None
-        end = int(self.timestamps.max()) + 1
-        return end if self.time_unit is None else np.datetime64(end, self.time_unit)
+        end: Any = None  # which all events precede
+        if self.timestamps is not None and self.n_undated < len(self):
+            end = int(self.timestamps.max()) + 1
+            end = end if self.time_unit is None else np.datetime64(end, self.time_unit)
+        return LabelledMatrix.of(matrix, self.users, self.items, before=end)
 
     @classmethod
     def _of_matrix(cls, matrix: Any) -> Interactions:
@@ -445,7 +440,13 @@ def read_interactions(
     undated: bool = False,
 ) -> Interactions:
     """Read a table with one row per event; `given` has the column of each role."""
-    wanted = _check_events(event, keep)
+    wanted = None if keep is None else [] if isinstance(keep, str) else list(map(str, keep))
+    if (event is None) != (keep is None) or wanted == []:
+        raise InvalidDataError(
+            "give event= (a column) and keep= (a list of the types of events to keep) together, or "
+            "none of them",
+            argument="keep",
+        )
     columns = table.choose(given, event)
     users = None if users is None else Axis.of(users, "users")
     items = None if items is None else Axis.of(items, "items")
@@ -472,25 +473,6 @@ def read_interactions(
     dropped = {"keep": n_rows - int(np.count_nonzero(rows.kept))}
     taken = result._take(rows.kept, dropped)
     return taken._without_unused_labels(users=users is None, items=items is None)
-
-
-def _check_events(event: Hashable, keep: Any) -> list[str] | None:
-    """Return the types of events to keep as text, or raise if only one option is given."""
-    if (event is None) != (keep is None):
-        raise InvalidDataError(
-            "give event= (a column) and keep= (the types of events to keep) together, or none of "
-            "them"
-        )
-    if keep is None:
-        return None
-    wanted = (
-        list(map(str, keep)) if isinstance(keep, Iterable) and not isinstance(keep, str) else []
-    )
-    if not wanted:
-        raise InvalidDataError(
-            f"keep: expected a list of types of events, found {keep!r}", argument="keep"
-        )
-    return wanted
 
 
 def _used(codes: NDArray[np.int32], labels: Axis) -> tuple[NDArray[np.int32], Axis]:

@@ -124,14 +124,9 @@ def load_csv(
     0  anna     7    3.0
     1   bob     5    1.0
     """
-    given: dict[str, Hashable] = {
-        "user": user, "item": item, "value": value, "timestamp": timestamp
-    }  # fmt: skip
     if not header:
-        numbers = {"user": 0, "item": 1}
-        given = {
-            role: numbers.get(role, name) if name is USUAL else name for role, name in given.items()
-        }
+        user, item = (n if name is USUAL else name for n, name in enumerate((user, item)))
+    given = {"user": user, "item": item, "value": value, "timestamp": timestamp}
     table = open_table(path, sep=sep, encoding=encoding, header=header, on_bad_lines=on_bad_lines)
     return read_interactions(table, given, event=event, keep=keep, users=users, items=items)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.files import as_input
-from ..core.warning import warn
+from ..core.messages import warn
 from ..errors import InvalidFileError
 from ..inputs.cells import UNDATED
 from ..inputs.columns import GuessWarning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.warning import warn
+from ..core.messages import warn
 from ..errors import InvalidDataError
 from ..inputs.candidates import WARNING
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..core.arrays import as_array
+from ..core.arrays import as_array, describe, is_frame
 from ..core.hashing import hash_labels
-from ..core.mistaken import describe, is_frame
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
-
-#: Whole numbers are matched by a table of all numbers between the smallest and the largest if
-#: these are at most so many times as many as there are labels.
-_SPARSE = 8
 
 
 class Axis:
@@ -239,12 +234,10 @@ class Axis:
             found = pc.index_in(_large(other._values), value_set=_large(self._values))
             positions: AnyArray = found.fill_null(-1).to_numpy(zero_copy_only=False)
             return positions.astype(np.int64)
-        if self.is_integer and other.is_integer:
-            return _locate_numbers(self._values, other._values)
-        if self.is_text or other.is_text:
-            kinds = {type(label) for label in (other if self.is_text else self)}
-            if not any(issubclass(kind, str) for kind in kinds):
-                return np.full(len(other), -1, np.int64)
+        if not len(self) or not len(other):
+            return np.full(len(other), -1, np.int64)
+        if self.is_integer and self.dtype == other.dtype:
+            return self.index.get_indexer(other.index).astype(np.int64)
         return _objects(self).get_indexer(_objects(other)).astype(np.int64)
 
     get_indexer = locate
@@ -486,27 +479,3 @@ def _values_of(labels: Any) -> Any:
     objects = np.empty(len(labels), object)
     objects[:] = labels.tolist()
     return objects
-
-
-def _locate_numbers(known: Any, given: Any) -> Integers:
-    """Return where given whole numbers are among known ones, -1 where they are not."""
-    if not len(known) or not len(given):
-        return np.full(len(given), -1, np.int64)
-    least, most = int(known.min()), int(known.max())
-    inside = (given >= least) & (given <= most)
-    if most - least < _SPARSE * len(known):
-        table = np.full(most - least + 1, -1, np.int64)
-        table[_offsets(known, least)] = np.arange(len(known))
-        positions = np.full(len(given), -1, np.int64)
-        positions[inside] = table[_offsets(given[inside], least)]
-        return positions
-    order = np.argsort(known, kind="stable")
-    ordered = known[order]
-    places = np.searchsorted(ordered, given.astype(known.dtype)).clip(max=len(known) - 1)
-    return np.where(inside & (ordered[places] == given), order[places], -1)
-
-
-def _offsets(numbers: Any, least: int) -> Integers:
-    """Return differences to the least number, which are small, of int64 or uint64."""
-    bits = numbers.view(np.uint64) - np.uint64(least % 2**64)
-    return np.asarray(bits.view(np.int64))

@@ -12,10 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice
-from ..core.arrays import as_array, is_array, read_only
+from ..core.arrays import as_array, describe, read_only
 from ..core.csr import as_int32, canonical_csr, integer_array, plain_matrix
 from ..core.hashing import fingerprints
-from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from .axes import Axis
@@ -33,8 +32,6 @@ _EXPECTED = (
     "a sparse matrix or a frame with an entry for each user and candidate, a mapping of ids of "
     "users to items, or one flat array of items for all users"
 )
-
-_LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 #: What candidates are called that nothing is known of.
 GIVEN = "candidates"
@@ -210,17 +207,12 @@ def as_candidates(given: Any) -> Candidates:
         return Candidates.of_csr(matrix, GIVEN, *labels_of(given))
     if hasattr(given, "get_indexer"):  # a pandas.Index, of ids
         return _ids_for_all(given if isinstance(given, Axis) else given.unique())
-    if is_array(given):
-        given = as_array(given, "candidates", _EXPECTED)
-        is_flat = given.ndim == 1
-    else:
-        is_flat = isinstance(given, list | tuple | range)
-        is_flat = is_flat and not any(isinstance(row, _LISTS) for row in given)
-    if not is_flat:
-        raise InvalidDataError(f"candidates is {describe(given)}; expected {_EXPECTED}")
-    if len(given) and isinstance(given[0], str):
+    array = as_array(given, "candidates", _EXPECTED)
+    if array.ndim != 1:
+        raise InvalidDataError(f"candidates is {describe(array)}; expected {_EXPECTED}")
+    if len(array) and isinstance(array[0], str):
         return _ids_for_all(list(dict.fromkeys(given)))
-    rows = np.unique(integer_array(given, "candidates", 1))
+    rows = np.unique(integer_array(array, "candidates", 1))
     if len(rows) and rows[0] < 0:
         raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import check_exact
 from ..core.csr import MAX_ITEMS
 from ..errors import InvalidDataError
-from .scores import check_exact
 from .text import MalformedLineError, nanoseconds, parse_number, parser_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..core.warning import warn
+from ..core.messages import warn
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array, is_array
+from ..core.arrays import as_array, describe, is_array
 from ..core.csr import canonical_csr, check_entries, plain_matrix
-from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from .axes import Axis
 from .columns import role_of
@@ -80,8 +79,9 @@ def item_inputs(items: ItemData | None) -> dict[str, Any]:
             f"items is {describe(items)}; expected se.ItemData(groups=…, vectors=…, propensity=…)",
             argument="items",
         )
-    names = {"groups": "item_groups", "vectors": "item_vectors", "propensity": "propensity"}
-    given = {name: getattr(items, field) for field, name in names.items()}
+    given = {
+        "item_groups": items.groups, "item_vectors": items.vectors, "propensity": items.propensity
+    }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -150,6 +150,8 @@ def as_propensity(propensity: Any, n_items: int, labels: Axis | None) -> tuple[F
 
 def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis | None]:
     """Return each item's shares of the groups, from a label for each item or from weights."""
+    import pandas as pd
+
     groups = _weights_of_groups(groups)
     if sparse.issparse(plain_matrix(groups)):
         _check_numbered("groups", labels)
@@ -157,7 +159,17 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
     else:
         values, labels = by_item(groups, "groups", n_items, labels)
         if values.ndim == 1:
-            weights = _one_group_each(values)
+            try:
+                codes, _ = pd.factorize(values)
+            except TypeError:
+                raise InvalidDataError(
+                    f"{written('groups')} holds groups that cannot be hashed; give one text or "
+                    "number for each item, or items × groups of weights",
+                    argument="groups",
+                ) from None
+            owned = np.flatnonzero(codes >= 0)  # an item of no group raises an error below
+            entries = np.ones(len(owned)), (owned, codes[owned])
+            weights = sparse.csr_matrix(entries, (len(codes), codes.max(initial=-1) + 1))
         else:
             expected = "one group for each item, or items × groups of weights"
             weights = sparse.csr_matrix(as_numbers(values, "groups", 2, expected))
@@ -178,22 +190,6 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
     totals = np.bincount(owners, scaled, weights.shape[0])
     parts = (scaled / totals[owners], weights.indices, weights.indptr)
     return sparse.csr_matrix(parts, shape=weights.shape), labels
-
-
-def _one_group_each(values: AnyArray) -> Any:
-    import pandas as pd
-
-    try:
-        codes, _ = pd.factorize(values)
-    except TypeError:
-        raise InvalidDataError(
-            f"{written('groups')} holds groups that cannot be hashed; give one text or number "
-            "for each item, or items × groups of weights",
-            argument="groups",
-        ) from None
-    items = np.flatnonzero(codes >= 0)  # an item of no group raises an error later
-    shape = (len(codes), int(codes.max(initial=-1)) + 1)
-    return sparse.csr_matrix((np.ones(len(items)), (items, codes[items])), shape=shape)
 
 
 def as_vectors(vectors: Any, n_items: int, labels: Axis | None) -> tuple[Floats, Axis | None]:

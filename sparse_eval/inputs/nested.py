@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..core.mistaken import column_names, describe
+from ..core.arrays import column_names, describe
 from ..errors import InvalidDataError
 from .axes import Axis, order_of
 from .columns import role_of

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from ..core import saved_arrays
+from ..core.arrays import SPARSE, mistaken
 from ..core.csr import bounds_of, canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
-from ..core.mistaken import SPARSE, mistaken
 from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
 from .tables import naming

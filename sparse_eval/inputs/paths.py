@@ -20,7 +20,7 @@ from .tables import naming, open_table
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
-    from .scores import Ties
+    from .rankings import Ties
 
 
 def open_lists(side: Any) -> Any:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_flag, check_whole
+from ..core.arguments import check_choice, check_flag, check_whole
+from ..core.arrays import as_array, check_exact, describe
 from ..core.csr import (
     MAX_ITEMS,
     as_int32,
     canonical_csr,
     check_entries,
+    find_entries,
     find_fault,
+    group_rows,
     indptr_from_counts,
     integer_array,
+    order_within,
+    plain_matrix,
     raise_repeated_item,
     row_numbers,
     sort_distinct,
     training_csr,
 )
-from ..core.sorting import group_rows
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
 from .axes import label_of
@@ -31,7 +35,6 @@ from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
 from .scan import RankingsScan, named, order_of
-from .scores import check_ties, rank_entries, rank_scores, score_matrix
 from .tables import naming, open_table
 from .training import popular_lists
 
@@ -39,15 +42,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from ..core.types import AnyArray, Integers, Items, PathLike
+    from ..core.types import AnyArray, Floats, Integers, Items, PathLike
     from .axes import Axis
     from .columns import Columns
     from .relevance import Relevance
     from .rows import Rows
     from .scan import FrameLike
-    from .scores import Ties
     from .tables import ArrowStream, Frame, Table
 
+
+#: How equal scores are ordered.
+Ties = Literal["item", "item_descending", "average", "pessimistic"]
+
+_SCORE = "a finite number, or -inf for an item that is not to be recommended"
+
+#: The scores of an array that are read at once.
+_SCORES_AT_ONCE = 2**20
 
 #: What errors about positions say, because they may be something else.
 _MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
@@ -194,8 +204,15 @@ class Rankings(UserRows):
         is_padded = _check_ids(table, rows, n_items)
         if not (rows[1:] > rows[:-1]).all():
             order = np.argsort(rows, kind="stable")
-            _check_users_once(rows, order)
             table, rows = table[order], rows[order]
+            repeated = np.flatnonzero(np.diff(rows) == 0)
+            if len(repeated):
+                first, second = order[repeated[0] : repeated[0] + 2]
+                raise InvalidDataError(
+                    f"user {rows[repeated[0]]} has two lists (rows {first} and {second} of ids); "
+                    "expected one list for each user",
+                    user=rows[repeated[0]],
+                )
         columns = np.ascontiguousarray(table, np.int32).reshape(-1)
         counts = np.zeros(n_users, np.int64)
         counts[rows] = (table >= 0).sum(axis=1) if is_padded else k
@@ -301,7 +318,7 @@ class Rankings(UserRows):
         """
         ties = check_ties(ties)
         limit = check_whole("k", k, 1) if k is not None else None
-        matrix = score_matrix(scores)
+        matrix = _score_matrix(scores)
         hidden = None
         if seen is not None:
             hidden = canonical_csr(seen, "seen", sum_duplicates=True)
@@ -311,7 +328,7 @@ class Rankings(UserRows):
                     argument="seen",
                 )
         labels = matrix_labels(scores, matrix.shape, users, items)
-        lists = rank_scores(matrix, limit, hidden, ties)
+        lists = _rank_scores(matrix, limit, hidden, ties)
         return cls(matrix.shape, *lists, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
@@ -408,7 +425,7 @@ class Rankings(UserRows):
             return lists
         order, listed = sort_distinct(*codes, *labels)
         indptr = indptr_from_counts(np.bincount(codes[0], minlength=shape[0]))
-        ordered = rank_entries(indptr, listed, values[order], ties)
+        ordered = _rank_entries(indptr, listed, values[order], ties)
         return cls(shape, *ordered, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
@@ -676,13 +693,122 @@ def _check_ids(table: AnyArray, rows: Integers, n_items: int) -> bool:
     return bool(least < 0)
 
 
-def _check_users_once(rows: Integers, order: Integers) -> None:
-    """Raise if a user has two lists; `order` sorts the users."""
-    repeated = np.flatnonzero(np.diff(rows[order]) == 0)
-    if len(repeated):
-        first, second = order[repeated[0] : repeated[0] + 2]
-        raise InvalidDataError(
-            f"user {rows[first]} has two lists (rows {first} and {second} of ids); expected one "
-            "list for each user",
-            user=rows[first],
-        )
+def _score_matrix(scores: Any) -> Any:
+    """Return scores of users × items as a canonical CSR or an array, checked but for its values."""
+    scores = plain_matrix(scores)
+    if sparse.issparse(scores):
+        matrix = canonical_csr(scores, "the score matrix", sum_duplicates=False)
+        # Minus infinity can be ordered, and NaN cannot.
+        check_entries(matrix, matrix.data < np.inf, "the score", _SCORE)
+        check_exact(matrix.data)
+        return matrix
+    expected = "a users × items array of numbers"
+    array = as_array(scores, "scores", expected)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise InvalidDataError(f"scores are {describe(array)}; expected {expected}")
+    check_exact(array)
+    return array
+
+
+def _rank_scores(
+    scores: Any, limit: int | None, hidden: sparse.csr_matrix | None, ties: Ties
+) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
+    """Order the candidates of each user by score, as `_rank_entries` does.
+
+    Parameters
+    ----------
+    scores : csr_matrix or ndarray
+        As from `_score_matrix`. Minus infinity is no candidate.
+    limit : int or None
+        The longest list, None for all candidates.
+    hidden : csr_matrix or None
+        Items that are no candidates of a user.
+    ties
+        As of `_rank_entries`.
+    """
+    n_users, n_items = scores.shape
+    if sparse.issparse(scores):
+        kept = scores.data > -np.inf
+        if hidden is not None:
+            rows = np.repeat(np.arange(n_users), np.diff(scores.indptr))
+            pairs = rows, scores.indices, hidden.indptr, hidden.indices, n_items
+            kept &= find_entries(*pairs) < 0
+        indptr = indptr_from_counts(kept)[scores.indptr]
+        values = scores.data[kept].astype(np.float64)
+        return _rank_entries(indptr, as_int32(scores.indices[kept]), values, ties, limit)
+    step = max(_SCORES_AT_ONCE // max(n_items, 1), 1)
+    parts = []
+    for first in range(0, max(n_users, 1), step):
+        block = scores[first : first + step].astype(np.float64)
+        if not (block < np.inf).all():
+            row, column = np.argwhere(~(block < np.inf))[0]
+            raise InvalidDataError(
+                f"the score in row {first + row}, column {column} is {block[row, column]}; "
+                f"expected {_SCORE}",
+                row=first + row,
+            )
+        if hidden is not None:
+            block[hidden[first : first + step].tocoo().coords] = -np.inf
+        kept = block > -np.inf
+        if limit is not None and limit < n_items:
+            kept &= block >= np.partition(block, -limit, axis=1)[:, [-limit]]
+        entries = indptr_from_counts(kept.sum(axis=1)), as_int32(kept.nonzero()[1]), block[kept]
+        parts.append(_rank_entries(*entries, ties, limit))
+    bounds, items, firsts, lengths, lasts = zip(*parts, strict=True)
+    positions = [None if ends[0] is None else np.concatenate(ends) for ends in (firsts, lasts)]
+    indptr = indptr_from_counts(np.concatenate([np.diff(each) for each in bounds]))
+    return indptr, np.concatenate(items), positions[0], np.concatenate(lengths), positions[1]
+
+
+def _rank_entries(
+    indptr: Integers, items: Items, scores: Floats, ties: Ties, limit: int | None = None
+) -> tuple[Integers, Items, Items | None, Integers, Items | None]:
+    """Order the entries of each user by score.
+
+    Parameters
+    ----------
+    indptr, items, scores
+        Entries sorted by user and item: ndarray of int64, int32 and float64.
+    ties : {"item", "item_descending", "average", "pessimistic"}
+    limit : int, optional
+        The longest list.
+
+    Returns
+    -------
+    tuple
+        ``indptr``, ``items``, first positions, ``lengths`` and last positions as `Rankings` has
+        them; without positions if `ties` says which of equal items comes first.
+    """
+    sizes = np.diff(indptr)
+    starts = np.repeat(indptr[:-1], sizes)
+    # Floats are ordered as their bits are, except that those of negative ones descend.
+    bits = (scores + 0.0).view(np.int64)
+    bits ^= (bits >> 63) & np.iinfo(np.int64).max
+    if ties == "item_descending":
+        places = starts + np.repeat(sizes, sizes) - 1 - order_within(indptr, bits)
+    else:
+        places = starts + order_within(indptr, ~bits)
+    ranked = np.empty_like(items)
+    ranked[places] = items
+    lengths = sizes if limit is None else np.minimum(sizes, limit)
+    first = last = None
+    if ties in ("average", "pessimistic"):
+        ordered = np.empty_like(bits)
+        ordered[places] = bits
+        differ = np.ones(len(items), bool)
+        differ[1:] = (ordered[1:] != ordered[:-1]) | (starts[1:] != starts[:-1])
+        bounds = np.append(np.flatnonzero(differ), len(items))
+        group = np.cumsum(differ) - 1
+        first, last = as_int32(bounds[group] - starts + 1), as_int32(bounds[group + 1] - starts)
+    if limit is not None and (sizes > limit).any():
+        positions = np.arange(1, len(items) + 1) - starts if first is None else first
+        kept = positions <= limit
+        indptr, ranked = indptr_from_counts(kept)[indptr], ranked[kept]
+        if first is not None and last is not None:
+            first, last = first[kept], last[kept]
+    return indptr, ranked, first, lengths, last
+
+
+def check_ties(ties: str) -> Ties:
+    """Return `ties`, or raise `InvalidDataError` if it is not a way to order equal scores."""
+    return cast("Ties", check_choice("ties", ties, get_args(Ties)))

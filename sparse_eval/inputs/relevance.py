@@ -9,8 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
-from ..core.csr import as_int32, canonical_csr, check_entries, indptr_from_counts, summed_csr
-from ..core.sorting import sort_pairs
+from ..core.csr import (
+    as_int32,
+    canonical_csr,
+    check_entries,
+    indptr_from_counts,
+    sort_pairs,
+    summed_csr,
+)
 from ..errors import InvalidDataError
 from .columns import USUAL, Usual
 from .labelled import LabelledMatrix, UserRows, matrix_labels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.csr import as_int32, find_entries, indptr_from_counts, training_csr
+from ..core.csr import as_int32, bounds_of, find_entries, indptr_from_counts, training_csr
 from ..errors import InvalidDataError
 from .candidates import Candidates, align_candidates
 from .item_data import as_groups, as_propensity, as_vectors, written
@@ -101,9 +101,8 @@ class SideData:
         ):
             if given is not None:
                 aligned[name], labels = read(given, items.size, labels)
-        n_items = items.size
-        for one in aligned.values():  # they may know more items than anyone was shown
-            n_items = max(n_items, one.shape[0])
+        # They may know more items than anyone was shown.
+        n_items = max([items.size, *(one.shape[0] for one in aligned.values())])
         for name, one in aligned.items():
             if one.shape[0] < n_items:
                 raise InvalidDataError(
@@ -156,22 +155,14 @@ class SideData:
 
     def of_users(self, first: int, last: int) -> SideData:
         """Return the side data of the users from `first` to `last`."""
-        training, candidates = self.training, self.candidates
-        if training is None and candidates is None:
-            return self
-        if training is not None:
-            training = training.part(first, last)
-        if candidates is not None:
-            candidates = candidates.part(first, last)
+        training = self.training and self.training.part(first, last)
+        candidates = self.candidates and self.candidates.part(first, last)
         return replace(self, training=training, candidates=candidates)
 
 
 def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     """Return canonical training data of so many users and items as `Training`."""
-    indptr = matrix.indptr.astype(np.int64, copy=False)
-    missing = n_users + 1 - len(indptr)
-    if missing > 0:
-        indptr = np.concatenate((indptr, np.full(missing, indptr[-1])))
+    indptr = bounds_of(matrix.indptr, 0, max(n_users, matrix.shape[0])).astype(np.int64, copy=False)
     interacted = matrix.data != 0
     items = as_int32(matrix.indices).view()
     # It may be the caller's array, and formulas are anybody's. Always, since kernels are compiled

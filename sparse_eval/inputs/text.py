@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.arguments import check_choice
+from ..core.messages import warn
 from ..core.parquet import open_file
 from ..core.threads import thread_count
-from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidFileError
 from ..kernels.text import strip_quotes
 from .axes import Axis

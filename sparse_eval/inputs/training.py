@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows, without_entries
+from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows
 from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
@@ -32,7 +32,7 @@ _ITEMS_AT_ONCE = 128
 #: Co-occurrences that are looked up together: 50 bytes each.
 _LOOKUPS_AT_ONCE = 1 << 21
 
-#: Pairs of items whose number of common users a thread remembers: 16 bytes each.
+#: Pairs of items whose number of common users is remembered: 16 bytes each.
 CACHED_PAIRS = 1 << 17
 
 
@@ -55,7 +55,11 @@ def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
 
 def excluded_items(train: CSRMatrix, seen: SeenItems) -> CSRMatrix:
     """Return what users cannot be recommended: what they have seen, or nothing."""
-    return without_entries(train) if seen == "allow" else train
+    if seen == "exclude":
+        return train
+    parts = (train.data[:0], train.indices[:0], np.zeros_like(train.indptr))
+    nothing: CSRMatrix = sparse.csr_matrix(parts, shape=train.shape)
+    return nothing
 
 
 def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:
@@ -70,7 +74,7 @@ def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:
     Equally popular items are in the order of their ids.
     """
     order = np.argsort(-count_users(train), kind="stable").astype(np.int32)
-    excluded = train if filter_seen else without_entries(train)
+    excluded = excluded_items(train, "exclude" if filter_seen else "allow")
     indptr, items = excluded.indptr.astype(np.int64), as_int32(excluded.indices)
     ids = np.empty((train.shape[0], k), np.int32)
 
@@ -125,9 +129,6 @@ class Training:
         self._interacted = interacted  # False for explicit zeros; None if there are none
         self._whole = whole  # of a block, the training data of all users
         self._covers_all = True
-        self._digest: tuple[Axis | None, str] | None = None
-        # Numbers of common users: a thread takes a cache and puts it back.
-        self._caches: list[Integers] = []
 
     @_OfAllUsers
     def item_users(self) -> tuple[Integers, Items]:
@@ -147,7 +148,7 @@ class Training:
     @_OfAllUsers
     def n_active(self) -> int:
         """Count the users who have an item."""
-        return int(np.count_nonzero(_count_interactions(self.indptr, self._interacted)))
+        return int(np.count_nonzero(self.user_counts))
 
     @_OfAllUsers
     def item_novelty(self) -> Floats:
@@ -172,17 +173,17 @@ class Training:
 
     def digest_of_counts(self, labels: Axis | None) -> str:
         """Return digits that identify the numbers of users, of each item and in all."""
-        # All blocks have the same labels, and hashing a million texts takes seconds.
-        whole = self._whole or self
-        if whole._digest is None or whole._digest[0] is not labels:
-            digest = f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
-            whole._digest = (labels, digest)
-        return whole._digest[1]
+        return f"{self.n_active}-{digest_by_item(self.item_counts, labels)}"
 
     @cached_property
     def user_counts(self) -> Integers:
         """The number of items of each user, without explicit zeros."""
-        return _count_interactions(self.indptr, self._interacted)
+        if self._interacted is None:
+            return np.diff(self.indptr)
+        first, last = self.indptr[0], self.indptr[-1]
+        interacted = indptr_from_counts(self._interacted[first:last])
+        counts: Integers = np.diff(interacted[self.indptr - first])
+        return counts
 
     def part(self, first: int, last: int) -> Training:
         """Return the data of some users, with the item statistics of all users."""
@@ -229,14 +230,9 @@ class Training:
         That is their cosine, or their Jaccard index.
         """
         sums = np.empty(len(indptr) - 1)
-        caches = (self._whole or self)._caches
-        try:
-            cache = caches.pop()
-        except IndexError:
-            cache = np.zeros((CACHED_PAIRS, 2), np.int64)
+        cache = np.zeros((CACHED_PAIRS, 2), np.int64)
         lists, users = Rows(indptr, items), Rows(*self.item_users)
         sum_similarities(lists, k, users, *self._bitmaps, cache, jaccard, sums)
-        caches.append(cache)
         return sums
 
     @_OfAllUsers
@@ -282,11 +278,3 @@ class Training:
                 total = np.bincount(np.repeat(np.arange(len(some)), counts), cosines, len(some))
                 means[some] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
         return means
-
-
-def _count_interactions(indptr: Integers, interacted: Booleans | None) -> Integers:
-    if interacted is None:
-        return np.diff(indptr)
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    rows = rows[interacted[indptr[0] : indptr[-1]]]
-    return np.bincount(rows, minlength=len(indptr) - 1)

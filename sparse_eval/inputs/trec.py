@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import numpy as np
 from scipy import sparse
 
+from ..core.arrays import describe
 from ..core.csr import sort_distinct
 from ..core.files import as_path, replacing
-from ..core.mistaken import describe
 from ..errors import InvalidDataError, InvalidFileError
-from .rankings import Rankings
+from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
 from .rows import Rows, encode_texts
-from .scores import Ties, check_ties
 from .tables import naming
 from .text import MalformedLineError, numbered_lines, parse_number, read_text, shorten
 

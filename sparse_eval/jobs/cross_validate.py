@@ -24,11 +24,11 @@ from urllib.parse import quote
 import numpy as np
 
 from ..core.arguments import check_fraction, check_whole
+from ..core.arrays import describe
 from ..core.exact_sums import Moments
 from ..core.files import as_path
 from ..core.formatting import escaped, number, text_table
-from ..core.mistaken import describe
-from ..core.printable import printable
+from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
 from ..datasets.split import k_fold

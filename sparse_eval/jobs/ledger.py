@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.files import make_folder
 from ..core.locks import lock_file, locked_folder
+from ..core.messages import warn
 from ..core.versions import installed_version
-from ..core.warning import warn
 from ..errors import InvalidFileError, OutputError, shown
 from ..results import Evaluation
 from ..results.saving import (

@@ -28,7 +28,7 @@ from ..core.arguments import check_flag
 from ..core.files import as_path, replacing
 from ..core.formatting import escaped, plain
 from ..core.hashing import digest_file
-from ..core.printable import printable
+from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.threads import thread_count
 from ..errors import (

@@ -17,8 +17,8 @@ from ..core.arguments import check_choice, check_flag, check_number, check_whole
 from ..core.files import make_folder
 from ..core.formatting import as_html, number, plain
 from ..core.hashing import digest_file
+from ..core.messages import warn
 from ..core.progress import progress_bar
-from ..core.warning import warn
 from ..errors import (
     InvalidDataError,
     InvalidFileError,

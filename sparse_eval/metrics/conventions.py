@@ -12,7 +12,7 @@ from .registry import definition, nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..inputs.scores import Ties
+    from ..inputs.rankings import Ties
     from .grammar import Metric
 
 #: The largest cut-off whose ideal list can have k items for every user.

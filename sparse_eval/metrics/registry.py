@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from ..core.warning import warn
+from ..core.messages import warn
 from ..errors import InvalidMetricError
 
 #: The group of entry points with which other packages declare modules that register metrics.

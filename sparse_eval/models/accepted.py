@@ -12,7 +12,7 @@ from scipy import sparse
 from ..core.arrays import is_array
 from ..core.csr import plain_matrix
 from ..core.files import as_input
-from ..core.warning import warn
+from ..core.messages import warn
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..inputs.npy import open_array

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.csr import row_numbers
 from ..core.hashing import hash_labels, splitmix64
-from ..core.warning import warn
+from ..core.messages import warn
 from ..datasets.interactions import label_array
 from ..errors import InvalidDataError
 from ..inputs.axes import Axis

@@ -13,7 +13,7 @@ from ..core.arguments import check_choice, check_whole
 from ..core.csr import as_int32
 from ..core.files import as_input
 from ..core.hashing import hash_labels, uniforms
-from ..core.warning import warn
+from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.axes import Axis

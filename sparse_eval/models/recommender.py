@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from ..core.csr import as_int32, take_rows
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError, UnsupportedModelError
+from ..inputs.candidates import mark_seen
 from ..inputs.training import excluded_items
-from ..kernels.rows import keep_unseen
 from .factor_model import ImplicitFactors
 from .model import Model
 
@@ -204,22 +205,20 @@ def _recommend(
             "their dtype",
             user=user,
         )
-    lists = np.empty((len(users), k), np.int32)
-    complete = np.empty(len(users), np.bool_)
     # Only factor models mark an item by the lowest score; the others pad with the id -1.
     blocked = -np.finfo(scores.dtype).max if hasattr(model, "item_factors") else -np.inf
-    keep_unseen(
-        ids,
-        scores,
-        users,
-        excluded.indptr,
-        excluded.indices,
-        train.shape[1],
-        n_requested,
-        float(blocked),
-        lists,
-        complete,
-    )
+    recommended = (ids >= 0) & (ids < train.shape[1]) & (scores > blocked)
+    bounds = np.arange(len(users) + 1) * ids.shape[1]
+    known = take_rows(excluded.indptr, users, excluded.indices)
+    kept = recommended & ~mark_seen(bounds, as_int32(ids.ravel()), *known).reshape(ids.shape)
+    places = np.cumsum(kept, axis=1)
+    listed = kept & (places <= k)
+    lists = np.full((len(users), k), -1, np.int32)
+    lists[np.nonzero(listed)[0], places[listed] - 1] = ids[listed]
+    # More items cannot change a list that is full, or that the model could not fill.
+    complete = (kept.sum(axis=1) >= k) | ~recommended.all(axis=1)
+    if n_requested >= train.shape[1] or ids.shape[1] < n_requested:
+        complete[:] = True
     return lists, complete
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..core.arguments import check_choice, check_flag, check_whole
-from ..core.warning import warn
+from ..core.messages import warn
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.candidates import as_candidates, mark_seen

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array, is_array
+from ..core.arrays import as_array, describe, is_array, is_frame
 from ..core.csr import plain_matrix
 from ..core.files import replacing_npz
-from ..core.mistaken import describe, is_frame
 from ..core.threads import thread_count
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.axes import Axis

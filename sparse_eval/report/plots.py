@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import describe
 from ..core.exact_sums import Moments
-from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from ..jobs.history import clock
 from ..results.intervals import LEVEL, NO_INTERVAL, interval_of_moments, student

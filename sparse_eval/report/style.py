@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from ..core.arguments import check_number
+from ..core.arrays import describe
 from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import numbers
 from ..core.locks import thread_lock
-from ..core.mistaken import describe
 from ..errors import InvalidDataError, MissingExtraError
 from ..results.shared import named_evaluations
 

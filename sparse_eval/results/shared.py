@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import describe
 from ..core.formatting import escaped
-from ..core.mistaken import describe
 from ..errors import InvalidDataError
 from ..metrics import parse_metrics
 from .scores import Requested, Scores

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import as_array, is_array, read_only
-from ..core.mistaken import describe
+from ..core.arrays import as_array, describe, is_array, read_only
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..kernels.candidates import list_candidates, rank_candidates

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from ..core.arguments import check_choice
-from ..core.arrays import as_array
-from ..core.mistaken import describe
+from ..core.arrays import as_array, describe
 from ..errors import InvalidDataError
 from .factors import check_factors
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import as_array, read_only
+from ..core.arrays import as_array, check_exact, describe, read_only
 from ..core.csr import canonical_csr, plain_matrix
 from ..core.locks import thread_lock
-from ..core.mistaken import describe
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError
 from ..inputs.npy import release
-from ..inputs.scores import check_exact
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
 from ..kernels.structures import HeldOut, Lists, Seen
 from .ranker import Ranker, pattern_of

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparse_eval.core import sorting
+from sparse_eval.core import csr
 from sparse_eval.core.csr import sorted_entries
 
 PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=1, max_size=40)
@@ -18,7 +18,7 @@ KEYS = st.one_of(
 @given(pairs=PAIRS, scale=st.sampled_from([1, 10**6]))  # large codes are not counted
 def test_pairs_are_sorted_as_tuples_are(pairs, scale):
     rows, columns = np.array(pairs, np.int32).T * np.int32(scale)
-    order, found, starts = sorting.sort_pairs(rows, columns)
+    order, found, starts = csr.sort_pairs(rows, columns)
     expected = sorted(range(len(pairs)), key=pairs.__getitem__)
     assert order.tolist() == expected
     assert found.tolist() == columns[order].tolist()
@@ -32,8 +32,8 @@ def test_pairs_are_sorted_as_tuples_are(pairs, scale):
 def test_positions_are_those_of_a_stable_sort(rows):
     bounds = np.cumsum([0, *map(len, rows)])
     keys = np.array([key for row in rows for key in row], np.int64)
-    found = sorting.order_within(bounds, keys)
-    hashes = sorting.order_within(bounds, keys.view(np.uint64))
+    found = csr.order_within(bounds, keys)
+    hashes = csr.order_within(bounds, keys.view(np.uint64))
     expected = []
     of_hashes = []
     for row in rows:

@@ -284,15 +284,11 @@ def _draw_users(eligible: Booleans, shares: tuple[float, float | None], seed: in
     """Return for each user 0 for training, 1 for validation, or 2 for the test."""
     candidates = np.flatnonzero(eligible)
     drawn = candidates[np.argsort(hashes(seed, candidates), kind="stable")]
+    counts = [max(1, round(share * len(drawn))) for share in shares if share is not None]
+    numbers = np.repeat(np.arange(1, len(counts) + 1), counts)
     parts = np.zeros(len(eligible), np.int64)
-    first = 0
-    for part, share in enumerate(shares, start=1):
-        if share is None:
-            continue
-        last = first + max(1, round(share * len(drawn)))
-        parts[drawn[first:last]] = part
-        first = last
-    if first > len(drawn) or not (parts == 0).any():
+    parts[drawn[: len(numbers)]] = numbers[: len(drawn)]
+    if len(numbers) > len(drawn) or not (parts == 0).any():
         raise InvalidDataError(
             f"{len(drawn)} of {len(eligible)} users have two items to divide (with dates, where "
             "they are divided by time), too few to hold some out and train on others"

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ...core.arguments import check_whole
-from ...core.csr import indptr_from_counts, sorted_csr, sorted_entries, summed_csr
+from ...core.csr import (
+    gather,
+    indptr_from_counts,
+    order_within,
+    sorted_csr,
+    sorted_entries,
+    summed_csr,
+)
 from ...core.hashing import splitmix64
-from ...core.sorting import gather, order_within
 from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
@@ -40,16 +46,8 @@ REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 #: The most pairs of a user that can be held out, and the most folds.
 MAX_COUNT = 2**31 - 1
 
-
-class HasMatrix(Protocol):
-    """An object with a matrix of users × items, such as `Interactions`."""
-
-    def matrix(self) -> SparseInput:
-        """Return the matrix."""
-
-
 #: What is split at random.
-Divisible: TypeAlias = "HasMatrix | SparseInput | FrameLike | PathLike"
+Divisible: TypeAlias = "Interactions | SparseInput | FrameLike | PathLike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +92,10 @@ class Events:
         """
         given = _opened(given)
         times: Any = getattr(given, "timestamps", None)
-        if function is not None and times is None:
+        if function is not None and (times is None or not (times != UNDATED).any()):
             raise InvalidDataError(
                 f"{function} needs interactions with timestamps, found {type(given).__name__} "
-                "without; load them with timestamp=, or use split.random"
-            )
-        if function is not None and not (times != UNDATED).any():
-            raise InvalidDataError(
-                f"{function} needs events with dates, found none; use split.random"
+                "without any date; load them with timestamp=, or use split.random"
             )
         if isinstance(given, Interactions):
             axes: tuple[Axis | None, Axis | None] = (given.users, given.items)

@@ -23,7 +23,6 @@ from ..times import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
-    from pathlib import Path
 
     from ...core.types import Booleans, CSRMatrix, PathLike
     from ...inputs.axes import Axis
@@ -432,7 +431,10 @@ class Holdout:
                 name: arrays[name].tolist() for name in ("users", "items") if name in arrays
             }
             cut: Any = arrays["cut"][()] if "cut" in arrays else None
-        parts: Any = {name: _read_part(folder / f"{name}.npz") for name in PARTS if name in names}
+        parts: Any = {}
+        for name in (name for name in PARTS if name in names):
+            with naming(folder / f"{name}.npz"):
+                parts[name] = summed_csr(*coordinates(read_sparse(folder / f"{name}.npz")))
         cut = cut if isinstance(cut, np.datetime64 | None) else int(cut)
         with naming(folder):
             holdout = cls(**parts, **labels, cut=cut, left_out=left_out)
@@ -482,8 +484,3 @@ def _select(matrix: CSRMatrix, users: Booleans, items: Booleans) -> CSRMatrix:
     rows, columns, values, shape = coordinates(matrix)
     kept = users[rows] & items[columns]
     return summed_csr(rows[kept], columns[kept], values[kept], shape)
-
-
-def _read_part(path: Path) -> CSRMatrix:
-    with naming(path):
-        return summed_csr(*coordinates(read_sparse(path)))

@@ -1,11 +1,25 @@
-"""Text that cannot control a terminal."""
+"""Warnings at the caller's line, and text that cannot control a terminal."""
 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
+
+_PACKAGE = __name__.partition(".")[0]
 
 #: Control characters, and characters that change the direction of text.
 _CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called the package."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def printable(text: str) -> str:
