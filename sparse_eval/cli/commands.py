@@ -13,8 +13,7 @@ from .options import Execution, declare
 from .printing import counted
 from .scoring import evaluate, recommend, score
 from .terminal import echo, leaves
-from .training import demo, run, split, train
-from .tuning import tune
+from .training import demo, run, split, train, tune
 
 
 def compile_ahead(execution: Execution) -> None:

@@ -9,9 +9,8 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from ..core.arguments import check_whole
 from ..errors import InvalidDataError, shown
-from .options import Rare, option, typed
+from .options import Rare, check_applies, option, typed
 from .printing import step
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ class Splitting(Events):
     fraction: float | None = None
     fold_in: Rare[float | None] = None
     order: Rare[Literal["random", "time"] | None] = None
-    n: int | None = None
+    n: Annotated[int | None, option(min=1)] = None
     at: str | None = None
     gap: Rare[str | None] = None
     test: Rare[Annotated[str | None, option("--test-at")]] = None
@@ -276,24 +275,19 @@ class Splitting(Events):
         from ..datasets import split
 
         function = getattr(split, self.how.replace("-", "_"))
-        known = signature(function).parameters
+        known = ["n" if name == "k" else name for name in signature(function).parameters]
         names = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeats")
-        options: dict[str, Any] = {}
-        for name in names:
-            value, renamed = getattr(self, name), "k" if name == "n" and "k" in known else name
-            if renamed not in known:
-                for flag in typed(name):
-                    raise InvalidDataError(
-                        f"{flag} does not apply to --method {self.how}", argument=name
-                    )
-            elif value is not getattr(Splitting, name):  # the default
-                options[renamed] = (
-                    _number_or_text(value) if name in ("at", "gap", "test") else value
-                )
-        if self.n is not None:
-            check_whole("--n", self.n, 1)
+        check_applies(names, known, f"--method {self.how}")
+        given = {name: getattr(self, name) for name in names if name in known}
+        options: dict[str, Any] = {
+            name: _number_or_text(value) if name in ("at", "gap", "test") else value
+            for name, value in given.items()
+            if value is not getattr(Splitting, name)
+        }
         if options.get("repeats"):
             options["repeats"] = "keep"
+        if self.how == "leave-k-out" and "n" in options:
+            options["k"] = options.pop("n")
         if "seed" in known:
             options["seed"] = seed
         if three_way and self.how == "last-n":
@@ -316,14 +310,10 @@ def with_test(part: Holdout, whole: Holdout) -> Holdout:
 
 
 def describe(holdout: Holdout) -> str:
-    """Return the number of distinct pairs in each part, and how many were only shown."""
-
-    def count(matrix: CSRMatrix) -> str:
-        shown = matrix.nnz - int((matrix.data != 0).sum())
-        return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
-
-    parts = f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"
-    return parts if holdout.test is None else f"{parts}, {count(holdout.test)} for the test"
+    """Return the number of distinct pairs in each part."""
+    train, validation, test = holdout.train, holdout.validation, holdout.test
+    parts = f"{train.nnz:,} pairs to train on, {validation.nnz:,} pairs held out"
+    return parts if test is None else f"{parts}, {test.nnz:,} pairs for the test"
 
 
 def _check_held_out(holdout: Holdout, reason: str) -> None:

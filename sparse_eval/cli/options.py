@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -44,6 +44,14 @@ def typed(*names: str) -> list[str]:
     What is typed replaces options of the environment that would contradict it.
     """
     return [FLAGS.get()[name] for name in names if name in _TYPED.get()]
+
+
+def check_applies(names: Iterable[str], known: Iterable[str], choice: str) -> None:
+    """Raise if an option is typed that is not among those known to a choice, as ``--model bpr``."""
+    flags = FLAGS.get()
+    for flag in typed(*sorted({*names} - {*known})):
+        has = ", ".join(flags[name] for name in known if name in flags) or "no options"
+        raise InvalidDataError(f"{flag} does not apply to {choice}, which has {has}")
 
 
 def path(word: str | Path) -> Path:
