@@ -12,8 +12,7 @@ from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_bounds
-from .options import Execution, Output, Progress, option, typed
-from .printing import Printing, counted, step
+from .options import Execution, Output, Printing, Progress, counted, option, step, typed
 from .terminal import echo, tell
 
 if TYPE_CHECKING:
@@ -189,19 +188,19 @@ def _load(words: list[str]) -> SavedResults:
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 
+    named = [_parse_argument(word) for word in words]
+    for name, path in named:
+        if (path / f"{JOB}.jsonl").exists():
+            if len(words) > 1 or name:
+                raise InvalidDataError(
+                    f"{path} is a cross-validation; name only this folder, without NAME="
+                )
+            cv = CrossValidation.load(path)
+            return SavedResults(cv, cv, len(cv.models))
     evaluations: dict[str, Evaluation] = {}
     sweeps, left_out, lacks_last = {}, {}, False
     with step("read") as done:
-        for word in words:
-            name, path = _parse_argument(word)
-            if (path / f"{JOB}.jsonl").exists():
-                if len(words) > 1 or name:
-                    raise InvalidDataError(
-                        f"{word} is a cross-validation; name only this folder, without NAME="
-                    )
-                cv = CrossValidation.load(path)
-                done(counted(len(cv.models), "model"))
-                return SavedResults(cv, cv, len(cv.models))
+        for name, path in named:
             is_one = not path.is_dir() or (path / SUMMARY).exists()
             found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
             if not found:
@@ -211,7 +210,7 @@ def _load(words: list[str]) -> SavedResults:
                 )
             if name and not is_one:
                 raise InvalidDataError(
-                    f"{word} names {counted(len(found), 'result')} at once; name them one by one"
+                    f"{path} has {counted(len(found), 'result')}; name them one by one"
                 )
             for place in found:
                 folder = place if place.is_dir() else place.parent
@@ -222,13 +221,12 @@ def _load(words: list[str]) -> SavedResults:
                     )
                 try:
                     evaluations[called] = Evaluation.load(place)
-                    lacks_last = False
                 except InvalidFileError as error:
                     if is_one:
                         raise
                     left_out[str(folder)] = str(error)
-                    lacks_last = True
                     tell(f"left out: {error}", "warning", model=called)
+                lacks_last = str(folder) in left_out
             if (path / TABLE).exists():
                 sweeps[path.resolve().name] = _read_sweep(path / TABLE)
         done(counted(len(evaluations), "result"))

@@ -13,19 +13,21 @@ from ..core.files import make_folder, make_folder_of, remove
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
 from .loading import Events, Splitting, check_inputs_are_kept, files_of_split, is_split, with_test
-from .measuring import Candidates, Measuring, score_model
 from .options import (
     Evaluating,
     Execution,
     Output,
+    Printing,
     Progress,
     Rare,
     Seed,
     check_applies,
+    counted,
     option,
+    step,
     typed,
 )
-from .printing import Printing, counted, step
+from .scoring import Candidates, Measuring, score_model
 from .terminal import echo, leaves, note, tell
 
 if TYPE_CHECKING:

@@ -181,6 +181,16 @@ def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path: P
     assert se.Evaluation.load(tmp_path).mean() == {"mrr@2": 0.75, "recall@2": 1}
 
 
+def test_a_reader_that_has_enough_of_the_help() -> None:
+    for words in (["score", "--help"], ["--help"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        line = [sys.executable, "-m", "sparse_eval", *words]
+        done = subprocess.run(line, stdout=writer, stderr=subprocess.PIPE, check=False, text=True)
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_only_one_input_is_standard_input(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +198,9 @@ def test_only_one_input_is_standard_input(
     status, printed, said = command("evaluate", "-", "-")
     assert (status, printed) == (2, "")
     assert "only one input can be -" in said
+    status, _, said = command("score", "m.npz", "--split", "-")
+    assert status == 2
+    assert "Invalid value for '--split': a folder is expected" in " ".join(said.split())
 
 
 def test_messages_as_lines_of_json(command: Command, tmp_path: Path) -> None:
