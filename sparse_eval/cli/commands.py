@@ -92,23 +92,21 @@ def facts_of(entry: Definition) -> list[tuple[str, str]]:
         for alias, (name, option) in ALIASES_WITH_OPTION.items()
         if name == entry.name
     ]
-    rows = [
-        ("metric", entry.name),
-        *([("also called", ", ".join(others))] if others else []),
-        *([("in plain words", entry.plain)] if entry.plain else []),
-        ("meaning", entry.description),
-        ("formula", entry.text),
-        ("cut-off", cutoffs[entry.cutoff]),
-        ("values", "for each user" if entry.per_user else "one for all users together"),
-        ("range", reach),
-        ("needs", ", ".join(needs) or "nothing else"),
-        ("expectation over tied items", "yes" if entry.averages_ties(arguments) else "no"),
-    ]
-    rows += [
-        (f"option {option.name}", f"{option.allowed}: {option.description}")
-        for option in entry.options
-    ]
-    return rows + ([("source", entry.source)] if entry.source else [])
+    facts = {
+        "metric": entry.name,
+        "also called": ", ".join(others),
+        "in plain words": entry.plain,
+        "meaning": entry.description,
+        "formula": entry.text,
+        "cut-off": cutoffs[entry.cutoff],
+        "values": "for each user" if entry.per_user else "one for all users together",
+        "range": reach,
+        "needs": ", ".join(needs) or "nothing else",
+        "expectation over tied items": "yes" if entry.averages_ties(arguments) else "no",
+    }
+    for option in entry.options:
+        facts[f"option {option.name}"] = f"{option.allowed}: {option.description}"
+    return [(name, fact) for name, fact in [*facts.items(), ("source", entry.source)] if fact]
 
 
 def compile_ahead(execution: Execution) -> None:

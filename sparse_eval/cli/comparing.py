@@ -58,13 +58,12 @@ class Pairing:
 
 
 class SavedResults(NamedTuple):
-    """Evaluations by name, or a cross-validation; sweeps; and why folders could not be read."""
+    """Evaluations by name, or a cross-validation, and why folders could not be read."""
 
     evaluations: dict[str, Evaluation] | CrossValidation
     first: Evaluation | CrossValidation
     n_results: int
-    sweeps: dict[str, pd.DataFrame] = {}  # noqa: RUF012 - never changed
-    left_out: dict[str, str] = {}  # noqa: RUF012
+    left_out: dict[str, str] = {}  # noqa: RUF012 - never changed
     lacks_last: bool = False  # whether the last one could not be read: there is none to judge
 
     def fail_if_left_out(self) -> None:
@@ -160,10 +159,12 @@ def report(
     history
         A file that --history of `score` or `evaluate` wrote; the page shows the trend.
     """
+    from ..jobs.ledger import TABLE
     from ..report import write_report
 
     paths = [_parse_argument(word)[1] for word in results]
     check_inputs_are_kept([item_names, history, *paths], [out])
+    sweeps = [path for path in paths if (path / TABLE).exists()]
     saved = _load(results)
     with step("report") as done:
         page = write_report(
@@ -171,7 +172,7 @@ def report(
             out,
             title=title,
             **asdict(pairing),
-            curves=saved.sweeps,
+            curves={path.resolve().name: _read_sweep(path / TABLE) for path in sweeps},
             left_out=saved.left_out,
             item_names=item_names,
             history=history,
@@ -184,7 +185,6 @@ def report(
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
     from ..jobs.cross_validation import JOB, CrossValidation
-    from ..jobs.ledger import TABLE
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 
@@ -198,7 +198,7 @@ def _load(words: list[str]) -> SavedResults:
             cv = CrossValidation.load(path)
             return SavedResults(cv, cv, len(cv.models))
     evaluations: dict[str, Evaluation] = {}
-    sweeps, left_out, lacks_last = {}, {}, False
+    left_out, lacks_last = {}, False
     with step("read") as done:
         for name, path in named:
             is_one = not path.is_dir() or (path / SUMMARY).exists()
@@ -227,13 +227,11 @@ def _load(words: list[str]) -> SavedResults:
                     left_out[str(folder)] = str(error)
                     tell(f"left out: {error}", "warning", model=called)
                 lacks_last = str(folder) in left_out
-            if (path / TABLE).exists():
-                sweeps[path.resolve().name] = _read_sweep(path / TABLE)
         done(counted(len(evaluations), "result"))
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
     first = next(iter(evaluations.values()))
-    return SavedResults(evaluations, first, len(evaluations), sweeps, left_out, lacks_last)
+    return SavedResults(evaluations, first, len(evaluations), left_out, lacks_last)
 
 
 def _parse_argument(word: str) -> tuple[str, Path]:

@@ -345,20 +345,20 @@ class Tables:
         from ..inputs.paths import open_rankings, open_side
         from ..inputs.rankings import Rankings
 
-        kind = kind_of(path)
-        order = self.ties or usual_ties
-        if kind is Kind.RUN:
-            return open_rankings(path, ties=order)
-        given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
-        scan = Rankings.scan(path, **given) if kind.is_table else None
-        chosen = None if scan is None else _chosen(scan, path)
-        if order == "item" and scan is not None:
-            return scan  # which need not fit into memory
-        if self.ties is not None and (chosen is None or "rank" in chosen.names):
+        kind, order = kind_of(path), self.ties or usual_ties
+        scan: RankingsScan | None = None
+        has_ranks = kind is not Kind.RUN
+        if kind.is_table:
+            given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
+            scan = Rankings.scan(path, **given)
+            has_ranks = "rank" in _chosen(scan, path).names
+        if self.ties is not None and has_ranks:
             raise InvalidDataError(
                 f"--ties orders equal scores, and {path} holds ranks; leave it out"
             )
-        return path if scan is None else open_side(scan, order)
+        if scan is None:
+            return open_rankings(path, order)
+        return scan if order == "item" else open_side(scan, order)  # a scan need not fit in memory
 
     def gains(self, path: Path) -> Any:
         """Return the validation data of `evaluate`."""
@@ -449,7 +449,7 @@ def _by_item(path: Path, named: str | None) -> Any:
     kind = kind_of(path)
     if not kind.is_table:
         raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
-    item = open_table(path).choose({"item": named or USUAL}).names["item"]
+    item: Any = open_table(path).choose({"item": named or USUAL}).names["item"]
     frame = to_pandas(path).set_index(item)
     if frame.columns.empty:
         raise InvalidFileError(f"has only the column {item!r}; expected others too", path)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from ..core.files import make_folder_of, replacing
-from ..core.formatting import escaped, number
+from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
 from .options import Output, Rare, Row, option, typed
@@ -165,7 +165,7 @@ class Records:
             yield
         finally:
             if not self._left:
-                self._gauge({}, None, 0)
+                self.leave({}, None, {})
 
     @contextmanager
     def folder(self, out: Path | None) -> Iterator[Path | None]:
@@ -175,10 +175,6 @@ class Records:
         else:
             with TemporaryDirectory(prefix="sparse_eval_") as folder:
                 yield Path(folder)
-
-    def leave_one(self, ev: Evaluation, path: Path, about: dict[str, JSONValue]) -> None:
-        """Record the result of one model, or of one file of lists, which is named by its file."""
-        self._leave({escaped(path.stem): ev}, escaped(path.stem), about, 0)
 
     def leave_sweep(self, rows: list[Row], saved: Mapping[str, Path]) -> None:
         """Record the results of a sweep; `saved` has a folder for each file that was scored."""
@@ -193,24 +189,22 @@ class Records:
         best = next((row for row in rows if row["best"]), {})
         about = {key: best.get(key) for key in ("file", "sha256")}
         name = saved[best["file"]].name if evaluations and best else None
-        self._leave(evaluations, name, about, sum(row["status"] == "failed" for row in rows))
+        self.leave(evaluations, name, about, sum(row["status"] == "failed" for row in rows))
 
-    def _leave(
+    def leave(
         self,
-        evaluations: dict[str, Evaluation],
+        evaluations: Mapping[str, Evaluation],
         best: str | None,
         about: dict[str, JSONValue],
-        n_failed: int,
+        n_failed: int = 0,
     ) -> None:
+        """Write the results of models with different names, and the name of the best one."""
         self._left = True
-        self._gauge(evaluations, best, n_failed)
-        if self._opened is not None and best is not None:
-            self._opened.append(evaluations[best], best, night=self.night, about=about)
-
-    def _gauge(self, models: Mapping[str, Evaluation], best: str | None, n_failed: int) -> None:
         if self.prometheus is not None:
             seconds = time.monotonic() - self._began
-            write_prometheus(self.prometheus, self.split, models, best, n_failed, seconds)
+            write_prometheus(self.prometheus, self.split, evaluations, best, n_failed, seconds)
+        if self._opened is not None and best is not None:
+            self._opened.append(evaluations[best], best, night=self.night, about=about)
 
 
 def write_prometheus(

@@ -271,14 +271,10 @@ class Printing:
         elif self.printed == "jsonl":
             text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         elif self.printed == "csv":
-            text = self.csv(table)
+            text = csv_text(table, self.safe_csv)
         else:
             text = text_of_frame(table, "simple" if self.printed == "table" else "pipe")
         echo(text, nl=not text.endswith("\n"), data=not self.for_people)
-
-    def csv(self, table: pd.DataFrame) -> str:
-        """Return a table as CSV, with no formulas for a spreadsheet if that is wanted."""
-        return csv_text(table, self.safe_csv)
 
 
 def csv_text(table: pd.DataFrame, safe: bool) -> str:

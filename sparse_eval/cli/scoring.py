@@ -26,6 +26,7 @@ from .options import (
     Rare,
     Row,
     counted,
+    csv_text,
     folder,
     option,
     step,
@@ -258,7 +259,8 @@ def score(
         found = {name: plain(value) for name, value in parameters.items()}
         row = about | {"best": True, "status": "ok", "error": ""}
         printing.evaluation(ev, out, row, checkpoint=found | about)
-        recording.leave_one(ev, paths[0], about)
+        name = escaped(paths[0].stem)
+        recording.leave({name: ev}, name, about)
         fail_if_under(bounds, ev.mean(), checkpoint[0])
         return
 
@@ -378,7 +380,8 @@ def evaluate(
             echo()
     if not per_user or printing.for_people or out is not None:
         printing.evaluation(ev, out)  # csv and json hold one table
-    recording.leave_one(ev, lists, {"file": escaped(lists)})
+    name = escaped(lists.stem)
+    recording.leave({name: ev}, name, {"file": escaped(lists)})
     fail_if_under(bounds, ev.mean(), str(lists))
 
 
@@ -448,7 +451,7 @@ def recommend(
         if out.suffix == ".parquet":
             write_parquet(table, temporary, index=False)
         elif out.suffix == ".csv":
-            temporary.write_text(printing.csv(table), encoding="utf-8", newline="")
+            temporary.write_text(csv_text(table, printing.safe_csv), encoding="utf-8", newline="")
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)
     note(f"left in {shown(out)}: {counted(len(table), 'row')}")
