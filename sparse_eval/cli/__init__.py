@@ -30,6 +30,9 @@ BUG = 70
 #: The exit status if the same command may succeed later, which sysexits.h calls EX_TEMPFAIL.
 TRY_AGAIN = 75
 
+#: Options that print the help.
+_HELP = {"-h", "--help", "--help-all"}
+
 #: The smallest address space in bytes in which a command starts; OpenBLAS needs half of it.
 _LEAST_MEMORY = 400 << 20
 
@@ -56,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if received and not done:  # compiled modules turn interruptions into ImportError
                 raise SystemExit(tell_interruption(end, received)) from None
             if isinstance(end, SystemExit):
+                if isinstance(end.__context__, BrokenPipeError) and _HELP & {*words}:
+                    raise SystemExit(0) from None  # the reader had enough of the help
                 raise
             raise SystemExit(_tell_error(end, debug)) from None
 

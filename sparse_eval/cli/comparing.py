@@ -12,8 +12,7 @@ from ..core.arguments import check_number
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_bounds
-from .options import Execution, Output, Progress, option, typed
-from .printing import Printing, counted, step
+from .options import Execution, Output, Printing, Progress, counted, option, step, typed
 from .terminal import echo, tell
 
 if TYPE_CHECKING:
@@ -59,13 +58,12 @@ class Pairing:
 
 
 class SavedResults(NamedTuple):
-    """Evaluations by name, or a cross-validation; sweeps; and why folders could not be read."""
+    """Evaluations by name, or a cross-validation, and why folders could not be read."""
 
     evaluations: dict[str, Evaluation] | CrossValidation
     first: Evaluation | CrossValidation
     n_results: int
-    sweeps: dict[str, pd.DataFrame] = {}  # noqa: RUF012 - never changed
-    left_out: dict[str, str] = {}  # noqa: RUF012
+    left_out: dict[str, str] = {}  # noqa: RUF012 - never changed
     lacks_last: bool = False  # whether the last one could not be read: there is none to judge
 
     def fail_if_left_out(self) -> None:
@@ -161,10 +159,12 @@ def report(
     history
         A file that --history of `score` or `evaluate` wrote; the page shows the trend.
     """
+    from ..jobs.ledger import TABLE
     from ..report import write_report
 
     paths = [_parse_argument(word)[1] for word in results]
     check_inputs_are_kept([item_names, history, *paths], [out])
+    sweeps = [path for path in paths if (path / TABLE).exists()]
     saved = _load(results)
     with step("report") as done:
         page = write_report(
@@ -172,7 +172,7 @@ def report(
             out,
             title=title,
             **asdict(pairing),
-            curves=saved.sweeps,
+            curves={path.resolve().name: _read_sweep(path / TABLE) for path in sweeps},
             left_out=saved.left_out,
             item_names=item_names,
             history=history,
@@ -185,23 +185,22 @@ def report(
 def _load(words: list[str]) -> SavedResults:
     """Load results; those in a folder that cannot be read are reported and left out."""
     from ..jobs.cross_validate import JOB, CrossValidation
-    from ..jobs.ledger import TABLE
     from ..results import Evaluation
     from ..results.saving import SUMMARY
 
+    named = [_parse_argument(word) for word in words]
+    for name, path in named:
+        if (path / f"{JOB}.jsonl").exists():
+            if len(words) > 1 or name:
+                raise InvalidDataError(
+                    f"{path} is a cross-validation; name only this folder, without NAME="
+                )
+            cv = CrossValidation.load(path)
+            return SavedResults(cv, cv, len(cv.models))
     evaluations: dict[str, Evaluation] = {}
-    sweeps, left_out, lacks_last = {}, {}, False
+    left_out, lacks_last = {}, False
     with step("read") as done:
-        for word in words:
-            name, path = _parse_argument(word)
-            if (path / f"{JOB}.jsonl").exists():
-                if len(words) > 1 or name:
-                    raise InvalidDataError(
-                        f"{word} is a cross-validation; name only this folder, without NAME="
-                    )
-                cv = CrossValidation.load(path)
-                done(counted(len(cv.models), "model"))
-                return SavedResults(cv, cv, len(cv.models))
+        for name, path in named:
             is_one = not path.is_dir() or (path / SUMMARY).exists()
             found = [path] if is_one else sorted(path.glob(f"*/{SUMMARY}"))
             if not found:
@@ -211,7 +210,7 @@ def _load(words: list[str]) -> SavedResults:
                 )
             if name and not is_one:
                 raise InvalidDataError(
-                    f"{word} names {counted(len(found), 'result')} at once; name them one by one"
+                    f"{path} has {counted(len(found), 'result')}; name them one by one"
                 )
             for place in found:
                 folder = place if place.is_dir() else place.parent
@@ -222,20 +221,17 @@ def _load(words: list[str]) -> SavedResults:
                     )
                 try:
                     evaluations[called] = Evaluation.load(place)
-                    lacks_last = False
                 except InvalidFileError as error:
                     if is_one:
                         raise
                     left_out[str(folder)] = str(error)
-                    lacks_last = True
                     tell(f"left out: {error}", "warning", model=called)
-            if (path / TABLE).exists():
-                sweeps[path.resolve().name] = _read_sweep(path / TABLE)
+                lacks_last = str(folder) in left_out
         done(counted(len(evaluations), "result"))
     if not evaluations:
         raise SparseEvalError("none of the results could be read; see above")
     first = next(iter(evaluations.values()))
-    return SavedResults(evaluations, first, len(evaluations), sweeps, left_out, lacks_last)
+    return SavedResults(evaluations, first, len(evaluations), left_out, lacks_last)
 
 
 def _parse_argument(word: str) -> tuple[str, Path]:

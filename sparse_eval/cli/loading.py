@@ -1,4 +1,4 @@
-"""Options of how interactions are read, filtered and split."""
+"""Options of how interactions, lists and data of items are read, and interactions are split."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from ..core.arguments import check_whole
-from ..errors import InvalidDataError, shown
-from .options import Rare, option, typed
-from .printing import step
+from ..errors import InvalidDataError, InvalidFileError, shown
+from ..inputs.columns import USUAL, Columns, Usual, describe_columns
+from ..inputs.frames import to_pandas
+from ..inputs.kinds import Kind, kind_of
+from ..inputs.rankings import Ties
+from ..inputs.tables import naming, open_table
+from .options import Rare, check_applies, option, step, typed
+from .terminal import note
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, SparseInput
     from ..datasets import Interactions
     from ..datasets.split import Holdout
+    from ..inputs.item_data import ItemData
+    from ..inputs.scan import RankingsScan, RelevanceScan
 
 #: How interactions are split.
 Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
@@ -130,15 +136,10 @@ class Loading:
         options = {name: v for name, v in given.items() if v != getattr(Loading, name, None)}
         for name in ("user", "item", "value", "timestamp", "event"):
             column = options.get(name)
-            if column and not self.header:
-                if not column.isdecimal():
-                    raise InvalidDataError(
-                        f"--{name} is {column!r}; with --no-header expected the number of a "
-                        "column, from 0"
-                    )
-                options[name] = int(column)
-            elif column == "":
+            if column == "":
                 options[name] = None
+            elif column and not self.header and column.isdecimal():  # columns have numbers
+                options[name] = int(column)
         if self.sep is not None:
             options["sep"] = self.sep.replace(r"\t", "\t")
         if self.on_bad_lines:
@@ -208,7 +209,7 @@ class Splitting(Events):
     fraction: float | None = None
     fold_in: Rare[float | None] = None
     order: Rare[Literal["random", "time"] | None] = None
-    n: int | None = None
+    n: Annotated[int | None, option(min=1)] = None
     at: str | None = None
     gap: Rare[str | None] = None
     test: Rare[Annotated[str | None, option("--test-at")]] = None
@@ -276,24 +277,19 @@ class Splitting(Events):
         from ..datasets import split
 
         function = getattr(split, self.how.replace("-", "_"))
-        known = signature(function).parameters
+        known = ["n" if name == "k" else name for name in signature(function).parameters]
         names = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeats")
-        options: dict[str, Any] = {}
-        for name in names:
-            value, renamed = getattr(self, name), "k" if name == "n" and "k" in known else name
-            if renamed not in known:
-                for flag in typed(name):
-                    raise InvalidDataError(
-                        f"{flag} does not apply to --method {self.how}", argument=name
-                    )
-            elif value is not getattr(Splitting, name):  # the default
-                options[renamed] = (
-                    _number_or_text(value) if name in ("at", "gap", "test") else value
-                )
-        if self.n is not None:
-            check_whole("--n", self.n, 1)
+        check_applies(names, known, f"--method {self.how}")
+        given = {name: getattr(self, name) for name in names if name in known}
+        options: dict[str, Any] = {
+            name: _number_or_text(value) if name in ("at", "gap", "test") else value
+            for name, value in given.items()
+            if value is not getattr(Splitting, name)
+        }
         if options.get("repeats"):
             options["repeats"] = "keep"
+        if self.how == "leave-k-out" and "n" in options:
+            options["k"] = options.pop("n")
         if "seed" in known:
             options["seed"] = seed
         if three_way and self.how == "last-n":
@@ -308,6 +304,158 @@ class Splitting(Events):
         return cut
 
 
+@dataclass(frozen=True)
+class Tables:
+    """How lists and relevant items are read.
+
+    Parameters
+    ----------
+    user
+        Tables: column of users. [recognized]
+    item
+        Tables: column of items. [recognized]
+    rank
+        Tables of lists: column of ranks. [recognized]
+    score
+        Or the column of scores. [recognized]
+    gain
+        Tables of relevant items: column of gains; "" counts 1 for each row. [recognized]
+    ties
+        Order of equal scores: the lower item first, the higher item first, the expectation over
+        random orders, or relevant items last. [as the convention does]
+    threshold
+        Gains below it are not relevant. [any gain above 0 is]
+    """
+
+    user: str | None = None
+    item: str | None = None
+    rank: Rare[str | None] = None
+    score: Rare[str | None] = None
+    gain: Rare[str | None] = None
+    ties: Rare[Ties | None] = None
+    threshold: Rare[float | None] = None
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """The columns of users and of items."""
+        return {"user": self.user or "user", "item": self.item or "item"}
+
+    def lists(self, path: Path, usual_ties: Ties) -> Any:
+        """Return the predictions of `evaluate`; the convention has `usual_ties`."""
+        from ..inputs.paths import open_rankings, open_side
+        from ..inputs.rankings import Rankings
+
+        kind, order = kind_of(path), self.ties or usual_ties
+        scan: RankingsScan | None = None
+        has_ranks = kind is not Kind.RUN
+        if kind.is_table:
+            given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
+            scan = Rankings.scan(path, **given)
+            has_ranks = "rank" in _chosen(scan, path).names
+        if self.ties is not None and has_ranks:
+            raise InvalidDataError(
+                f"--ties orders equal scores, and {path} holds ranks; leave it out"
+            )
+        if scan is None:
+            return open_rankings(path, order)
+        return scan if order == "item" else open_side(scan, order)  # a scan need not fit in memory
+
+    def gains(self, path: Path) -> Any:
+        """Return the validation data of `evaluate`."""
+        from ..datasets.split import Holdout
+        from ..inputs.relevance import Relevance
+        from ..models.inputs import open_relevance
+
+        truth: Any = path
+        if is_split(path):
+            truth = Holdout.load(path).validation
+        elif kind_of(path).is_table:
+            gain = USUAL if self.gain is None else self.gain or None
+            truth = Relevance.scan(path, **self.ids, gain=gain)
+            _chosen(truth, path)
+        if self.threshold is None:
+            return truth
+        with naming(path):
+            return Relevance.from_csr(open_relevance(truth).to_csr(), threshold=self.threshold)
+
+    def train(self, path: Path | None, *, values: bool = True) -> Any:
+        """Return the training data of `evaluate`, or without `values` the candidates."""
+        from ..datasets.split import Holdout
+        from ..inputs.paths import open_side
+        from ..inputs.relevance import Relevance
+
+        if path is not None and is_split(path):
+            return Holdout.load(path).seen
+        if path is None or not kind_of(path).is_table:
+            return path
+        gain: str | Usual | None = USUAL
+        if not values or self.gain == "":
+            gain = None
+        elif self.gain in open_table(path).names:  # otherwise only the validation data have it
+            gain = self.gain
+        return open_side(Relevance.scan(path, **self.ids, gain=gain))
+
+
+def _chosen(scan: RankingsScan | RelevanceScan, path: Path) -> Columns:
+    """Return the columns of a table, and show those that were recognized and ignored."""
+    chosen = scan.choose(open_table(path))
+    if notes := describe_columns(chosen.recognized, chosen.ignored):
+        note(f"{shown(path)}: {', '.join(notes)}")
+    return chosen
+
+
+@dataclass(frozen=True)
+class Items:
+    """Groups, vectors and propensities of items.
+
+    Parameters
+    ----------
+    item_groups
+        The group of each item: a table with a row for each item and one other column, or columns of
+        weights; .npy, or .npz of items × groups.
+    item_vectors
+        A vector for each item: a table with columns of numbers, or .npy.
+    propensity
+        The chance that each item was observed where it is relevant, for weights=ips and snips: a
+        table with one other column, or .npy.
+    """
+
+    item_groups: Rare[Path | None] = None
+    item_vectors: Rare[Path | None] = None
+    propensity: Rare[Path | None] = None
+
+    def open(self, tables: Tables, lists: Path) -> ItemData:
+        """Read them, with ids of the same kind as the ids of the lists."""
+        from ..inputs.item_data import ItemData
+        from ..inputs.npy import open_array, read_sparse
+
+        def read(path: Path | None, *, wide: bool = False) -> Any:
+            """Return an array, a matrix, or a frame by item; a Series of one column unless wide."""
+            if path is None or path.suffix == ".npy":
+                return path and open_array(path)
+            if path == self.item_groups and kind_of(path) is Kind.MATRIX:
+                return read_sparse(path)
+            frame = _by_item(path, tables.item)
+            if kind_of(lists) is Kind.RUN:  # whose ids are text
+                frame.index = frame.index.astype(str)
+            return frame if wide or len(frame.columns) > 1 else frame.iloc[:, 0]
+
+        groups, vectors = read(self.item_groups), read(self.item_vectors, wide=True)
+        return ItemData(groups=groups, vectors=vectors, propensity=read(self.propensity))
+
+
+def _by_item(path: Path, named: str | None) -> Any:
+    """Return a table of items as a frame by item."""
+    kind = kind_of(path)
+    if not kind.is_table:
+        raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
+    item: Any = open_table(path).choose({"item": named or USUAL}).names["item"]
+    frame = to_pandas(path).set_index(item)
+    if frame.columns.empty:
+        raise InvalidFileError(f"has only the column {item!r}; expected others too", path)
+    return frame
+
+
 def with_test(part: Holdout, whole: Holdout) -> Holdout:
     """Return a split of training data with what was held out before it as the test part."""
     from ..datasets.split import Holdout
@@ -316,14 +464,10 @@ def with_test(part: Holdout, whole: Holdout) -> Holdout:
 
 
 def describe(holdout: Holdout) -> str:
-    """Return the number of distinct pairs in each part, and how many were only shown."""
-
-    def count(matrix: CSRMatrix) -> str:
-        shown = matrix.nnz - int((matrix.data != 0).sum())
-        return f"{matrix.nnz:,} pairs" + (f" ({shown:,} shown, not clicked)" if shown else "")
-
-    parts = f"{count(holdout.train)} to train on, {count(holdout.validation)} held out"
-    return parts if holdout.test is None else f"{parts}, {count(holdout.test)} for the test"
+    """Return the number of distinct pairs in each part."""
+    train, validation, test = holdout.train, holdout.validation, holdout.test
+    parts = f"{train.nnz:,} pairs to train on, {validation.nnz:,} pairs held out"
+    return parts if test is None else f"{parts}, {test.nnz:,} pairs for the test"
 
 
 def _check_held_out(holdout: Holdout, reason: str) -> None:

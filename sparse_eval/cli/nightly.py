@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,11 @@ from ..core.files import make_folder_of, replacing
 from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
-from .options import Output, Rare, option, typed
-from .printing import Row
+from .options import Output, Rare, Row, option, typed
 from .terminal import tell
 
 if TYPE_CHECKING:
     from ..core.types import JSONValue
-    from ..jobs.history import Night
     from ..metrics import Metric
     from ..results import Evaluation
     from ..results.comparison import Comparison
@@ -86,15 +84,12 @@ def parse_bounds(
     return bounds
 
 
-def fail_if_under(bounds: Bounds, value_of: Callable[[str], float | None], what: str) -> None:
-    """End the command if a value, which is asked for by the metric's name, is worse than a bound.
-
-    `what` has the values: a checkpoint, or a file of lists.
-    """
+def fail_if_under(bounds: Bounds, means: Mapping[str, float | None], what: str) -> None:
+    """End the command if a mean of `what`, a checkpoint or file of lists, is worse than a bound."""
     faults = []
     for metric, worst in bounds:
-        value, higher = value_of(str(metric)), metric.definition.higher_is_better
-        value = math.nan if value is None else value
+        mean, higher = means[str(metric)], metric.definition.higher_is_better
+        value = math.nan if mean is None else mean
         if not (value >= worst if higher else value <= worst):
             found = "not defined" if math.isnan(value) else number(value)
             least = "least" if higher else "most"
@@ -170,63 +165,52 @@ class Records:
             yield
         finally:
             if not self._left:
-                self._gauge({}, None, 0)
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anything is to be recorded."""
-        return self.history is not None or self.prometheus is not None
+                self.leave({}, None, {})
 
     @contextmanager
     def folder(self, out: Path | None) -> Iterator[Path | None]:
         """Yield the folder for the evaluations of a sweep, if there is any use for them."""
-        if out is not None or not self.wanted:
+        if out is not None or (self.history is None and self.prometheus is None):
             yield out
         else:
             with TemporaryDirectory(prefix="sparse_eval_") as folder:
                 yield Path(folder)
 
+    def leave_sweep(self, rows: list[Row], saved: Mapping[str, Path]) -> None:
+        """Record the results of a sweep; `saved` has a folder for each file that was scored."""
+        from ..results import Evaluation
+
+        used = self.prometheus is not None
+        evaluations = {
+            saved[row["file"]].name: Evaluation.load(saved[row["file"]])
+            for row in rows
+            if row["file"] in saved and (used or (self.history is not None and row["best"]))
+        }
+        best = next((row for row in rows if row["best"]), {})
+        about = {key: best.get(key) for key in ("file", "sha256")}
+        name = saved[best["file"]].name if evaluations and best else None
+        self.leave(evaluations, name, about, sum(row["status"] == "failed" for row in rows))
+
     def leave(
         self,
-        evaluations: dict[str, Evaluation],
+        evaluations: Mapping[str, Evaluation],
         best: str | None,
         about: dict[str, JSONValue],
         n_failed: int = 0,
     ) -> None:
         """Write the results of models with different names, and the name of the best one."""
         self._left = True
-        self._gauge(evaluations, best, n_failed)
+        if self.prometheus is not None:
+            seconds = time.monotonic() - self._began
+            write_prometheus(self.prometheus, self.split, evaluations, best, n_failed, seconds)
         if self._opened is not None and best is not None:
             self._opened.append(evaluations[best], best, night=self.night, about=about)
-
-    def _gauge(self, models: Mapping[str, Evaluation], best: str | None, n_failed: int) -> None:
-        from ..jobs.history import night_of
-
-        if self.prometheus is not None:
-            nights = {name: night_of(ev, name) for name, ev in models.items()}
-            seconds = time.monotonic() - self._began
-            write_prometheus(self.prometheus, self.split, nights, best, n_failed, seconds)
-
-    def leave_sweep(self, rows: list[Row], saved: Mapping[str, Path]) -> None:
-        """Write the results of a sweep, whose evaluations are saved if anything is to be recorded.
-
-        `rows` are those of its table, and `saved` has a folder for each file that was scored.
-        """
-        from ..results import Evaluation
-
-        evaluations, name, about = {}, None, {}
-        for row in rows if self.wanted else ():
-            if row["status"] == "ok" and (row["best"] or self.prometheus is not None):
-                evaluations[saved[row["file"]].name] = Evaluation.load(saved[row["file"]])
-            if row["best"]:
-                name, about = saved[row["file"]].name, {key: row[key] for key in ("file", "sha256")}
-        self.leave(evaluations, name, about, sum(row["status"] == "failed" for row in rows))
 
 
 def write_prometheus(
     path: Path,
     split: str,
-    models: Mapping[str, Night],
+    models: Mapping[str, Evaluation],
     best: str | None,
     n_failed: int,
     seconds: float,
@@ -239,8 +223,8 @@ def write_prometheus(
         The textfile collector reads files whose names end in ``.prom``.
     split : str
         The name of the data.
-    models : mapping of str to Night
-        The result of each model, by its unique name; none after a command that failed.
+    models : mapping of str to Evaluation
+        By unique names; none after a command that failed.
     best : str or None
         The name of the best one, None if there is none.
     n_failed : int
@@ -250,24 +234,26 @@ def write_prometheus(
     """
     lines: list[str] = []
 
-    def gauge(name: str, meaning: str, samples: Iterable[tuple[dict[str, str], float]]) -> None:
+    def gauge(
+        name: str, meaning: str, samples: Iterable[tuple[dict[str, str], float | None]]
+    ) -> None:
         full = f"sparse_eval_{name}"
         lines.extend((f"# HELP {full} {meaning}", f"# TYPE {full} gauge"))
         for labels, value in samples:
             named = {"job": path.stem, "split": split, **labels}
             pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in named.items())
-            lines.append(f"{full}{{{pairs}}} {'NaN' if math.isnan(value) else repr(float(value))}")
+            lines.append(f"{full}{{{pairs}}} {'NaN' if value is None else repr(float(value))}")
 
     metrics = [
-        ({"model": model, "metric": night.shown(metric)}, one)
-        for model, night in models.items()
-        for metric, one in night.metrics.items()
+        ({"model": model, "metric": ev.shown(name)}, one)
+        for model, ev in models.items()
+        for name, one in ev.to_dict()["metrics"].items()
     ]
-    gauge("metric", "Mean of a metric.", [(labels, one.mean) for labels, one in metrics])
+    gauge("metric", "Mean of a metric.", [(labels, one["mean"]) for labels, one in metrics])
     for name, end in (("ci_low", "Lower"), ("ci_high", "Upper")):
-        samples = [(labels, getattr(one, name)) for labels, one in metrics]
+        samples = [(labels, one[name]) for labels, one in metrics]
         gauge(f"metric_{name}", f"{end} end of its 95 % confidence interval.", samples)
-    users = [({"model": model}, night.n_users) for model, night in models.items()]
+    users = [({"model": model}, ev.n_users) for model, ev in models.items()]
     gauge("users", "Evaluated users.", users)
     marks = [({"model": model}, model == best) for model in models]
     gauge("best", "1 for the best model, 0 for the others.", marks)

@@ -1,5 +1,7 @@
 """Options are declared once: as parameters of a command, or as fields of a group of options.
 
+Here are also the groups of most commands: how they compute, and how they print a result.
+
 A group is a dataclass, whose methods use the values. The docstring of the command or group has the
 help of each option, its annotation the rest. A field has the name of the argument that it sets in
 Python, so that messages about arguments can name the option.
@@ -8,27 +10,46 @@ Python, so that messages about arguments can name the option.
 from __future__ import annotations
 
 import atexit
+import csv
 import dataclasses
 import inspect
+import json
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
+from time import perf_counter
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 
 import typer
 
 from ..core.files import as_path
+from ..core.formatting import records, text_of_frame
 from ..errors import InvalidDataError
 from .messages import FLAGS
-from .terminal import QUIET, echo, leaves
+from .terminal import LINE, QUIET, echo, leaves, note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..core.types import JSONValue
+    from ..results import Evaluation
 
 T = TypeVar("T")
 
@@ -46,6 +67,14 @@ def typed(*names: str) -> list[str]:
     return [FLAGS.get()[name] for name in names if name in _TYPED.get()]
 
 
+def check_applies(names: Iterable[str], known: Iterable[str], choice: str) -> None:
+    """Raise if an option is typed that is not among those known to a choice, as ``--model bpr``."""
+    flags = FLAGS.get()
+    for flag in typed(*sorted({*names} - {*known})):
+        has = ", ".join(flags[name] for name in known if name in flags) or "no options"
+        raise InvalidDataError(f"{flag} does not apply to {choice}, which has {has}")
+
+
 def path(word: str | Path) -> Path:
     """Return the path that a word names, which is not the current folder if it is empty.
 
@@ -57,13 +86,20 @@ def path(word: str | Path) -> Path:
         raise typer.BadParameter(str(error)) from None
 
 
+def folder(word: str | Path) -> Path:
+    """Return the path of a folder to read, which standard input cannot be."""
+    if str(word) == "-":
+        raise typer.BadParameter("a folder is expected; standard input, -, can only be a file")
+    return path(word)
+
+
 def file(word: str | Path) -> Path:
     """Return the path of an input, for ``-`` of a copy of standard input."""
     if str(word) != "-":
         return path(word)
-    folder = tempfile.mkdtemp(prefix="sparse_eval_")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    copy = Path(folder, "standard_input")
+    place = tempfile.mkdtemp(prefix="sparse_eval_")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    copy = Path(place, "standard_input")
     with copy.open("wb") as target:
         if sys.stdin is not None:  # as it is where a job starts without one
             if sys.stdin.closed:
@@ -159,6 +195,103 @@ class Evaluating(Progress):
     """
 
     memory: Rare[Annotated[int | None, option(parser=number_of_bytes, metavar="SIZE")]] = None
+
+
+#: How text begins that a spreadsheet takes for a formula, by OWASP's page on CSV injection; also in
+#: the wide forms that East Asian versions read.
+_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = Sequence[Row] | None
+
+#: How a result is printed.
+Format: TypeAlias = Literal["table", "json", "jsonl", "csv", "markdown"]
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1: "1 result", "2 results"."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+@contextmanager
+def step(name: str) -> Iterator[Callable[[str], None]]:
+    """Report a step of a command when it ends: the notes given, and how long it took."""
+    notes: list[str] = []
+    start = perf_counter()
+    yield notes.append
+    seconds = perf_counter() - start
+    note(f"{name}: {', '.join([*notes, f'{seconds:.1f} s'])}")
+
+
+@dataclass(frozen=True)
+class Printing:
+    """How a result is printed.
+
+    Parameters
+    ----------
+    printed
+        How to print the result.
+    safe_csv
+        CSV for a spreadsheet: an apostrophe before text that it would take for a formula.
+    """
+
+    printed: Annotated[Format, option("--format")] = "table"
+    safe_csv: Rare[bool] = False
+
+    @property
+    def for_people(self) -> bool:
+        """Whether people read the result."""
+        return self.printed in ("table", "markdown")
+
+    def evaluation(
+        self, ev: Evaluation, out: Path | None, row: Row | None = None, **about: JSONValue
+    ) -> None:
+        """Print the table of an evaluation, and save it in a folder.
+
+        The command and what is given as `about` are saved with it. As JSON, what is given as `row`
+        is printed with it, as the only one of several.
+        """
+        if out is not None:
+            ev.save(out, about={"command": LINE.get(), **about})
+        if self.for_people:
+            echo(ev.to_markdown() if self.printed == "markdown" else str(ev))
+        else:
+            content = ev.to_dict()
+            rows = [(row or {}) | content]
+            self.table(ev.summary().reset_index(), rows, rows if row else content)
+
+    def table(self, table: pd.DataFrame, rows: Rows = None, content: Any = None) -> None:
+        """Print a table in any format.
+
+        `rows` are its rows for JSON lines, and `content` is all of it for JSON.
+        """
+        rows = records(table) if rows is None and self.printed.startswith("json") else rows or []
+        if self.printed == "json":
+            text = json.dumps(content or rows, indent=2, ensure_ascii=False)
+        elif self.printed == "jsonl":
+            text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        elif self.printed == "csv":
+            text = csv_text(table, self.safe_csv)
+        else:
+            text = text_of_frame(table, "simple" if self.printed == "table" else "pipe")
+        echo(text, nl=not text.endswith("\n"), data=not self.for_people)
+
+
+def csv_text(table: pd.DataFrame, safe: bool) -> str:
+    """Return a table as CSV, without its index.
+
+    If `safe`, text is in quotes, and begins with an apostrophe where a spreadsheet would take it
+    for a formula; numbers stay as they are.
+    """
+    if not safe:
+        return table.to_csv(index=False, lineterminator="\n")
+    harmless = table.map(_harmless).rename(columns=_harmless)
+    return harmless.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+
+
+def _harmless(cell: Any) -> Any:
+    """Return a cell, or what stands for it if it is text that would run."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_SIGNS) else cell
 
 
 def _show_all(context: typer.Context, wanted: bool) -> None:

@@ -1,11 +1,10 @@
-"""Commands that use existing models and lists: score, evaluate, recommend."""
+"""Options of metrics, and the commands that score: score, evaluate, recommend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
@@ -17,23 +16,140 @@ from ..errors import InvalidDataError, shown
 from ..metrics.request import NoRelevant, WithoutList
 from ..results.intervals import Interval
 from ..results.saving import SUMMARY, read_summary
-from .loading import Loading, check_inputs_are_kept, is_split
-from .measuring import Candidates, Measuring, score_model
+from .loading import Items, Loading, Tables, check_inputs_are_kept, is_split
 from .nightly import Gate, Records, fail_if_under, parse_bounds
-from .opening import Items, Tables
-from .options import Evaluating, Output, Progress, Rare, option, typed
-from .printing import Printing, Row, counted, step
+from .options import (
+    Evaluating,
+    Output,
+    Printing,
+    Progress,
+    Rare,
+    Row,
+    counted,
+    csv_text,
+    folder,
+    option,
+    step,
+    typed,
+)
 from .terminal import echo, leaves, note, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from ..datasets.split import Holdout
+    from ..evaluation.runners import Keep
     from ..inputs.axes import Axis
+    from ..metrics.request import Protocol
+    from ..results import Evaluation
 
 
-#: A column, and last rows, of a table of several models.
-INTERVAL, BASELINES = "95 % interval", ("random", "popularity")
+@dataclass(frozen=True)
+class Measuring:
+    """The metrics and their rules.
+
+    Parameters
+    ----------
+    metrics
+        Metrics; repeatable. [the usual ones at 5, 10 and 20]
+    convention
+        Count as another library, as trec_eval.
+    allow_seen
+        What users have seen may be recommended again, and is a candidate.
+    judged_only
+        Leave items that the validation data do not store, as gain or zero, out of the lists.
+    """
+
+    #: The metrics if none are named.
+    usual: ClassVar[str] = (
+        "ndcg@{5,10,20},precision@{5,10,20},recall@{5,10,20},hit_rate@{5,10,20},map@{5,10,20},"
+        "mrr@20"
+    )
+
+    metrics: Annotated[list[str] | None, option("--metric", "-m")] = None
+    convention: str | None = None
+    allow_seen: Rare[bool] = False
+    judged_only: Rare[bool] = False
+
+    def protocol(self, *, averaged: bool = False, **rules: Any) -> Protocol:
+        """Return the metrics with their rules, or raise if one is misspelt.
+
+        Without names, these are the usual metrics that the convention supports, and with `averaged`
+        of these the metrics that are averaged over the orders of equal scores.
+        """
+        from ..metrics import convention_named, parse_metrics
+        from ..metrics.request import Protocol
+
+        convention = convention_named(self.convention)
+        usual = [
+            m.name if m.name in convention.uncut else str(m)
+            for m in parse_metrics(self.usual)
+            if m.name not in convention.unlike
+            and (not averaged or m.definition.averages_ties(convention.arguments(m)))
+        ]
+        return Protocol(
+            self.metrics or usual,
+            convention=self.convention,
+            filter_seen=not self.allow_seen,
+            judged_only=self.judged_only,
+            **rules,
+        )
+
+    def of_models(self) -> Protocol:
+        """Return the protocol of the lists of models, or raise before hours of training."""
+        from ..models.evaluate import parse_cut_request
+
+        protocol = self.protocol()
+        parse_cut_request(protocol)
+        return protocol
+
+
+Candidates: TypeAlias = Annotated[
+    Path | None,
+    option(
+        help="The candidates of each user, one user and item in each row, in a file of the same "
+        "kind as the training data. [all items]",
+        hidden=True,
+    ),
+]
+
+
+def score_model(
+    model: Any,
+    holdout: Holdout,
+    protocol: Protocol,
+    execution: Evaluating,
+    *,
+    lists: bool,
+    scheduler: str | None = None,
+    candidates: Any = None,
+) -> Evaluation:
+    """Recommend and score, in this process or on the workers of a Dask scheduler.
+
+    In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
+    keep whole lists where ranks would do, up to the largest cut-off.
+    """
+    from ..evaluation.runners import Execution
+    from ..models.evaluate import evaluate_request, parse_cut_request
+    from ..models.inputs import training_part
+
+    inputs = {} if candidates is None else {"candidates": candidates}
+    keeps_lists = lists and scheduler is None and execution.memory is None
+    keep: Keep = "lists" if keeps_lists else "values"
+    with step("recommend and score") as note:
+        ev = evaluate_request(
+            parse_cut_request(protocol, {"train", *inputs}),
+            model,
+            training_part(holdout),
+            holdout.validation,
+            inputs,
+            Execution(keep, execution.memory, scheduler, progress=execution.bars),
+            baselines=scheduler is None,
+        )
+        note(counted(ev.n_users, "user"))
+    return ev
 
 
 @dataclass(frozen=True)
@@ -50,7 +166,7 @@ class Parts:
         And the validation part.
     """
 
-    split: Path | None = None
+    split: Annotated[Path | None, option(parser=folder)] = None
     train: Path | None = None
     validation: Path | None = None
 
@@ -84,7 +200,7 @@ def score(
     monitor: str | None = None,
     client: Rare[Annotated[str | None, option("--scheduler")]] = None,
     execution: Evaluating,
-    records: Records,
+    recording: Records,
     out: Output[Path | None] = None,
     gate: Gate,
     max_failed: Annotated[int, option(min=0)] = 0,
@@ -122,13 +238,13 @@ def score(
     from ..models.checkpoints import read_checkpoint
 
     parts = parts.given()
-    records.split = parts.name()
+    recording.split = parts.name()
     protocol = measuring.of_models()
     bounds = parse_bounds(gate.fail_under, protocol.metrics, measuring.convention)
     paths = list_checkpoints(checkpoint)  # raises for an empty folder before data are read
     several = paths != [Path(checkpoint[0])]
     if several and execution.memory is not None:
-        raise InvalidDataError("--memory is for one checkpoint; score them one by one")
+        raise InvalidDataError("--memory is for one checkpoint; leave it out, or score one by one")
     if out is not None:
         make_folder(out)
     holdout = parts.holdout(loading, candidates)
@@ -143,8 +259,9 @@ def score(
         found = {name: plain(value) for name, value in parameters.items()}
         row = about | {"best": True, "status": "ok", "error": ""}
         printing.evaluation(ev, out, row, checkpoint=found | about)
-        records.leave({escaped(paths[0].stem): ev}, escaped(paths[0].stem), about)
-        fail_if_under(bounds, ev.__getitem__, checkpoint[0])
+        name = escaped(paths[0].stem)
+        recording.leave({name: ev}, name, about)
+        fail_if_under(bounds, ev.mean(), checkpoint[0])
         return
 
     request, monitored = parse_monitored(protocol, monitor, among=among is not None)
@@ -152,18 +269,17 @@ def score(
     def show(table: pd.DataFrame, saved: dict[str, Path]) -> list[Row]:
         """Print and return the rows of the checkpoints that are given."""
         given = table[table["file"].isin([*map(shown, paths)])]
-        position = request.metrics.index(monitored)
-        return _print_sweep(given, request.names, position, saved, printing)
+        return _print_sweep(given, request.names, str(monitored), saved, printing)
 
     if out is None:
         leaves("no results are saved; with --out FOLDER, a command can be continued")
     else:
         leaves(f"repeat the command to continue from {out / TABLE}")
-    with records.folder(out) as folder:
+    with recording.folder(out) as kept:
         with step("score") as done:
             try:
                 table = sweep(
-                    paths, holdout, protocol, out=folder, save=folder is not None,
+                    paths, holdout, protocol, out=kept, save=kept is not None,
                     monitor=monitor, candidates=among, client=client, progress=execution.bars,
                 )  # fmt: skip
             except KeyboardInterrupt:
@@ -171,10 +287,10 @@ def score(
                     show(pd.read_csv((out / TABLE).absolute()), saved_evaluations(out))
                 raise
             done(counted(len(paths), "checkpoint"))
-        saved = {} if folder is None else saved_evaluations(folder)
+        saved = {} if kept is None else saved_evaluations(kept)
         rows = show(table, saved)
         best = next((row for row in rows if row["best"]), None)
-        records.leave_sweep(rows, saved)
+        recording.leave_sweep(rows, saved)
     failed = [row for row in rows if row["status"] == "failed"]
     for row in failed:
         tell(f"warning: {row['file']}: {row['error']}", model=row["file"])
@@ -186,7 +302,7 @@ def score(
         raise InvalidDataError("no checkpoint is the best: --monitor is defined for none of them")
     if best is not None:
         means = {name: one["mean"] for name, one in best["metrics"].items()}
-        fail_if_under(bounds, means.__getitem__, best["file"])
+        fail_if_under(bounds, means, best["file"])
     if len(failed) > max_failed:
         raise typer.Exit(1)
 
@@ -204,7 +320,7 @@ def evaluate(
     candidates: Candidates = None,
     per_user: bool = False,
     execution: Evaluating,
-    records: Records,
+    recording: Records,
     out: Output[Path | None] = None,
     gate: Gate,
     printing: Printing,
@@ -236,7 +352,7 @@ def evaluate(
     from ..evaluation.evaluate import evaluate as evaluate_lists
     from ..metrics import convention_named
 
-    records.split = validation.absolute().name
+    recording.split = validation.absolute().name
     measuring.protocol()  # raises before files are read, which takes long
     rankings = tables.lists(lists, convention_named(measuring.convention).ties)
     tied = getattr(rankings, "last_positions", None) is not None
@@ -264,8 +380,9 @@ def evaluate(
             echo()
     if not per_user or printing.for_people or out is not None:
         printing.evaluation(ev, out)  # csv and json hold one table
-    records.leave({escaped(lists.stem): ev}, escaped(lists.stem), {"file": escaped(lists)})
-    fail_if_under(bounds, ev.__getitem__, str(lists))
+    name = escaped(lists.stem)
+    recording.leave({name: ev}, name, {"file": escaped(lists)})
+    fail_if_under(bounds, ev.mean(), str(lists))
 
 
 def recommend(
@@ -334,7 +451,7 @@ def recommend(
         if out.suffix == ".parquet":
             write_parquet(table, temporary, index=False)
         elif out.suffix == ".csv":
-            temporary.write_text(printing.csv(table), encoding="utf-8", newline="")
+            temporary.write_text(csv_text(table, printing.safe_csv), encoding="utf-8", newline="")
         else:
             table.to_json(temporary, orient="records", lines=True, force_ascii=False)
     note(f"left in {shown(out)}: {counted(len(table), 'row')}")
@@ -343,7 +460,7 @@ def recommend(
 def _print_sweep(
     table: pd.DataFrame,
     names: Sequence[str],
-    monitored: int,
+    monitored: str,
     saved: dict[str, Path],
     printing: Printing,
 ) -> list[Row]:
@@ -355,39 +472,41 @@ def _print_sweep(
     """
     import pandas as pd
 
-    columns = list(table.columns)
-    scores = columns[columns.index("seconds") + 1 : columns.index("sha256")]
-    rows: list[Row] = records(table.drop(columns=scores))
-    for row, means in zip(rows, records(table[scores]), strict=True):
-        row["metrics"] = {
-            name: {"mean": mean} for name, mean in zip(names, means.values(), strict=True)
-        }
+    # A column may be called as in "ndcg@10 (judged)".
+    columns = {
+        name: next(one for one in map(str, table) if one.partition(" (")[0] == name)
+        for name in names
+    }
+    scores = [*columns.values()]
+    rows: list[Row] = records(table)
+    for row in rows:
+        row["metrics"] = {name: {"mean": row.pop(column)} for name, column in columns.items()}
         if row["file"] in saved:
             row["metrics"] = read_summary(saved[row["file"]] / SUMMARY)["metrics"]
     if not printing.for_people:
         printing.table(table, rows)
         return rows
-    parameters = columns[columns.index("sparse_eval") + 1 :]
-    differing = [name for name in parameters if len(table[name].dropna().unique()) > 1]
-    shown, baselines = [], {}
-    for row in rows:
-        metrics = [*row["metrics"].values()]
-        cells = {"file": row["file"], "best": "*" if row["best"] else ""}
-        cells |= dict(zip(scores, (one["mean"] for one in metrics), strict=True))
-        if row["file"] in saved:
-            one = metrics[monitored]
-            cells[INTERVAL] = Interval(one["ci_low"], one["ci_high"], one["interval"]).text()
-            baselines = {name: [one.get(name) for one in metrics] for name in BASELINES}
-        cells |= {name: row[name] for name in differing}
-        shown.append(cells | {"seconds": f"{row['seconds']:.1f}"})
-    shown += [
-        {"file": name, **dict(zip(scores, means, strict=True))} for name, means in baselines.items()
+    provenance = ("file", "best", "status", "error", "seconds", "sha256", "sparse_eval")
+    hidden = {*provenance, *scores}
+    differing = [
+        name for name in table if name not in hidden and len(table[name].dropna().unique()) > 1
     ]
-    headings = ["file", "best", *scores, *differing, "seconds"]
-    if saved:
-        headings.insert(3 + monitored, INTERVAL)
-    frame = pd.DataFrame(shown, columns=headings, dtype=object)
-    printing.table(frame.where(frame.notna(), None))
+    shown = table[["file", "best", *scores, *differing, "seconds"]].astype(object)
+    shown["best"] = ["*" if row["best"] else "" for row in rows]
+    shown["seconds"] = [f"{row['seconds']:.1f}" for row in rows]
+    if metrics := {row["file"]: row["metrics"] for row in rows if row["file"] in saved}:
+        ends = {file: one[monitored] for file, one in metrics.items()}
+        intervals = {
+            file: Interval(one["ci_low"], one["ci_high"], one["interval"]).text()
+            for file, one in ends.items()
+        }
+        place = [*shown].index(columns[monitored]) + 1
+        shown.insert(place, "95 % interval", shown["file"].map(intervals))
+        *_, last = metrics.values()
+        for baseline in ("random", "popularity"):
+            means = {columns[name]: one.get(baseline) for name, one in last.items()}
+            shown = pd.concat([shown, pd.DataFrame([{"file": baseline} | means], dtype=object)])
+    printing.table(shown.where(shown.notna(), None))
     return rows
 
 

@@ -1,26 +1,41 @@
-"""Options of models, and the commands that split data and train: demo, run, split, train."""
+"""Options of models, and the commands that train: demo, run, split, train, tune."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
-from ..core.arguments import check_number, check_whole
+import typer
+
 from ..core.files import make_folder, make_folder_of, remove
+from ..core.formatting import records
 from ..errors import InvalidDataError, shown
-from .loading import Events, Splitting, check_inputs_are_kept, describe, files_of_split, is_split
-from .measuring import Measuring, score_model
-from .options import Evaluating, Execution, Output, Progress, Rare, Seed, option, typed
-from .printing import Printing, step
-from .terminal import leaves, note
+from .loading import Events, Splitting, check_inputs_are_kept, files_of_split, is_split, with_test
+from .options import (
+    Evaluating,
+    Execution,
+    Output,
+    Printing,
+    Progress,
+    Rare,
+    Seed,
+    check_applies,
+    counted,
+    option,
+    step,
+    typed,
+)
+from .scoring import Candidates, Measuring, score_model
+from .terminal import echo, leaves, note, tell
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix
     from ..datasets.split import Holdout
     from ..jobs.train import EvaluationCallback
-
+    from ..jobs.tune import Tuning
+    from ..metrics.request import Protocol
 
 #: Models of implicit that are trained.
 Family: TypeAlias = Literal["als", "bpr", "lmf", "cosine", "tfidf", "bm25", "item-item"]
@@ -47,8 +62,6 @@ _FAMILIES: dict[Family, tuple[str, str, dict[str, float]]] = {
 
 #: Options by their names in implicit.
 _NAMES = {"neighbors": "K", "k1": "K1", "b": "B"}
-
-_WHOLE = ("factors", "iterations", "neighbors")
 
 
 @dataclass(frozen=True)
@@ -79,41 +92,23 @@ class Hyperparameters:
     """
 
     model: Family = "als"
-    factors: int | None = None
-    alpha: Rare[float | None] = None
-    regularization: Rare[float | None] = None
-    iterations: int | None = None
-    learning_rate: Rare[float | None] = None
-    neighbors: Rare[int | None] = None
-    k1: Rare[float | None] = None
-    b: Rare[float | None] = None
+    factors: Annotated[int | None, option(min=1)] = None
+    alpha: Rare[Annotated[float | None, option(min=0)]] = None
+    regularization: Rare[Annotated[float | None, option(min=0)]] = None
+    iterations: Annotated[int | None, option(min=1)] = None
+    learning_rate: Rare[Annotated[float | None, option(min=0)]] = None
+    neighbors: Rare[Annotated[int | None, option(min=1)]] = None
+    k1: Rare[Annotated[float | None, option(min=0)]] = None
+    b: Rare[Annotated[float | None, option(min=0)]] = None
     seed: Seed = 0
 
     def settings(self) -> dict[str, Any]:
-        """Return the values of the options that the model has.
-
-        Raises
-        ------
-        InvalidDataError
-            If it has not an option that is given, or a value is out of its range.
-        """
+        """Return the values of the options that the model has, or raise if it lacks a given one."""
         defaults = _FAMILIES[self.model][2]
-        for flag in typed(
-            *(name for name in vars(self) if name not in {*defaults, "model", "seed"})
-        ):
-            raise InvalidDataError(
-                f"{flag} does not apply to --model {self.model}, which has "
-                f"{', '.join(map(_flag, defaults))}"
-            )
-        values = {name: getattr(self, name) for name in defaults}
-        given = {name: value for name, value in values.items() if value is not None}
-        for name, value in given.items():
-            flag = _flag(name)
-            if name in _WHOLE:
-                check_whole(flag, value, 1)
-            else:
-                check_number(flag, value, 0, open_end=name in ("alpha", "learning_rate"))
-        return defaults | given
+        names = {*vars(self)} - {"model", "seed"}
+        check_applies(names, defaults, f"--model {self.model}")
+        given = {name: getattr(self, name) for name in defaults}
+        return {name: defaults[name] if value is None else value for name, value in given.items()}
 
     def check_new_users(self, source: str) -> None:
         """Raise if `source` holds out users and the model cannot fold them in."""
@@ -139,33 +134,27 @@ class Hyperparameters:
         from ..jobs.train import train_als, train_model
         from ..models.checkpoints import save_model
 
+        name, place, _ = _FAMILIES[self.model]
         settings = self.settings()
-        options: dict[str, Any] = {"progress": progress, "callback": callback}
         with step("train") as note:
             if self.model == "als":
-                trained = train_als(matrix, **settings, seed=self.seed, **options)
+                trained = train_als(
+                    matrix, **settings, seed=self.seed, progress=progress, callback=callback
+                )
             else:
-                trained = train_model(_make(self.model, settings, self.seed), matrix, **options)
-            sizes = [f"{settings[name]} {name}" for name in _WHOLE if name in settings]
-            note(", ".join([_FAMILIES[self.model][0], *sizes]))
+                module, _, kind = place.rpartition(".")
+                options = {_NAMES.get(name, name): value for name, value in settings.items()}
+                if "iterations" in settings:  # several threads would race each other
+                    options |= {"random_state": self.seed, "num_threads": 1}
+                made = getattr(import_module(f"implicit.{module}"), kind)(**options)
+                trained = train_model(made, matrix, progress=progress, callback=callback)
+            sizes = ("factors", "iterations", "neighbors")
+            note(", ".join([name, *(f"{settings[n]} {n}" for n in sizes if n in settings)]))
             if callback is not None:
                 note(callback.describe())
         if out is not None:
             save_model(trained, out)
         return trained
-
-
-def _make(family: Family, settings: dict[str, Any], seed: int) -> Any:
-    """Return a model of implicit, other than ALS, before it is fitted."""
-    module, _, name = _FAMILIES[family][1].rpartition(".")
-    options = {_NAMES.get(name, name): value for name, value in settings.items()}
-    if "iterations" in settings:  # several threads would race each other
-        options |= {"random_state": seed, "num_threads": 1}
-    return getattr(import_module(f"implicit.{module}"), name)(**options)
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def demo(
@@ -192,22 +181,13 @@ def demo(
         Folder for the results.
     """
     from .. import datasets
-    from ..datasets import split
 
-    protocol = measuring.of_models()
-    model.settings()  # raises before data are made
-    make_folder(out)
-    leaves(lambda: _left_in(out))
+    protocol = _begin(model, measuring, out)
     with step("generate clicks") as done:
         interactions = datasets.synthetic(n_users, n_items, seed=model.seed)
         done(repr(interactions))
-    with step("hold out a fifth of each user's") as done:
-        holdout = split.random(interactions, fraction=0.2, seed=model.seed)
-        _save_split(holdout, out)
-        done(describe(holdout))
-    trained = model.train(holdout.train, execution.bars, out / "model.npz")
-    ev = score_model(trained, holdout, protocol, execution, lists=True)
-    printing.evaluation(ev, out, **model.about("synthetic"))
+    holdout = Splitting().split(interactions, model.seed, "hold out a fifth of each user's")
+    _end(holdout, "synthetic", protocol, model, execution, out, printing)
     note(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json")
 
 
@@ -235,15 +215,9 @@ def run(
     out
         Folder for summary.json and per_user.csv; created if missing.
     """
-    protocol = measuring.of_models()
-    model.settings()  # raises before data are read
     if splitting.how == "users":
         model.check_new_users("--method users")
-    if out is not None:
-        outputs = [*files_of_split(out / "split"), out / "model.npz"]
-        check_inputs_are_kept([input, validation], outputs)
-        make_folder(out)
-        leaves(lambda: _left_in(out))
+    protocol = _begin(model, measuring, out, input, validation)
     if validation is None:
         holdout = splitting.split(splitting.events(input), model.seed)
     elif splitting.is_given:
@@ -252,12 +226,53 @@ def run(
         )
     else:
         holdout = splitting.known(splitting.parts(input, validation, splitting.times)[1])
+    _end(holdout, str(input), protocol, model, execution, out, printing)
+
+
+def _begin(
+    model: Hyperparameters, measuring: Measuring, out: Path | None, *inputs: Path | None
+) -> Protocol:
+    """Return the metrics; raise for what can be wrong before data are read or made."""
+    protocol = measuring.of_models()
+    model.settings()
     if out is not None:
-        _save_split(holdout, out)
+        check_inputs_are_kept(inputs, [*files_of_split(out / "split"), out / "model.npz"])
+        make_folder(out)
+        leaves(lambda: _left_in(out))
+    return protocol
+
+
+def _end(
+    holdout: Holdout,
+    data: str,
+    protocol: Protocol,
+    model: Hyperparameters,
+    execution: Evaluating,
+    out: Path | None,
+    printing: Printing,
+) -> None:
+    """Save a split, train, score, and print the result; `data` are their origin."""
+    from ..results.saving import remove_saved
+
     checkpoint = None if out is None else out / "model.npz"
+    if out is not None and checkpoint is not None:
+        with holdout.saving(out / "split"):  # earlier files are kept if there is no room for it
+            remove_saved(out)
+            remove(checkpoint)
     trained = model.train(holdout.train, execution.bars, checkpoint)
     ev = score_model(trained, holdout, protocol, execution, lists=out is not None)
-    printing.evaluation(ev, out, **model.about(str(input)))
+    printing.evaluation(ev, out, **model.about(data))
+
+
+def _left_in(out: Path) -> str | None:
+    """Describe the work that `demo` and `run` leave in their folder."""
+    split, model = out / "split", out / "model.npz"
+    if not (split / "labels.npz").exists():
+        return None
+    if model.exists():
+        words = f"score {model} --split {split}"
+        return f"{out} has the split and the model; go on with: sparse-eval {words}"
+    return f"{out} has the split; go on with: sparse-eval train {split}"
 
 
 def split(
@@ -277,8 +292,7 @@ def split(
     check_inputs_are_kept([input], files_of_split(out))
     holdout = splitting.split(splitting.events(input), seed)
     holdout.save(out)
-    more = [f"{name}.npz" for name in ("test", "fold_in") if getattr(holdout, name) is not None]
-    files = ", ".join(["train.npz", "validation.npz", *more, "labels.npz"])
+    files = ", ".join(path.name for path in files_of_split(out) if path.exists())
     note(f"left in {shown(out)}: {files}")
 
 
@@ -322,7 +336,7 @@ def train(
     """
     if out.suffix != ".npz" or out.is_dir():
         raise InvalidDataError(f"--out is {str(out)!r}; expected a file name that ends in .npz")
-    settings = model.settings()  # raises before data are read
+    settings = model.settings()
     wanted = typed("validation", "metrics", "patience", "checkpoints", "keep_best", "resume")
     if wanted and "iterations" not in settings:
         raise InvalidDataError(
@@ -330,39 +344,37 @@ def train(
             "not; leave it out, and evaluate with: sparse-eval score"
         )
     if (keep_best or resume) and checkpoints is None:
-        needed = "--resume continues from" if resume else "--keep-best keeps"
-        raise InvalidDataError(f"{needed} a checkpoint; name its folder with --checkpoints")
-    protocol = Measuring(metrics or ["ndcg@10"], None, False, False).of_models()
+        raise InvalidDataError(
+            f"--{'resume' if resume else 'keep-best'} needs checkpoints; name their folder with "
+            "--checkpoints"
+        )
+    protocol = Measuring(metrics or ["ndcg@10"]).of_models()
     check_inputs_are_kept([input, validation], [out])
     make_folder_of(out)
+    callback = holdout = None
     if is_split(input):
         if typed("validation"):
             raise InvalidDataError(f"{input} has its own validation part; leave out --validation")
-        validation = None
-    callback = None
-    if is_split(input) or validation is not None:
-        holdout = loading.parts(input, validation)[1] if validation else loading.saved(input)
-        matrix = holdout.train
-        is_wanted = wanted or metrics or patience is not None or checkpoints is not None
-        if is_wanted and "iterations" in settings:
-            from ..jobs.train import EvaluationCallback
-
-            if holdout.fold_in is not None:
-                model.check_new_users(str(input))
-            keep: Literal["best", "all"] = "best" if keep_best else "all"
-            callback = EvaluationCallback(
-                holdout,
-                protocol,
-                # Without patience too, the best factors are kept.
-                patience=settings["iterations"] if patience is None else patience,
-                out=checkpoints,
-                keep=keep,
-                resume=resume,
-            )
+        holdout = loading.saved(input)
+    elif validation is not None:
+        holdout = loading.parts(input, validation)[1]
     elif wanted:
         raise InvalidDataError(f"{wanted[0]} needs --validation, or a folder that `split` wrote")
-    else:
-        matrix = loading.read(input, **loading.conditions()).matrix()
+    evaluates = wanted or metrics or patience is not None or checkpoints is not None
+    if holdout is not None and evaluates and "iterations" in settings:
+        from ..jobs.train import EvaluationCallback
+
+        if holdout.fold_in is not None:
+            model.check_new_users(str(input))
+        callback = EvaluationCallback(
+            holdout,
+            protocol,
+            # Without patience too, the best factors are kept.
+            patience=settings["iterations"] if patience is None else patience,
+            out=checkpoints,
+            keep="best" if keep_best else "all",
+            resume=resume,
+        )
 
     def left() -> str | None:
         if checkpoints is None or not any(checkpoints.glob("[!.]*.npz")):
@@ -371,26 +383,156 @@ def train(
         return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {score}"
 
     leaves(left)
+    if holdout is None:
+        matrix = loading.read(input, **loading.conditions()).matrix()
+    else:
+        matrix = holdout.train
     model.train(matrix, execution.bars, out, callback)
 
 
-def _left_in(out: Path) -> str | None:
-    """Describe the work that `demo` and `run` leave in their folder."""
-    if not (out / "split" / "labels.npz").exists():
-        return None
-    if (out / "model.npz").exists():
-        score = f"score {out / 'model.npz'} --split {out / 'split'}"
-        return f"{out} has the split and the model; go on with: sparse-eval {score}"
-    return f"{out} has the split; go on with: sparse-eval train {out / 'split'}"
+@dataclass(frozen=True)
+class Space:
+    """The values that are tried.
 
-
-def _save_split(holdout: Holdout, out: Path) -> None:
-    """Save a split, and remove the files of an earlier run.
-
-    They are kept if there is no room for the split.
+    Parameters
+    ----------
+    factors
+        Latent factors: a number (64), several (32,64,128), or a range (16:256).
+    alpha
+        Weight of an interaction, likewise.
+    regularization
+        Regularization, likewise.
+    iterations
+        Most iterations, likewise.
     """
-    from ..results.saving import remove_saved
 
-    with holdout.saving(out / "split"):
-        remove_saved(out)
-        remove(out / "model.npz")
+    factors: str = "64"
+    alpha: str = "40"
+    regularization: str = "0.1"
+    iterations: str = "15"
+
+
+@dataclass(frozen=True)
+class MeasuringTrials(Measuring):
+    """The metrics of a search.
+
+    Parameters
+    ----------
+    metrics
+        Metrics; repeatable. [ndcg@10,recall@10,map@10]
+    """
+
+    usual: ClassVar[str] = "ndcg@10,recall@10,map@10"
+
+
+def tune(
+    input: Path,
+    test: Path | None = None,
+    *,
+    out: Output[Path],
+    splitting: Splitting,
+    space: Space,
+    n_trials: Annotated[int | None, option("--trials")] = None,
+    patience: int | None = None,
+    monitor: Rare[str | None] = None,
+    candidates: Candidates = None,
+    seed: Seed = 0,
+    measuring: MeasuringTrials,
+    execution: Progress,
+    printing: Printing,
+) -> None:
+    """Search ALS's hyperparameters on a validation part, and test the best on a third part.
+
+    Example: sparse-eval tune clicks.csv --factors 32,64,128 --out tuned
+
+    Parameters
+    ----------
+    input
+        Interactions; or a folder that `split` wrote, whose test part, or otherwise validation part,
+        is the test; or the training part of a ready-made split.
+    out
+        Folder for the study, the best model and its test; an interrupted command resumes there.
+    test
+        The test part of a ready-made split.
+    n_trials
+        Trials in all. [the grid of all values]
+    patience
+        Stop a trial after this many iterations without improvement.
+    monitor
+        The metric that decides which iteration and trial is best. [the first]
+    """
+    from ..jobs.tune import STUDY, Search
+    from ..models.inputs import training_part
+
+    search = Search(
+        measuring.protocol(),
+        asdict(space),
+        n_trials=n_trials,
+        patience=patience,
+        monitor=monitor,
+        among=candidates is not None,
+        seed=seed,
+    )
+    study = make_folder(out) / STUDY
+    kept = f"finished trials are in {study}; repeat the command to continue"
+    leaves(lambda: kept if study.exists() else None)
+    parts = _three_parts(input, test, splitting, seed, candidates)
+    train, among = training_part(parts), splitting.matrix(candidates)
+    with step("tune") as done:
+        try:
+            tuning = search.run(
+                train, parts.validation, parts.test, (among, among), out, execution.bars
+            )
+        except KeyboardInterrupt:
+            if search.study is not None:
+                _print_tuning(search.so_far(), printing)
+            raise
+        done(counted(len(tuning.trials), "trial"))
+    _print_tuning(tuning, printing)
+    n_failed = int((tuning.trials["status"] == "failed").sum())
+    if n_failed:
+        tell(f"{n_failed:,} of {counted(len(tuning.trials), 'trial')} failed", "warning")
+    if tuning.best is None:
+        raise typer.Exit(1)
+
+
+def _three_parts(
+    input: Path, test: Path | None, splitting: Splitting, seed: int, candidates: Path | None
+) -> Holdout:
+    """Return a split in three, of which the test part may be given."""
+    if test is None and not is_split(input):
+        return splitting.split(splitting.events(input), seed, three_way=True)
+    if typed("test"):
+        raise InvalidDataError("--test-at cuts one file, but the test part is given already")
+    if test is not None:
+        rest: Any
+        rest, whole = splitting.parts(input, test, splitting.times)
+    else:
+        whole = splitting.saved(input, candidates)
+        rest = whole.train
+    if whole.test is None:
+        if whole.fold_in is not None:
+            raise InvalidDataError(
+                f"{input} holds out users, and has none for the test; give the interactions that "
+                "it was made of, with --method users"
+            )
+        part = splitting.split(rest, seed, "hold out the validation part")
+        whole = with_test(part, whole)
+    elif splitting.is_given:
+        raise InvalidDataError(
+            f"{input} is split in three already; leave --method and its options out"
+        )
+    return splitting.known(whole)
+
+
+def _print_tuning(tuning: Tuning, printing: Printing) -> None:
+    """Print the trials and, apart from them, the test."""
+    if printing.for_people:
+        echo(str(tuning) if printing.printed == "table" else tuning.to_markdown())
+        return
+    rows, test = records(tuning.trials), tuning.test and tuning.test.to_dict()
+    result = {"best": tuning.best, "test": test}
+    printing.table(tuning.trials, [*rows, result], {"trials": rows, **result})
+    if printing.printed == "csv" and test is not None:
+        echo()
+        printing.table(tuning.scores())

@@ -184,7 +184,7 @@ def choose_columns(
     needed = columns if event is None else {**columns, "event": _named(event, names)}
     for role, column in needed.items():
         _check_once(role, column, names)
-    if columns["user"] == columns["item"]:
+    if columns.get("user") == columns["item"]:
         raise InvalidDataError(
             f"user and item are both the column {columns['user']!r}; name a column for each",
             column=columns["user"],

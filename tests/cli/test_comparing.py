@@ -164,7 +164,7 @@ def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path:
         ([tmp_path / "empty"], "empty: contains no results"),
         ([""], "names no folder"),
         (["a="], "names no folder"),
-        ([f"all={results}"], "names 3 results at once"),
+        ([f"all={results}"], "has 3 results; name them one by one"),
         ([results, tmp_path / "more"], "two results have the name 'good'"),
         ([results / "good"], "there is only one result; name two or more"),
         ([results / "good", tmp_path / "model.npz"], "a model is scored first"),

@@ -195,7 +195,10 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
         ("p.npz v.npz --threshold 9", "v.npz: threshold is 9.0, above every gain"),
         ("p.npz v.npz --item-groups v.npz", "--item-groups covers 2 items, but"),
         ("p.npz v.npz --item-vectors v.npz", "v.npz: holds a sparse matrix; expected a"),
-        ("recs.csv truth.csv --item-groups no.csv", "no.csv: has the columns a, b; exp"),
+        (
+            "recs.csv truth.csv --item-groups no.csv",
+            "no.csv: item: there is no column 'item', nor one",
+        ),
         ("p.npz v.npz -m novelty@2", "needs train: give --train"),
     ],
 )

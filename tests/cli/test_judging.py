@@ -115,6 +115,13 @@ def test_a_negative_number_of_failures_is_refused(command: Command, folder: Path
     assert command(*words, "--max-failed", -1)[0] == 2
 
 
+def test_memory_is_for_one_checkpoint(command: Command, folder: Path) -> None:
+    words = ("score", folder / "models", "--split", folder / "split", "--memory", "1GB")
+    status, printed, said = command(*words)
+    assert (status, printed) == (2, "")
+    assert "--memory is for one checkpoint; leave it out, or score one by one" in said
+
+
 @pytest.mark.parametrize(("last", "broken"), [("good", "a"), ("poor", "a"), ("poor", "z")])
 def test_broken_results_do_not_hide_a_loss(
     command: Command, tmp_path: Path, broken: str, last: str

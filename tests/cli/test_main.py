@@ -60,7 +60,6 @@ from sparse_eval.evaluation.dask import check_version
         (("metrics", "--convention", "standard"), "is the default, without --convention"),
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
         # Numbers are checked before data are read.
-        (("run", "missing.csv", "--factors", "0"), "error: --factors: expected a whole number of"),
         (("split", "one.csv", "--out", "s", "--fraction", "2"), "error: --fraction: expected"),
         (("run", "one.csv", "-m", "coverage"), "coverage has no cut-off"),
         (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
@@ -144,6 +143,7 @@ def test_misuse_is_status_2(command: Command) -> None:
         ("nonsense",),
         ("metrics", "--format", "xml"),
         ("run", "x", "--seed", "-1"),
+        ("run", "x", "--factors", "0"),
     ):
         assert command(*words)[0] == 2
     assert command("--version")[:2] == (0, "0.1.0\n")
@@ -181,6 +181,16 @@ def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path: P
     assert se.Evaluation.load(tmp_path).mean() == {"mrr@2": 0.75, "recall@2": 1}
 
 
+def test_a_reader_that_has_enough_of_the_help() -> None:
+    for words in (["score", "--help"], ["--help"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        line = [sys.executable, "-m", "sparse_eval", *words]
+        done = subprocess.run(line, stdout=writer, stderr=subprocess.PIPE, check=False, text=True)
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_only_one_input_is_standard_input(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +198,9 @@ def test_only_one_input_is_standard_input(
     status, printed, said = command("evaluate", "-", "-")
     assert (status, printed) == (2, "")
     assert "only one input can be -" in said
+    status, _, said = command("score", "m.npz", "--split", "-")
+    assert status == 2
+    assert "Invalid value for '--split': a folder is expected" in " ".join(said.split())
 
 
 def test_messages_as_lines_of_json(command: Command, tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def test_refuses_before_it_scores(command: Command, folder: Path, tmp_path: Path
 
 def test_labels_are_escaped(tmp_path: Path) -> None:
     names = ['a"b', "c\\d", "two\nlines", "שלום"]
-    nights = {name: night_of(reporting.evaluate(1, 0.5), name) for name in names}
-    write_prometheus(tmp_path / "s.prom", "", nights, None, 0, 1.0)
+    models = {name: reporting.evaluate(1, 0.5) for name in names}
+    write_prometheus(tmp_path / "s.prom", "", models, None, 0, 1.0)
     found = samples(tmp_path / "s.prom")
     assert [labels[0] for labels in found["users"]] == names
     assert set(found["best"].values()) == {0}

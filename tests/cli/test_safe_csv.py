@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparse_eval as se
-from sparse_eval.cli.printing import csv_text
+from sparse_eval.cli.options import csv_text
 
 #: Ids of users and items as someone who wants to be clicked would choose them, and as YouTube does.
 USERS = ["=1+1", "@SUM(A1)", "anna"]

@@ -84,7 +84,7 @@ def test_bpr_is_that_of_one_thread(command: Command, split: Path, tmp_path: Path
             "--alpha does not apply to --model bpr, which has",
         ),
         (("--model", "cosine", "--factors", 8), "--model cosine, which has --neighbors"),
-        (("--model", "lmf", "--learning-rate", 0), "--learning-rate: expected"),
+        (("--model", "lmf", "--learning-rate", -1), "Invalid value for '--learning-rate'"),
     ],
 )
 def test_refuses_what_does_not_apply(
@@ -134,7 +134,7 @@ def test_evaluates_stops_early_and_keeps_the_best(
     [
         (("log", "--patience", 2), "--patience needs --validation, or a folder"),
         (("split", "--model", "tfidf", "--patience", 2), "--patience is for models that are trai"),
-        (("split", "--keep-best"), "--keep-best keeps a checkpoint; name its folder with"),
+        (("split", "--keep-best"), "--keep-best needs checkpoints; name their folder with"),
         (("split", "--validation", "split"), "has its own validation part; leave out --val"),
     ],
 )
