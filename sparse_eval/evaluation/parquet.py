@@ -12,6 +12,7 @@ import tempfile
 from bisect import bisect_left
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 from ..core.hashing import hash_labels
 from ..core.parquet import check_columns, open_parquet
 from ..core.progress import progress_bar
+from ..core.sorting import group_rows
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
 from ..inputs.cells import is_text, numbers_of
@@ -270,29 +272,39 @@ def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schem
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names, dtype = schema.names, schema.field(0).type
-    tables = [schema.empty_table()]
+    user = schema.field(0)
+    tables = []
     for group in groups:
-        with naming(group.path):
-            table = open_parquet(group.path, names).read_row_group(group.number, names)
-        table = _uncoded(table, schema, group.path)
-        whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
-        least, largest = pc.min_max(table.column(names[0])).as_py().values()
-        # Of no rows there are none, and of text whose type is told elsewhere they are bytes.
-        known = type(least) is type(group.least)
-        if known and (least < group.least or largest > group.largest):
-            raise InvalidFileError(
-                f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
-                "what its statistics say; write the file again",
-                group.path,
-            )
+        table = _read_group(group, schema)
         if group.least < users.first:
-            within = pc.greater_equal(table.column(names[0]), pa.scalar(users.first, dtype))
+            within = pc.greater_equal(table.column(user.name), pa.scalar(users.first, user.type))
             table = table.filter(within)
         if users.end is not None and group.largest >= users.end:
-            table = table.filter(pc.less(table.column(names[0]), pa.scalar(users.end, dtype)))
+            within = pc.less(table.column(user.name), pa.scalar(users.end, user.type))
+            table = table.filter(within)
         tables.append(table)
-    return pa.concat_tables(tables)
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+@lru_cache(maxsize=2)  # of both tables: a row group may have users of several ranges
+def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
+    """Read a row group, and check that its statistics are right."""
+    import pyarrow.compute as pc
+
+    with naming(group.path):
+        table = open_parquet(group.path, schema.names).read_row_group(group.number, schema.names)
+    table = _uncoded(table, schema, group.path)
+    user = schema.names[0]
+    whole_column(table, user)  # raises where a user is missing, whom a filter would lose
+    least, largest = pc.min_max(table.column(user)).as_py().values()
+    # Of no rows there are none, and of text whose type is told elsewhere they are bytes.
+    if type(least) is type(group.least) and (least < group.least or largest > group.largest):
+        raise InvalidFileError(
+            f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
+            "what its statistics say; write the file again",
+            group.path,
+        )
+    return table
 
 
 class ParquetSource(TableSource):
@@ -422,8 +434,7 @@ def _deal(
                         (codes,), axis = encode([users])
                         hashes = hash_labels(axis.to_numpy())[codes]
                 places = (hashes >> np.uint64(32)) % np.uint64(len(paths))
-                order = np.argsort(places, kind="stable")
-                bounds = np.searchsorted(places[order], np.arange(len(paths) + 1))
+                bounds, order = group_rows(places.astype(np.int32), len(paths))
                 dealt = part.take(pa.array(order))
                 counts += np.diff(bounds)
                 for writer, (start, end) in zip(writers, pairwise(bounds.tolist()), strict=True):

@@ -19,6 +19,7 @@ import numpy as np
 from ..core.arrays import as_array
 from ..core.hashing import hash_labels
 from ..core.mistaken import describe, is_frame
+from ..core.sorting import gather
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -352,15 +353,18 @@ def encode(
         for column in columns
         for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
     ]
-    encoded = [_plain(chunk).dictionary_encode() for chunk in chunks]
-    if not encoded:
-        encoded = [pa.array([], pa.large_string()).dictionary_encode()]
-    if len(encoded) > 1:
-        encoded = pa.chunked_array(encoded).unify_dictionaries().chunks
-    distinct = encoded[0].dictionary
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
-    used = np.bincount(codes, minlength=len(distinct)) > 0
-    found = Axis(_of_arrow(distinct))
+    numbered = _by_table(chunks)
+    if numbered is None:
+        encoded = [_plain(chunk).dictionary_encode() for chunk in chunks]
+        if not encoded:
+            encoded = [pa.array([], pa.large_string()).dictionary_encode()]
+        if len(encoded) > 1:
+            encoded = pa.chunked_array(encoded).unify_dictionaries().chunks
+        distinct = encoded[0].dictionary
+        codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
+        used = np.bincount(codes, minlength=len(distinct)) > 0
+        numbered = codes, Axis(_of_arrow(distinct)), used
+    codes, found, used = numbered
     if given is not None:
         places = given.locate(found).astype(np.int32)
     else:
@@ -374,6 +378,31 @@ def encode(
     codes = places[codes]
     bounds = np.cumsum([0, *map(len, columns)])
     return [codes[a:b] for a, b in pairwise(bounds)], given
+
+
+def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis, Booleans] | None:
+    """Number ids by a table of all whole numbers from the least to the largest.
+
+    Returns the number of each row, the ids in order, and that each of them is used; or None if ids
+    are something else, or too far apart.
+    """
+    from pyarrow import types
+
+    kinds = {chunk.type for chunk in chunks}
+    if not all(types.is_integer(kind) and not types.is_uint64(kind) for kind in kinds):
+        return None
+    rows = [chunk.to_numpy() for chunk in chunks if len(chunk)]
+    n_rows = sum(map(len, rows))
+    least, most = min(int(part.min()) for part in rows), max(int(part.max()) for part in rows)
+    if most - least >= _SPARSE * n_rows:
+        return None
+    places, is_used = np.empty(n_rows, np.int64), np.zeros(most - least + 1, bool)
+    np.concatenate(rows, out=places)
+    places -= least
+    is_used[places] = True
+    numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    labels = np.flatnonzero(is_used) + least
+    return gather(numbers, places), Axis(labels), np.ones(len(labels), bool)
 
 
 def order_of(axis: Axis) -> NDArray[np.intp]:
