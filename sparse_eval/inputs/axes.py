@@ -353,8 +353,14 @@ def encode(
         for column in columns
         for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
     ]
-    numbered = _by_table(chunks)
-    if numbered is None:
+    bounds = np.cumsum([0, *map(len, columns)])
+    tabulated = _by_table(chunks)
+    if tabulated is not None:
+        codes, found = tabulated
+        if given is None and first is None:
+            return [codes[a:b] for a, b in pairwise(bounds)], found
+        used = np.ones(len(found), bool)
+    else:
         encoded = [_plain(chunk).dictionary_encode() for chunk in chunks]
         if not encoded:
             encoded = [pa.array([], pa.large_string()).dictionary_encode()]
@@ -363,8 +369,7 @@ def encode(
         distinct = encoded[0].dictionary
         codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
         used = np.bincount(codes, minlength=len(distinct)) > 0
-        numbered = codes, Axis(_of_arrow(distinct)), used
-    codes, found, used = numbered
+        found = Axis(_of_arrow(distinct))
     if given is not None:
         places = given.locate(found).astype(np.int32)
     else:
@@ -376,23 +381,22 @@ def encode(
         places[rows] = len(first) + np.arange(len(rows), dtype=np.int32)
         given = first.append(found.take(rows)) if len(rows) else first
     codes = places[codes]
-    bounds = np.cumsum([0, *map(len, columns)])
     return [codes[a:b] for a, b in pairwise(bounds)], given
 
 
-def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis, Booleans] | None:
-    """Number ids by a table of all whole numbers from the least to the largest.
+def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
+    """Return the codes of whole numbers, and the ids in order, by a table of all that may be.
 
-    Returns the number of each row, the ids in order, and that each of them is used; or None if ids
-    are something else, or too far apart.
+    Returns None if ids are something else, or too far apart.
     """
     from pyarrow import types
 
     kinds = {chunk.type for chunk in chunks}
-    if not all(types.is_integer(kind) and not types.is_uint64(kind) for kind in kinds):
+    is_signed = all(types.is_integer(kind) and not types.is_uint64(kind) for kind in kinds)
+    n_rows = sum(map(len, chunks))
+    if not n_rows or not is_signed:
         return None
     rows = [chunk.to_numpy() for chunk in chunks if len(chunk)]
-    n_rows = sum(map(len, rows))
     least, most = min(int(part.min()) for part in rows), max(int(part.max()) for part in rows)
     if most - least >= _SPARSE * n_rows:
         return None
@@ -400,9 +404,10 @@ def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis, Booleans] | None:
     np.concatenate(rows, out=places)
     places -= least
     is_used[places] = True
-    numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
-    labels = np.flatnonzero(is_used) + least
-    return gather(numbers, places), Axis(labels), np.ones(len(labels), bool)
+    used = np.flatnonzero(is_used)
+    codes = np.empty(len(is_used), np.int32)  # of the ids that are used; others are never read
+    codes[used] = np.arange(len(used), dtype=np.int32)
+    return gather(codes, places), Axis(used + least)
 
 
 def order_of(axis: Axis) -> NDArray[np.intp]:

@@ -23,7 +23,7 @@ from ..core.csr import (
     sort_distinct,
     training_csr,
 )
-from ..core.sorting import group_rows
+from ..core.sorting import gather, group_rows
 from ..errors import InvalidDataError
 from ..kernels.rows import find_repeat, order_by_position
 from .axes import label_of
@@ -399,7 +399,7 @@ class Rankings(UserRows):
         shape = (len(rows.users), len(rows.items))
         if ranked:
             indptr, order = group_rows(codes[0], shape[0])
-            entries = codes[1][order], values.astype(np.int32)[order]
+            entries = gather(codes[1], order), gather(values.astype(np.int32, copy=False), order)
             lists = cls._of_positions(indptr, *entries, shape, labels)
             repeated = repeated_item(indptr, lists.items)
             if repeated is not None:
