@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..core.types import AnyArray, Integers, Items
+    from ..core.types import AnyArray, Items
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..inputs.tables import Table
@@ -184,7 +184,7 @@ def _encode(
     sides = []
     for table, names in zip(tables, (columns.recs, columns.truth), strict=True):
         side = whole_column(table, names[number])
-        sides.append(_signed(side, names[number]))
+        sides.append(signed(side, names[number]))
     if number == 0 and not pa.types.is_integer(sides[0].type):
         # The rows of a user are mostly next to each other.
         runs = [pc.run_end_encode(side) for side in sides]
@@ -226,7 +226,7 @@ def whole_column(table: Any, name: str) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _signed(column: Any, name: str) -> Any:
+def signed(column: Any, name: str) -> Any:
     """Return whole numbers of 64 bits without sign as int64, or raise if one does not fit."""
     import pyarrow as pa
 
@@ -239,11 +239,6 @@ def _signed(column: Any, name: str) -> Any:
         raise InvalidDataError(
             f"column {name!r} holds {most}; expected whole numbers below 2^63", column=name
         ) from None
-
-
-def to_integers(column: Any, name: str) -> Integers:
-    """Return a column of whole numbers as int64, or raise if one does not fit."""
-    return np.asarray(_signed(column, name).to_numpy(zero_copy_only=False), np.int64)
 
 
 class TableSource(Source):
@@ -270,17 +265,13 @@ class TableSource(Source):
 
     def rows_loader(self, request: Request, propensity: KeyedPropensity | None) -> RowsLoader:
         """Return the loader of blocks, with what metrics depend on of all rows."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         catalogue = largest = None
         if request.needs_catalogue:
             axis = None
             for batch, name in self.item_columns():
-                distinct = pc.unique(whole_column(batch, name))
-                if pa.types.is_integer(distinct.type):
-                    distinct = pa.array(to_integers(distinct, name))
-                _, axis = encode([distinct], None, axis)
+                _, axis = encode([signed(pc.unique(whole_column(batch, name)), name)], None, axis)
             assert axis is not None  # noqa: S101 - there are two tables
             catalogue = axis.take(order_of(axis)).to_numpy()
         if request.needs_largest_gain:

@@ -3,7 +3,7 @@
 Row groups say the least and the largest user in them. Where tables are in the order of the users,
 or nearly so, the users are cut into ranges, and of each only the row groups are read that have some
 of them. Tables in any other order are first dealt out, in one pass over the rows, to files of their
-own, by a hash of the user.
+own: by the remainder of whole numbers as users, or by a hash of text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .arrow import (
     RowsLoader,
     TableSource,
     check_ids,
-    to_integers,
+    signed,
     whole_column,
 )
 
@@ -415,6 +415,8 @@ class ParquetSource(TableSource):
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
             )
+        while any(n_files % factor == 0 for factor in range(2, n_files)):
+            n_files += 1  # to a prime: whole numbers are dealt out by their remainders
         counts = np.zeros(n_files, np.int64)
         paths = []
         with progress_bar(
@@ -442,11 +444,11 @@ def _deal(
                 with _naming(table.path):
                     users = whole_column(part, user)
                     if pa.types.is_integer(users.type):
-                        hashes = hash_labels(to_integers(users, user))
+                        keys: Any = signed(users, user).to_numpy()
                     else:
                         (codes,), axis = encode([users])
-                        hashes = hash_labels(axis.to_numpy())[codes]
-                places = (hashes >> np.uint64(32)) % np.uint64(len(paths))
+                        keys = hash_labels(axis.to_numpy())[codes]
+                places = keys % keys.dtype.type(len(paths))
                 bounds, order = group_rows(places.astype(np.int32), len(paths))
                 dealt = part.take(pa.array(order))
                 counts += np.diff(bounds)

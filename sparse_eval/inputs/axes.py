@@ -396,18 +396,26 @@ def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
     n_rows = sum(map(len, chunks))
     if not n_rows or not is_signed:
         return None
-    rows = [chunk.to_numpy() for chunk in chunks if len(chunk)]
-    least, most = min(int(part.min()) for part in rows), max(int(part.max()) for part in rows)
-    if most - least >= _SPARSE * n_rows:
+    places = np.empty(n_rows, np.int64)
+    np.concatenate([chunk.to_numpy() for chunk in chunks if len(chunk)], out=places)
+    least, most = int(places.min()), int(places.max())
+    if most - least >= 2**63:
         return None
-    places, is_used = np.empty(n_rows, np.int64), np.zeros(most - least + 1, bool)
-    np.concatenate(rows, out=places)
     places -= least
+    step = max(int(np.gcd.reduce(places[:1000])), 1)  # of ids that are dealt out by remainders
+    if step > 1 and (places % step).any():
+        step = 1
+    size = (most - least) // step + 1
+    if size > _SPARSE * n_rows:
+        return None
+    if step > 1:
+        places //= step
+    is_used = np.zeros(size, bool)
     is_used[places] = True
     used = np.flatnonzero(is_used)
     codes = np.empty(len(is_used), np.int32)  # of the ids that are used; others are never read
     codes[used] = np.arange(len(used), dtype=np.int32)
-    return gather(codes, places), Axis(used + least)
+    return gather(codes, places), Axis(used * step + least)
 
 
 def order_of(axis: Axis) -> NDArray[np.intp]:
