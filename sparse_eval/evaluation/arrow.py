@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ..core.types import AnyArray, Integers, Items
+    from ..core.types import AnyArray, Items
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..inputs.tables import Table
@@ -184,9 +184,9 @@ def _encode(
     sides = []
     for table, names in zip(tables, (columns.recs, columns.truth), strict=True):
         side = whole_column(table, names[number])
-        is_whole = pa.types.is_integer(side.type)
-        sides.append(pa.array(to_integers(side, names[number])) if is_whole else side)
-    if number == 0:  # the rows of a user are mostly next to each other
+        sides.append(signed(side, names[number]))
+    if number == 0 and not pa.types.is_integer(sides[0].type):
+        # The rows of a user are mostly next to each other.
         runs = [pc.run_end_encode(side) for side in sides]
         codes, axis = encode([side.values for side in runs])
         ends = [side.run_ends.to_numpy() for side in runs]
@@ -221,17 +221,24 @@ def whole_column(table: Any, name: str) -> Any:
             "expected an id, a rank or a number in each",
             column=name,
         )
-    return column if isinstance(column, pa.Array) else column.combine_chunks()
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def to_integers(column: Any, name: str) -> Integers:
-    """Return a column of whole numbers as int64, or raise if one does not fit."""
-    numbers = column.to_numpy(zero_copy_only=False)
-    if numbers.dtype == np.uint64 and len(numbers) and numbers.max() >= 2**63:
+def signed(column: Any, name: str) -> Any:
+    """Return whole numbers of 64 bits without sign as int64, or raise if one does not fit."""
+    import pyarrow as pa
+
+    if not pa.types.is_uint64(column.type):
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        most = column.to_numpy(zero_copy_only=False).max()
         raise InvalidDataError(
-            f"column {name!r} holds {numbers.max()}; expected whole numbers below 2^63", column=name
-        )
-    return np.asarray(numbers, np.int64)
+            f"column {name!r} holds {most}; expected whole numbers below 2^63", column=name
+        ) from None
 
 
 class TableSource(Source):
@@ -258,17 +265,13 @@ class TableSource(Source):
 
     def rows_loader(self, request: Request, propensity: KeyedPropensity | None) -> RowsLoader:
         """Return the loader of blocks, with what metrics depend on of all rows."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         catalogue = largest = None
         if request.needs_catalogue:
             axis = None
             for batch, name in self.item_columns():
-                distinct = pc.unique(whole_column(batch, name))
-                if pa.types.is_integer(distinct.type):
-                    distinct = pa.array(to_integers(distinct, name))
-                _, axis = encode([distinct], None, axis)
+                _, axis = encode([signed(pc.unique(whole_column(batch, name)), name)], None, axis)
             assert axis is not None  # noqa: S101 - there are two tables
             catalogue = axis.take(order_of(axis)).to_numpy()
         if request.needs_largest_gain:

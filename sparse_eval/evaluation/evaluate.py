@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scipy.sparse import issparse, sparray, spmatrix
 
 from ..core.arguments import show_spelling
+from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
-from ..inputs.item_data import item_inputs
+from ..inputs.item_data import KeyedPropensity, item_inputs
+from ..inputs.kinds import Kind, kind_of
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
 from ..inputs.paths import open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
+from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan, engine_of
 from ..inputs.tables import naming
 from ..metrics.request import Protocol, Request
 from .notices import give_notice
-from .run import evaluate_source
+from .run import evaluate_source, is_dask, is_spark
 from .runners import Execution
 from .sources import MatrixSource
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
+    from .arrow import TableSource
     from .runners import ClientLike, Keep
 
 #: What `evaluate` takes as recommendations.
@@ -195,9 +199,7 @@ def evaluate(
     if not (isinstance(rankings, _OPENED) and isinstance(relevance, _OPENED)):
         rankings, relevance = open_lists(rankings), open_truth(relevance)
         if isinstance(rankings, RankingsScan) and isinstance(relevance, RelevanceScan):
-            from .tables import evaluate_tables
-
-            evaluation = evaluate_tables(request, execution, rankings, relevance, inputs)
+            evaluation = _of_tables(request, execution, rankings, relevance, inputs)
         if evaluation is None:
             relevance = _made(open_side(relevance), validation, Relevance.from_csr)
             known = relevance if isinstance(relevance, Relevance) else None
@@ -221,3 +223,59 @@ def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:
         return side
     with naming(Path(given) if is_read else None):
         return make(side)
+
+
+def _of_tables(
+    request: Request,
+    execution: Execution,
+    rankings: RankingsScan,
+    relevance: RelevanceScan,
+    inputs: dict[str, Any],
+) -> Evaluation | None:
+    """Evaluate two tables that need not fit into memory; return None if they are in memory.
+
+    `inputs` are those of `evaluate` beside lists and relevance.
+    """
+    engines = {_engine(rankings.table), _engine(relevance.table)}
+    if not engines & {"parquet", "dask", "pyspark"}:
+        return None
+    if not engines <= {"parquet", "dask"} and not engines <= {"parquet", "pyspark"}:
+        if "parquet" in engines and len(engines) == 2:
+            return None  # a frame in memory beside a table that is read into memory
+        names = ", ".join(sorted(map(str, engines)))
+        raise InvalidDataError(
+            f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
+        )
+    others = sorted(request.inputs - {"propensity"})
+    if others:
+        raise InvalidDataError(
+            f"{', '.join(others)} cannot be given beside tables, whose users and "
+            "items have other numbers; evaluate matrices"
+        )
+    propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
+    client = execution.client
+    given = request, rankings, relevance, propensity
+    source: TableSource | None = None
+    if engines == {"parquet"}:
+        from .parquet import ParquetSource
+
+        parquet = ParquetSource(*given, execution)
+        # Both engines sort rows out among their workers; for all others this process does it.
+        if parquet.ranges is not None or not (is_dask(client) or is_spark(client)):
+            source = parquet
+    with ExitStack() as stack:
+        if source is None and ("pyspark" in engines or is_spark(client)):
+            from .spark import SparkSource
+
+            source = SparkSource(*given, client)
+        elif source is None:
+            from .dask import DaskSource, connect
+
+            source = DaskSource(*given, stack.enter_context(connect(client)).client)
+        return evaluate_source(request, execution, source)
+
+
+def _engine(table: Any) -> str | None:
+    if isinstance(table, str | Path):
+        return "parquet" if kind_of(table) is Kind.PARQUET else "csv"
+    return engine_of(table)

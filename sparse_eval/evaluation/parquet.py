@@ -3,15 +3,16 @@
 Row groups say the least and the largest user in them. Where tables are in the order of the users,
 or nearly so, the users are cut into ranges, and of each only the row groups are read that have some
 of them. Tables in any other order are first dealt out, in one pass over the rows, to files of their
-own, by a hash of the user.
+own: by the remainder of whole numbers as users, or by a hash of text.
 """
 
 from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -19,9 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.csr import group_rows
 from ..core.hashing import hash_labels
 from ..core.parquet import check_columns, open_parquet
 from ..core.progress import progress_bar
+from ..core.threads import thread_count
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
 from ..inputs.cells import is_text, numbers_of
@@ -30,7 +33,7 @@ from .arrow import (
     RowsLoader,
     TableSource,
     check_ids,
-    to_integers,
+    signed,
     whole_column,
 )
 
@@ -43,14 +46,15 @@ if TYPE_CHECKING:
     from ..inputs.item_data import KeyedPropensity
     from ..inputs.scan import RankingsScan, RelevanceScan
     from ..metrics.request import Request
+    from .runners import Execution
     from .sources import Block
 
 #: Bytes that a row takes at the peak of the evaluation of its block: measured, see
 #: benchmarks/SCALE.md.
-PER_ROW = 140
+PER_ROW = 110
 
-#: Rows of a block without a budget, of a task for workers, and of what is read at once.
-ROWS_PER_BLOCK = 4_000_000
+#: Rows of all blocks at once without a budget, of a task for workers, and of what is read at once.
+ROWS_AT_ONCE = 6_000_000
 ROWS_PER_TASK = 2_000_000
 BATCH = 1 << 20
 
@@ -182,8 +186,10 @@ def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
         return rows.select(schema.names).cast(schema)  # in the order of the file
 
 
-def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[UserRange] | None:
-    """Cut the users into ranges of at most about `n_rows` rows.
+def cut_users(
+    recs: list[RowGroup], truth: list[RowGroup], n_rows: int, most: int
+) -> list[UserRange] | None:
+    """Cut the users into ranges of about `n_rows` rows where possible, and of at most `most`.
 
     Returns
     -------
@@ -209,7 +215,7 @@ def cut_users(recs: list[RowGroup], truth: list[RowGroup], n_rows: int) -> list[
     for reached, end in pairwise([*starts, None]):
         if reached != bounds[-1] and size(bounds[-1], end) > n_rows:
             bounds.append(reached)
-        if size(bounds[-1], end) > 2 * n_rows:
+        if size(bounds[-1], end) > most:
             return None
     ranges = [
         UserRange(within(recs, *ends), within(truth, *ends), *ends)
@@ -254,45 +260,59 @@ class ParquetLoader:
     rows: RowsLoader
     schemas: tuple[Any, Any]
     paths: tuple[Path, Path]
+    # The last row group of each table that has users of several ranges.
+    _kept: dict[int, tuple[RowGroup, Any]] = field(default_factory=dict, compare=False)
 
     def __call__(self, task: UserRange | tuple[Path, Path]) -> Block:
         """Return the block of a task."""
         with _naming(*self.paths):
             if not isinstance(task, UserRange):
                 return self.rows((_read_dealt(task[0]), _read_dealt(task[1])))
-            recs = _read_range(task.recs, task, self.schemas[0])
-            truth = _read_range(task.truth, task, self.schemas[1])
-            return self.rows((recs, truth))
+            return self.rows((self._read(task, 0), self._read(task, 1)))
+
+    def _read(self, users: UserRange, side: int) -> pa.Table:
+        """Read the rows of the users of a range in one of the tables."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        schema, tables = self.schemas[side], []
+        user = schema.field(0)
+        for group in users[side]:
+            begins = group.least < users.first
+            ends = users.end is not None and group.largest >= users.end
+            kept = self._kept.get(side)
+            table = kept[1] if kept and kept[0] == group else _read_group(group, schema)
+            if begins or ends:
+                self._kept[side] = group, table
+            if begins:
+                within = pc.greater_equal(table[user.name], pa.scalar(users.first, user.type))
+                table = table.filter(within)
+            if ends:
+                table = table.filter(pc.less(table[user.name], pa.scalar(users.end, user.type)))
+            tables.append(table)
+        return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _read_range(groups: tuple[RowGroup, ...], users: UserRange, schema: pa.Schema) -> pa.Table:
-    """Read the rows of the users of a range."""
-    import pyarrow as pa
+def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
+    """Read a row group, and check that its statistics are right."""
     import pyarrow.compute as pc
 
-    names, dtype = schema.names, schema.field(0).type
-    tables = [schema.empty_table()]
-    for group in groups:
-        with naming(group.path):
-            table = open_parquet(group.path, names).read_row_group(group.number, names)
-        table = _uncoded(table, schema, group.path)
-        whole_column(table, names[0])  # raises where a user is missing, whom a filter would lose
-        least, largest = pc.min_max(table.column(names[0])).as_py().values()
-        # Of no rows there are none, and of text whose type is told elsewhere they are bytes.
-        known = type(least) is type(group.least)
-        if known and (least < group.least or largest > group.largest):
-            raise InvalidFileError(
-                f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
-                "what its statistics say; write the file again",
-                group.path,
-            )
-        if group.least < users.first:
-            within = pc.greater_equal(table.column(names[0]), pa.scalar(users.first, dtype))
-            table = table.filter(within)
-        if users.end is not None and group.largest >= users.end:
-            table = table.filter(pc.less(table.column(names[0]), pa.scalar(users.end, dtype)))
-        tables.append(table)
-    return pa.concat_tables(tables)
+    with naming(group.path):
+        table = open_parquet(group.path, schema.names).read_row_group(
+            group.number, schema.names, use_threads=False
+        )
+    table = _uncoded(table, schema, group.path)
+    user = schema.names[0]
+    whole_column(table, user)  # raises where a user is missing, whom a filter would lose
+    least, largest = pc.min_max(table.column(user)).as_py().values()
+    # Of no rows there are none, and of text whose type is told elsewhere they are bytes.
+    if type(least) is type(group.least) and (least < group.least or largest > group.largest):
+        raise InvalidFileError(
+            f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
+            "what its statistics say; write the file again",
+            group.path,
+        )
+    return table
 
 
 class ParquetSource(TableSource):
@@ -304,10 +324,7 @@ class ParquetSource(TableSource):
     rankings : RankingsScan
     relevance : RelevanceScan
     propensity : KeyedPropensity or None
-    n_rows : int
-        Rows of a block, about.
-    progress : bool, optional
-        As in `evaluate`.
+    execution : Execution
 
     Attributes
     ----------
@@ -323,8 +340,7 @@ class ParquetSource(TableSource):
         rankings: RankingsScan,
         relevance: RelevanceScan,
         propensity: KeyedPropensity | None,
-        n_rows: int,
-        progress: bool | None,
+        execution: Execution,
     ) -> None:
         self.recs, self.truth = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
         self.tables = self.recs, self.truth
@@ -339,9 +355,17 @@ class ParquetSource(TableSource):
         groups = self.recs.row_groups(), self.truth.row_groups()
         if not groups[1]:
             raise InvalidFileError("has no row; there is nothing to evaluate", self.truth.path)
-        self.n_rows, self.progress = n_rows, progress
+        self.progress = execution.progress
         self.total = sum(table.n_rows for table in self.tables)
-        self.ranges = cut_users(*groups, n_rows)
+        most = ROWS_AT_ONCE if execution.client is None else ROWS_PER_TASK
+        if execution.memory is not None:
+            most = max(execution.memory // (2 if execution.per_user else 1) // PER_ROW, 1)
+        self.n_threads = 1 if execution.client else thread_count(execution.num_threads)
+        fewest = 5 * self.total // (4 * (MAX_FILES - 2))  # so that there are not too many files
+        self.n_rows = min(max(most // self.n_threads, fewest, 1), most)
+        self.ranges = cut_users(*groups, self.n_rows, 2 * most)
+        each = self.n_rows if self.ranges is None else self.total // len(self.ranges)
+        self.n_at_once = min(max(most // max(each, 1), 1), self.n_threads)
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         with _naming(*self.paths):
             rows = self.rows_loader(request, propensity)
@@ -391,6 +415,8 @@ class ParquetSource(TableSource):
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
             )
+        while any(n_files % factor == 0 for factor in range(2, n_files)):
+            n_files += 1  # to a prime: whole numbers are dealt out by their remainders
         counts = np.zeros(n_files, np.int64)
         paths = []
         with progress_bar(
@@ -398,12 +424,12 @@ class ParquetSource(TableSource):
         ) as bar:
             for number, table in enumerate(self.tables):
                 paths.append([folder / f"{number}-{file}.arrow" for file in range(n_files)])
-                counts += _deal(table, paths[-1], min(BATCH, self.n_rows), bar)
+                counts += _deal(table, paths[-1], min(BATCH, self.n_rows), self.n_threads, bar)
         return list(zip(zip(*paths, strict=True), counts.tolist(), strict=True))
 
 
 def _deal(
-    table: ParquetTable, paths: list[Path], n_rows: int, bar: Any
+    table: ParquetTable, paths: list[Path], n_rows: int, n_threads: int, bar: Any
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write each row of a table to the file of its user; return the number of rows in each."""
     import pyarrow as pa
@@ -413,17 +439,17 @@ def _deal(
         with ExitStack() as stack:
             files = [stack.enter_context(pa.OSFile(str(path), "wb")) for path in paths]
             writers = [stack.enter_context(pa.ipc.new_stream(file, table.schema)) for file in files]
-            for part in table.batches(slice(None), n_rows):
+            batches = table.batches(slice(None), n_rows)
+            for part in stack.enter_context(_ahead(batches)) if n_threads > 1 else batches:
                 with _naming(table.path):
                     users = whole_column(part, user)
                     if pa.types.is_integer(users.type):
-                        hashes = hash_labels(to_integers(users, user))
+                        keys: Any = signed(users, user).to_numpy()
                     else:
                         (codes,), axis = encode([users])
-                        hashes = hash_labels(axis.to_numpy())[codes]
-                places = (hashes >> np.uint64(32)) % np.uint64(len(paths))
-                order = np.argsort(places, kind="stable")
-                bounds = np.searchsorted(places[order], np.arange(len(paths) + 1))
+                        keys = hash_labels(axis.to_numpy())[codes]
+                places = keys % keys.dtype.type(len(paths))
+                bounds, order = group_rows(places.astype(np.int32), len(paths))
                 dealt = part.take(pa.array(order))
                 counts += np.diff(bounds)
                 for writer, (start, end) in zip(writers, pairwise(bounds.tolist()), strict=True):
@@ -437,6 +463,20 @@ def _deal(
             "let the process open more files, as with ulimit -n"
         ) from None
     return counts
+
+
+@contextmanager
+def _ahead(values: Iterator[Any]) -> Iterator[Iterator[Any]]:
+    """Yield an iterator over the same values, the next of which is made by another thread."""
+    with ThreadPoolExecutor(1) as executor:
+
+        def read() -> Iterator[Any]:
+            following = executor.submit(next, values, None)
+            while (value := following.result()) is not None:
+                following = executor.submit(next, values, None)
+                yield value
+
+        yield read()
 
 
 def _read_dealt(path: Path) -> pa.Table:

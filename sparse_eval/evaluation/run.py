@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
@@ -88,7 +88,7 @@ def evaluate_source(
                 unit_scale=source.unit == " rows",
             ) as bar,
             closing(source),
-            open_runner(client, num_threads) as runner,
+            open_runner(client, num_threads, source.n_at_once) as runner,
         ):
             shared = Shared(request, source.load, kept, random, runner.num_threads)
 
@@ -128,9 +128,9 @@ def _is_of(library: str, client: object) -> bool:
 
 @contextmanager
 def open_runner(
-    client: ClientLike | None = None, num_threads: int | None = None
+    client: ClientLike | None = None, num_threads: int | None = None, n_at_once: int = 1
 ) -> Iterator[Runner]:
-    """Yield the runner for a client: this process without one.
+    """Yield the runner for a client: without one this process, with tasks in several threads.
 
     Raises
     ------
@@ -141,7 +141,10 @@ def open_runner(
     InvalidDataError
         If `client` is something else.
     """
-    if client is None:
+    if client is None and n_at_once > 1:
+        with ThreadPoolExecutor(n_at_once) as executor:
+            yield ExecutorRunner(executor)
+    elif client is None:
         yield LocalRunner(num_threads)
     elif isinstance(client, Executor):
         yield ExecutorRunner(client)

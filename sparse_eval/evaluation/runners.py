@@ -6,7 +6,8 @@ A new engine is a class with the method of `Runner`, in its own module, and a li
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from collections import deque
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
@@ -82,14 +83,17 @@ class ExecutorRunner:
     def run(
         self, work: Work, shared: Any, tasks: Iterable[tuple[Any, Any]]
     ) -> Iterator[tuple[Any, Any]]:
-        """Do tasks on the workers, no more than a few waiting there."""
+        """Do tasks on the workers, no more than a few waiting there.
+
+        Results come in the order of the tasks, so that of several errors it is always the first.
+        """
         waiting = iter(tasks)
-        running: dict[Future[Any], Any] = {}
+        running: deque[tuple[Future[Any], Any]] = deque()
         try:
             while True:
                 for task, tag in islice(waiting, self.n_at_once - len(running)):
                     try:
-                        running[self.executor.submit(work, shared, task)] = tag
+                        running.append((self.executor.submit(work, shared, task), tag))
                     except BrokenExecutor:
                         raise
                     except RuntimeError as error:  # it was shut down
@@ -98,16 +102,17 @@ class ExecutorRunner:
                         ) from None
                 if not running:
                     return
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield running.pop(future), future.result()
+                future, tag = running[0]
+                result = future.result()
+                running.popleft()
+                yield tag, result
         except BrokenExecutor as error:
             raise WorkerError(
                 f"a worker of the executor died ({error}), perhaps because it ran out of memory; "
                 "use fewer workers, or give them more"
             ) from error
         finally:
-            for future in running:
+            for future, _ in running:
                 future.cancel()
 
 

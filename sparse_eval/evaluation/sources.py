@@ -82,6 +82,8 @@ class Source:
         Whether it has one block of all users, which stays in this process.
     client
         Whose workers its tasks need, None if any do.
+    n_at_once : int
+        The tasks that this process may do at once, each in its own thread.
     """
 
     load: Loader
@@ -89,6 +91,7 @@ class Source:
     unit: str
     whole: bool = False
     client: Any = None
+    n_at_once: int = 1
 
     @property
     def repeatable(self) -> bool:

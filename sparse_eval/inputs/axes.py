@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..core.arrays import as_array, describe, is_frame
+from ..core.csr import gather
 from ..core.hashing import hash_labels
 from ..errors import InvalidDataError
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
+
+#: Whole numbers are numbered by a table of all numbers between the smallest and the largest if
+#: these are at most so many times as many as there are rows.
+_SPARSE = 8
 
 
 class Axis:
@@ -345,15 +350,23 @@ def encode(
         for column in columns
         for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
     ]
-    encoded = [_plain(chunk).dictionary_encode() for chunk in chunks]
-    if not encoded:
-        encoded = [pa.array([], pa.large_string()).dictionary_encode()]
-    if len(encoded) > 1:
-        encoded = pa.chunked_array(encoded).unify_dictionaries().chunks
-    distinct = encoded[0].dictionary
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
-    used = np.bincount(codes, minlength=len(distinct)) > 0
-    found = Axis(_of_arrow(distinct))
+    bounds = np.cumsum([0, *map(len, columns)])
+    tabulated = _by_table(chunks)
+    if tabulated is not None:
+        codes, found = tabulated
+        if given is None and first is None:
+            return [codes[a:b] for a, b in pairwise(bounds)], found
+        used = np.ones(len(found), bool)
+    else:
+        encoded = [_plain(chunk).dictionary_encode() for chunk in chunks]
+        if not encoded:
+            encoded = [pa.array([], pa.large_string()).dictionary_encode()]
+        if len(encoded) > 1:
+            encoded = pa.chunked_array(encoded).unify_dictionaries().chunks
+        distinct = encoded[0].dictionary
+        codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded])
+        used = np.bincount(codes, minlength=len(distinct)) > 0
+        found = Axis(_of_arrow(distinct))
     if given is not None:
         places = given.locate(found).astype(np.int32)
     else:
@@ -365,8 +378,41 @@ def encode(
         places[rows] = len(first) + np.arange(len(rows), dtype=np.int32)
         given = first.append(found.take(rows)) if len(rows) else first
     codes = places[codes]
-    bounds = np.cumsum([0, *map(len, columns)])
     return [codes[a:b] for a, b in pairwise(bounds)], given
+
+
+def _by_table(chunks: Sequence[Any]) -> tuple[Items, Axis] | None:
+    """Return the codes of whole numbers, and the ids in order, by a table of all that may be.
+
+    Returns None if ids are something else, or too far apart.
+    """
+    from pyarrow import types
+
+    kinds = {chunk.type for chunk in chunks}
+    is_signed = all(types.is_integer(kind) and not types.is_uint64(kind) for kind in kinds)
+    n_rows = sum(map(len, chunks))
+    if not n_rows or not is_signed:
+        return None
+    places = np.empty(n_rows, np.int64)
+    np.concatenate([chunk.to_numpy() for chunk in chunks if len(chunk)], out=places)
+    least, most = int(places.min()), int(places.max())
+    if most - least >= 2**63:
+        return None
+    places -= least
+    step = max(int(np.gcd.reduce(places[:1000])), 1)  # of ids that are dealt out by remainders
+    if step > 1 and (places % step).any():
+        step = 1
+    size = (most - least) // step + 1
+    if size > _SPARSE * n_rows:
+        return None
+    if step > 1:
+        places //= step
+    is_used = np.zeros(size, bool)
+    is_used[places] = True
+    used = np.flatnonzero(is_used)
+    codes = np.empty(len(is_used), np.int32)  # of the ids that are used; others are never read
+    codes[used] = np.arange(len(used), dtype=np.int32)
+    return gather(codes, places), Axis(used * step + least)
 
 
 def order_of(axis: Axis) -> NDArray[np.intp]:

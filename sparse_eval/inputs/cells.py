@@ -17,7 +17,7 @@ from .text import MalformedLineError, nanoseconds, parse_number, parser_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from ..core.types import Booleans, Floats, Integers
+    from ..core.types import AnyArray, Booleans, Floats, Integers
 
 #: The time of a row that has none. It is before all others, and pandas' NaT.
 UNDATED = int(np.iinfo(np.int64).min)
@@ -121,11 +121,17 @@ def gains_of(column: Any, name: Hashable, first: int) -> Floats:
     return values
 
 
-def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> Floats:
+def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArray:
     """Return a column of ranks or scores, or raise an error about the first that is none."""
+    from pyarrow import types
+
     expected = "a whole number of at least 1" if ranks else "a finite number"
     if is_text(column.type):
         raise _wrong_type(name, expected, "text")
+    if ranks and types.is_integer(column.type) and not column.null_count:
+        whole: AnyArray = column.to_numpy()
+        if whole.min(initial=1) >= 1 and whole.max(initial=1) <= MAX_ITEMS:
+            return whole
     values = numbers_of(column, name, expected)
     valid = np.isfinite(values)
     if ranks:

@@ -18,6 +18,7 @@ from ..core.csr import (
     check_entries,
     find_entries,
     find_fault,
+    gather,
     group_rows,
     indptr_from_counts,
     integer_array,
@@ -416,7 +417,7 @@ class Rankings(UserRows):
         shape = (len(rows.users), len(rows.items))
         if ranked:
             indptr, order = group_rows(codes[0], shape[0])
-            entries = codes[1][order], values.astype(np.int32)[order]
+            entries = gather(codes[1], order), gather(values.astype(np.int32, copy=False), order)
             lists = cls._of_positions(indptr, *entries, shape, labels)
             repeated = repeated_item(indptr, lists.items)
             if repeated is not None:

@@ -323,9 +323,11 @@ class Measured:
             )
         counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen")
         return Part(
-            moments=tuple(self.moments[row] for row in rows),
-            samples=tuple(self.samples[row] for row in rows),
-            ratios={row: self.ratios[row] for row in rows if plans[row].is_micro},
+            # Not by the cached properties: they refer to the block, whose memory would then be
+            # free only after the next run of the garbage collector.
+            moments=tuple(_moments(self, row) for row in rows),
+            samples=tuple(_sample(self, row) for row in rows),
+            ratios={row: _ratios(self, row) for row in rows if plans[row].is_micro},
             lists=lists,
             values=values,
             **{name: getattr(self, name) for name in (*counts, "candidates", "first_ranks")},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,6 +18,7 @@ from tables_cases import saved_csr
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
 from sparse_eval.evaluation import run, runners
+from sparse_eval.evaluation.sources import evaluate_block
 from sparse_eval.inputs.npy import open_csr
 
 N_USERS = 23
@@ -203,3 +206,22 @@ def test_tied_lists() -> None:
             same_bits(se.evaluate(lists, held, "ndcg@3", memory=LEAST), expected)
         with raises(InvalidMetricError):
             se.evaluate(lists, gains(), "mrr", memory=LEAST)
+
+
+def test_a_block_is_free_when_its_part_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[Any] = []
+
+    def measured(*arguments: Any) -> Any:
+        block = evaluate_block(*arguments)
+        blocks.append(weakref.ref(block))
+        return block
+
+    monkeypatch.setattr(run, "evaluate_block", measured)
+    gc.disable()
+    try:
+        with small_blocks():
+            se.evaluate(positions(), gains(), PLAIN, memory=LEAST)
+        assert len(blocks) > 1
+        assert not any(block() for block in blocks)
+    finally:
+        gc.enable()

@@ -29,7 +29,7 @@ from sparse_eval.errors import (
     OutputError,
     SparseEvalError,
 )
-from sparse_eval.evaluation import arrow, parquet, run, tables
+from sparse_eval.evaluation import arrow, parquet, run
 
 METRICS = ["ndcg@3", "recall@2", "map", "mrr@4", "recall(average=micro)@3", "coverage@2"]
 
@@ -43,11 +43,14 @@ def temporary(n_rows: int | None = None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder) / "scratch"
         scratch.mkdir()
-        rows = tables.ROWS_PER_BLOCK if n_rows is None else n_rows
-        with mock.patch.object(tempfile, "tempdir", str(scratch)):
-            with mock.patch.object(tables, "ROWS_PER_BLOCK", rows):
-                yield Path(folder)
-            assert list(scratch.iterdir()) == []
+        rows = parquet.ROWS_AT_ONCE if n_rows is None else 2 * n_rows
+        with (
+            mock.patch.object(tempfile, "tempdir", str(scratch)),
+            mock.patch.object(parquet, "ROWS_AT_ONCE", rows),
+            mock.patch.object(parquet, "thread_count", return_value=2),
+        ):
+            yield Path(folder)
+        assert list(scratch.iterdir()) == []
 
 
 def written(

@@ -77,9 +77,9 @@ def test_an_executor_gives_the_bits_of_one_process(
 def test_rows_in_no_order_are_there_until_the_last_worker_read_them(
     pool: Executor, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sparse_eval.evaluation import tables
+    from sparse_eval.evaluation import parquet
 
-    monkeypatch.setattr(tables, "ROWS_PER_TASK", 300)
+    monkeypatch.setattr(parquet, "ROWS_PER_TASK", 300)
     lists = se.evaluate_model(*data, "ndcg@5,coverage@5").rankings.to_positions().tocoo()
     held = data[2].tocoo()
     paths = []

@@ -22,8 +22,7 @@ from ways_cases import same as same_by_every_way
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, MissingExtraError
-from sparse_eval.evaluation import spark
-from sparse_eval.evaluation import tables as evaluation_tables
+from sparse_eval.evaluation import parquet, spark
 from sparse_eval.evaluation.run import evaluate_task
 from sparse_eval.metrics import REGISTRY
 
@@ -126,7 +125,7 @@ def test_paths_and_frames(
     assert_same(se.evaluate(frames[0], paths[1], metrics), expected)
     assert_same(se.evaluate(*frames, metrics, client=session, keep="totals"), expected)
     assert_same(se.evaluate(*paths, metrics, client=session), expected)  # of one range of users
-    monkeypatch.setattr(evaluation_tables, "ROWS_PER_TASK", 100)  # in no order: Spark shuffles
+    monkeypatch.setattr(parquet, "ROWS_PER_TASK", 100)  # in no order: Spark shuffles
     source = mock.patch.object(spark, "SparkSource", wraps=spark.SparkSource)
     with source as shuffled:
         assert_same(se.evaluate(*paths, metrics, client=session), expected)

@@ -15,7 +15,7 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.evaluation import tables
+from sparse_eval.evaluation import parquet
 
 METRICS = [
     "psp(propensity=given)@3", "psndcg(average=macro,propensity=given)@3", "recall(weights=ips)@3",
@@ -58,8 +58,8 @@ def test_tables_have_the_numbers_of_memory(ids: str, tmp_path: Path) -> None:
     for ordered in (True, False):
         paths = write(tmp_path, drawn, ordered=ordered)
         with (
-            mock.patch.object(tables, "ROWS_PER_BLOCK", 100),
-            mock.patch.object(tables, "ROWS_PER_TASK", 100),
+            mock.patch.object(parquet, "ROWS_AT_ONCE", 100),
+            mock.patch.object(parquet, "ROWS_PER_TASK", 100),
             ThreadPoolExecutor(2) as pool,
         ):
             for options in ({}, {"client": pool}, {"memory": 1 << 24}, {"keep": "totals"}):

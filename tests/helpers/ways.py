@@ -14,7 +14,7 @@ from tables_cases import saved_csr
 from ways_cases import Case
 
 import sparse_eval as se
-from sparse_eval.evaluation import runners, tables
+from sparse_eval.evaluation import runners
 
 LEAST = runners.MINIMUM
 
@@ -27,8 +27,8 @@ def small_blocks() -> Iterator[None]:
     with (
         mock.patch.object(runners, "PER_USER", LEAST // 3),
         mock.patch.object(runners, "check_values_fit", return_value=0),
-        mock.patch.object(tables, "ROWS_PER_BLOCK", 4),
-        mock.patch.object(tables, "ROWS_PER_TASK", 4),
+        mock.patch("sparse_eval.evaluation.parquet.ROWS_AT_ONCE", 4),
+        mock.patch("sparse_eval.evaluation.parquet.ROWS_PER_TASK", 4),
     ):
         yield
 
