@@ -4,7 +4,7 @@
     python benchmarks/pages.py --check    exit code 1 if a page differs
 
 In any page, a table is between the markers `<!-- benchmark:NAME -->` and
-`<!-- /benchmark:NAME -->`. It is made by the suite whose `tables.py` has its name in TABLES.
+`<!-- /benchmark:NAME -->`. It is made by the suite whose `suite.py` has its name in TABLES.
 `summary` has the rows of every suite that has SUMMARY, in the order of its first element.
 """
 
@@ -56,9 +56,9 @@ def makers() -> dict[str, Callable[[], str]]:
     """Return the function that makes each table, by the name of its markers."""
     found: dict[str, Callable[[], str]] = {}
     summaries = []
-    for path in sorted(SUITES.glob("*/tables.py")):
+    for path in sorted(SUITES.glob("*/suite.py")):
         suite = path.parent.name
-        tables = importlib.import_module(f"suites.{suite}.tables")
+        tables = importlib.import_module(f"suites.{suite}.suite")
         for name, table in tables.TABLES.items():
             if name in found:
                 raise ValueError(f"two suites have a table {name}")

@@ -8,12 +8,10 @@ python benchmarks/run.py --suite lists --checkout PATH    together with another 
 
 import argparse
 import importlib
-import os
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from harness import environment, report
 from harness.job import Job, MismatchError
@@ -35,16 +33,12 @@ def main() -> int:
         return max(measure(suite, arguments, INPUTS) for suite in suites)
     environment.use_running_python()
     # These times do not matter, so the suites need not wait for each other.
-    with tempfile.TemporaryDirectory() as inputs, ThreadPoolExecutor(cores()) as pool:
+    with tempfile.TemporaryDirectory() as inputs, ThreadPoolExecutor(report.cores()) as pool:
         jobs = [
             pool.submit(measure, suite, arguments, Path(inputs, suite))
             for suite in reversed(suites)  # the longest ones happen to have late names
         ]
         return max(job.result() for job in jobs)
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
@@ -60,6 +54,7 @@ def measure(suite: str, arguments: argparse.Namespace, inputs: Path) -> int:
             arguments.data,
         )
         found = importlib.import_module(f"suites.{suite}.suite").run(job)
+        found = {"rivals": job.rivals} | found
     except (MismatchError, RuntimeError) as error:
         print(f"error: suite {suite}: {error}; no results written", file=sys.stderr)
         return 1
@@ -98,11 +93,11 @@ def parse() -> argparse.Namespace:
         help=f"rivals beside {environment.REFERENCE} (default: all; none with --checkout)",
     )
     parser.add_argument(
-        "--rounds", type=rounds, default=7, help="timed rounds after the warm-up (default: 7)"
+        "--rounds", type=int, default=7, help="timed rounds after the warm-up (default: 7)"
     )
     parser.add_argument(
         "--checkout",
-        type=checkout,
+        type=environment.checkout,
         action="append",
         default=[],
         metavar="PATH",
@@ -138,20 +133,6 @@ def rivals(text: str) -> list[str]:
             f"no rival {', '.join(sorted(unknown))}; there are {', '.join(environment.RIVALS)}"
         )
     return named
-
-
-def checkout(text: str) -> Any:
-    try:
-        return environment.checkout(Path(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def rounds(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least one round")
-    return number
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""The driver's end of a worker process."""
+"""The driver's end of a worker process: start it, send requests, collect its answers."""
 
 import json
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from . import environment
+from .progress import say
 
 
 class Client:
@@ -19,10 +20,9 @@ class Client:
 
     def __init__(self, suite: str, name: str, inputs: Path) -> None:
         worker = Path(__file__).with_name("worker.py")
-        script = environment.SUITES / suite / "rivals" / f"{environment.library(name)}.py"
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__
         self._process = subprocess.Popen(
-            environment.command(name, worker, script, inputs),
+            environment.command(name, worker, suite, environment.library(name), inputs),
             env=environment.variables(name),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -31,11 +31,13 @@ class Client:
         )
         self._requests = cast("IO[str]", self._process.stdin)
         self._answers = cast("IO[str]", self._process.stdout)
-        self.tasks: list[str] = self._answer()["tasks"]
+        self.tasks: list[str] = []
 
     def prepare(self) -> float:
-        """Build the library's native input; return the seconds."""
-        return self._ask(do="prepare")["seconds"]
+        """Build the library's native input, and get the names of its tasks; return the seconds."""
+        answer = self._ask(do="prepare")
+        self.tasks = answer["tasks"]
+        return answer["seconds"]
 
     def time(self, task: str) -> float:
         """Run one scoring call; return the seconds."""
@@ -48,12 +50,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.communicate()  # a worker ends at the end of its input
         self._log.close()
 
@@ -62,10 +59,7 @@ class Client:
             self._requests.write(json.dumps(request) + "\n")
             self._requests.flush()
         except BrokenPipeError:
-            pass  # `_answer` raises the reason
-        return self._answer()
-
-    def _answer(self) -> dict[str, Any]:
+            pass  # the answer is empty, too
         line = self._answers.readline()
         if not line:
             self._process.wait()
@@ -73,3 +67,21 @@ class Client:
             said = self._log.read().strip().splitlines()
             raise RuntimeError(said[-1] if said else f"exit code {self._process.returncode}")
         return json.loads(line)
+
+
+def start(suite: str, rivals: dict[str, Any], inputs: Path, stack: ExitStack) -> dict[str, Client]:
+    """Start and prepare the workers; the entry of a rival that fails gets the reason."""
+    clients = {}
+    for name, entry in rivals.items():
+        if "failed" in entry:
+            continue
+        say(f"{name}: preparing its own form of {inputs.stem}")
+        try:
+            client = stack.enter_context(Client(suite, name, inputs))
+            entry[f"prepare_{inputs.stem}_seconds"] = client.prepare()
+        except RuntimeError as error:
+            say(f"{name}: left out: {error}")
+            entry["failed"] = str(error)
+            continue
+        clients[name] = client
+    return clients

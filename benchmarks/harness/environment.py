@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tomllib
 import venv
-from importlib.metadata import PackageNotFoundError, version
+from argparse import ArgumentTypeError
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,6 @@ REFERENCE = next(iter(RIVALS))
 # Its NumPy is pinned, and it needs few other packages. It makes the lists and compares the values.
 PINNED = "notebook"
 
-VERSIONS = """
-import json
-from importlib.metadata import distributions
-print(json.dumps({found.name: found.version for found in distributions()}))
-"""
-
 _state: dict[str, bool] = {"running": False}
 
 
@@ -43,14 +38,12 @@ def use_running_python() -> None:
     _state["running"] = True
 
 
-def checkout(folder: Path) -> str:
-    """Return the contestant's name for the package in another checkout.
-
-    Raises `ValueError` if there is no package in the folder.
-    """
+def checkout(text: str) -> str:
+    """Return the contestant's name for the package in another checkout, an argument of run.py."""
+    folder = Path(text).resolve()
     if not (folder / "sparse_eval" / "__init__.py").exists():
-        raise ValueError(f"no sparse_eval in {folder}")
-    return f"{REFERENCE}@{folder.resolve()}"
+        raise ArgumentTypeError(f"no sparse_eval in {folder}")
+    return f"{REFERENCE}@{folder}"
 
 
 def library(name: str) -> str:
@@ -138,6 +131,17 @@ def run(name: str, *arguments: str | Path) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def call(name: str, target: str, *arguments: Any) -> Any:
+    """Return the result of MODULE:FUNCTION, called in a new process with these arguments."""
+    texts = (json.dumps(argument, default=str) for argument in arguments)
+    return run(name, Path(__file__).with_name("call.py"), target, *texts)
+
+
+def versions() -> dict[str, str]:
+    """Return the installed distributions."""
+    return {found.name: found.version for found in distributions()}
+
+
 def describe(name: str) -> dict[str, Any]:
     """Return a rival's title, requirements and installed versions, or the reason for a failure."""
     entry = {key: RIVALS[library(name)][key] for key in ("title", "requirements")}
@@ -146,7 +150,7 @@ def describe(name: str) -> dict[str, Any]:
     try:
         if missing := _missing(name):
             raise RuntimeError(f"{', '.join(missing)} not installed in the running environment")
-        return entry | {"versions": run(name, "-c", VERSIONS)}
+        return entry | {"versions": call(name, f"{__name__}:versions")}
     except RuntimeError as error:
         say(f"{name}: left out: {error}")
         return entry | {"failed": str(error)}

@@ -14,6 +14,8 @@ def markdown(columns: Row, rows: Iterable[Row]) -> str:
 def label(report: dict[str, Any], contestant: str) -> str:
     """Return the rival's title and version, and how it was called if there are several ways."""
     name, comma, way = contestant.partition(",")
+    if name not in report["rivals"]:
+        return contestant
     rival = report["rivals"][name]
     version = rival["requirements"][0].partition("==")[2]
     return f"{rival['title']} {version}".strip() + comma + way
@@ -23,6 +25,11 @@ def timed(entry: dict[str, Any]) -> Row:
     if "failed" in entry:
         return "failed", ""
     return duration(entry["median_seconds"]), times(entry["ratio"])
+
+
+def medians(report: dict[str, Any], contestants: dict[str, Any]) -> list[Row]:
+    """Return a row for each contestant: its title, its median, and its ratio to ours."""
+    return [(label(report, name), *timed(entry)) for name, entry in contestants.items()]
 
 
 def amount(entry: dict[str, Any]) -> str:

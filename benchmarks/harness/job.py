@@ -1,6 +1,7 @@
 """The job of a suite: what to measure."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,18 @@ class Job:
         """The minimum duration of a contestant's turn."""
         return 0.0 if self.smoke else 0.3
 
-    def describe(self) -> dict[str, Any]:
+    @cached_property
+    def rivals(self) -> dict[str, dict[str, Any]]:
+        """The contestants, with their versions or why they are left out; a part of the report."""
         return {name: environment.describe(name) for name in self.contestants}
+
+    @property
+    def taking_part(self) -> list[str]:
+        return [name for name, entry in self.rivals.items() if "failed" not in entry]
+
+    def call(self, target: str, *arguments: Any) -> Any:
+        """Return the result of MODULE:FUNCTION, called in a new process of our environment."""
+        return environment.call(environment.REFERENCE, target, *arguments)
 
 
 class MismatchError(Exception):

@@ -1,47 +1,58 @@
 """Compare our values with libraries' values, each computed in the library's own environment.
 
-A suite that does this has a script for each library in `rivals`; `worker.py`, which runs one of
-them in the library's environment; and `probe.py`, which compares the values with ours in our
-environment.
+A suite that does this has a script for each library in `rivals`; `worker.py`, whose `answer` runs
+one of them in the library's environment; and `probe.py`, whose `compare` compares the values with
+ours in our environment.
 """
 
+import importlib
 import json
+import os
 import tempfile
+import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from . import environment
 from .job import Job, MismatchError
 from .progress import say
 
+#: The parts that the scripts of all libraries may have, and what holds without them.
+PARTS = {"CONVENTION": None, "TOLERANCE": 1e-9, "IMPRECISE": None, "NOT_COMPARED": {}}
 
-def compare_all(job: Job, suite: Path, problems: list[Any], one: str, many: str) -> dict[str, Any]:
-    """Compare all libraries of a suite; return `rivals` and `libraries` of its report.
+
+def load(script: str) -> tuple[ModuleType, dict[str, Any]]:
+    """Import a library's script, in the library's environment; return it, and its description."""
+    warnings.simplefilter("ignore")
+    # Waking a second thread takes longer than a problem.
+    os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    library = importlib.import_module(script)
+    return library, {part.lower(): getattr(library, part, PARTS[part]) for part in PARTS}
+
+
+def compare_all(job: Job, suite: str, problems: list[Any], one: str, many: str) -> dict[str, Any]:
+    """Compare all libraries of a suite; return its report.
 
     In the results of a probe, `many` is the key of the values by name, and "furthest_" + `one` is
     the problem with the largest difference.
 
     Raises `MismatchError` if a library differs by more than its script allows.
     """
-    rivals = {
-        name: entry
-        for name, entry in job.describe().items()
-        if (suite / "rivals" / f"{name}.py").exists()
-    }
+    scripts = f"suites.{suite}.rivals"
     libraries: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "problems.json")
         path.write_text(json.dumps(problems), encoding="utf-8")
-        for name, entry in rivals.items():
-            if "failed" in entry:
+        for name in job.taking_part:
+            if name in job.references:
                 continue
             say(f"{name}: comparing values")
             values = Path(folder, f"{name}.json")
-            script = suite / "rivals" / f"{name}.py"
-            environment.run(name, suite / "worker.py", script, path, values)
-            libraries[name] = environment.run(
-                environment.REFERENCE, suite / "probe.py", path, values
+            environment.call(
+                name, f"suites.{suite}.worker:answer", f"{scripts}.{name}", path, values
             )
+            libraries[name] = job.call(f"suites.{suite}.probe:compare", path, values)
     wrong = [
         f"{name}: {value} by {entry['max_difference']:.3g}, in {one} {entry[f'furthest_{one}']}"
         for name, found in libraries.items()
@@ -50,4 +61,4 @@ def compare_all(job: Job, suite: Path, problems: list[Any], one: str, many: str)
     ]
     if wrong:
         raise MismatchError("\n  ".join(["values differ", *wrong]))
-    return {"rivals": rivals, "libraries": libraries}
+    return {"libraries": libraries}

@@ -49,7 +49,11 @@ def sampled_peak() -> Iterator[list[int]]:
 
 def resident(field: str) -> int:
     """Return one of the kernel's figures about this process, in bytes."""
-    for line in STATUS.read_text(encoding="ascii").splitlines():
+    return kernel_bytes(field, STATUS)
+
+
+def kernel_bytes(field: str, path: Path) -> int:
+    for line in path.read_text(encoding="ascii").splitlines():
         if line.startswith(f"{field}:"):
             return 1024 * int(line.split()[1])
     raise KeyError(field)

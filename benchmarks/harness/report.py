@@ -37,11 +37,15 @@ def read(suite: str) -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": platform.platform(),
         "python": platform.python_version(),
     }
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _cpu_model() -> str:

@@ -1,22 +1,29 @@
-"""Measure several calls in turn, so that other load of the machine affects all of them equally."""
+"""Measure several sides in turn, so that other load of the machine affects all of them equally."""
 
+import math
+import tempfile
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
+from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from . import environment
 from .client import Client
-from .environment import REFERENCE
+from .job import Job, MismatchError
 from .progress import say
+from .values import difference
 
 
 def take_turns(
+    job: Job,
     title: str,
-    measures: dict[str, Callable[[], float]],
-    rounds: int,
-    unit: str = "seconds",
-    reference: str = REFERENCE,
+    measures: Mapping[str, Callable[[], float]],
     *,
+    rounds: int | None = None,
+    unit: str = "seconds",
+    reference: str = environment.REFERENCE,
     once: Container[str] = (),
     warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
@@ -27,9 +34,10 @@ def take_turns(
     without a warm-up. A measure that raises `RuntimeError` is not called again; its entry has the
     reason.
     """
+    rounds = min(job.rounds, rounds or job.rounds)
     values: dict[str, list[float]] = {label: [] for label in measures}
     failed: dict[str, str] = {}
-    for done in range(0 if warm_up else 1, rounds + 1):
+    for done in range(0 if warm_up and not job.smoke else 1, rounds + 1):
         say(f"{title}: " + (f"round {done} of {rounds}" if done else "warming up"))
         for label, measure in measures.items():
             if label in failed or (label in once and done != 1):
@@ -55,6 +63,94 @@ def take_turns(
         }
         for label in measures
     }
+
+
+def compare_processes(
+    job: Job,
+    title: str,
+    calls: Mapping[str, tuple[Any, ...]],
+    *,
+    tolerance: float = 0.0,
+    unit: str = "seconds",
+    **options: Any,
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+    """Start a new process for each side in turn; return the entries, and the results by side.
+
+    Each call has a contestant, a function and its arguments. Its result has `seconds` (or another
+    unit), and perhaps `bytes`, the peak of memory, and `values`, which are compared with the values
+    of the first side. The options are those of `take_turns`.
+
+    Raises `MismatchError` if values differ by more than the tolerance.
+    """
+    found: dict[str, list[dict[str, Any]]] = {label: [] for label in calls}
+
+    def measure(label: str) -> float:
+        found[label].append(environment.call(*calls[label]))
+        return float(found[label][-1][unit])
+
+    measures = {label: partial(measure, label) for label in calls}
+    entries = take_turns(job, title, measures, unit=unit, **options)
+    values = {
+        label: [one.get("values") for one in results] for label, results in found.items() if results
+    }
+    first = next(iter(values.values()), [None])[0]
+    for label, results in found.items():
+        furthest = max((difference(first, one) for one in values.get(label, ())), default=0.0)
+        if not furthest <= tolerance:
+            raise MismatchError(f"{title}: the values of {label} differ by {furthest:.3g}")
+        if results:
+            found[label] = results[-len(entries[label].get(unit, results)) :]
+            if "bytes" in results[0]:
+                entries[label]["peak_bytes"] = median(one["bytes"] for one in found[label])
+            if "values" in results[0]:
+                entries[label]["max_difference"] = furthest
+    return entries, found
+
+
+def compare_workers(
+    job: Job,
+    title: str,
+    contestants: dict[str, tuple[Client, str]],
+    check: Callable[[dict[str, Path]], dict[str, dict[str, Any]]],
+    *,
+    warm: bool = False,
+    pause: float = 0.0,
+    long_seconds: float = math.inf,
+    **options: Any,
+) -> dict[str, dict[str, Any]]:
+    """Call each contestant once, check all answers, and then time the contestants in turn.
+
+    `check` gets the files of the answers, and returns what it finds about each of them.
+    Contestants whose first call takes longer than `long_seconds` are timed in one round only. The
+    other options are those of `turn_seconds` and `take_turns`.
+    """
+    answers: dict[str, Path] = {}
+    entries: dict[str, dict[str, Any]] = {}
+    once = set()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (label, (client, task)) in enumerate(contestants.items()):
+            say(f"{title}: {label}: its first call")
+            answer = Path(folder, f"{number}.npz")
+            start = time.perf_counter()
+            try:
+                entries[label] = {"peak_bytes": client.save(task, answer)}
+            except RuntimeError as error:
+                say(f"{title}: {label} failed: {error}")
+                entries[label] = {"failed": str(error)}
+                continue
+            answers[label] = answer
+            if time.perf_counter() - start > long_seconds:
+                once.add(label)
+        say(f"{title}: comparing")
+        for label, found in check(answers).items():
+            entries[label] |= found
+    measures = {
+        label: partial(turn_seconds, *contestants[label], job.turn_seconds, warm=warm, pause=pause)
+        for label in answers
+    }
+    for label, timed in take_turns(job, title, measures, once=once, **options).items():
+        entries[label] |= timed
+    return entries
 
 
 def turn_seconds(

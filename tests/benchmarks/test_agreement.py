@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from benchmark_calls import BENCHMARKS, call
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SINGLE_PRECISION = {"lightfm", "lightgcn", "pyxclib", "tensorflow_recommenders", "torchmetrics"}
 
 
@@ -35,21 +33,14 @@ LIBRARIES = [
 PRINTED = BENCHMARKS / "suites" / "agreement" / "printed"
 
 
-def run(python: Path | str, script: Path, *arguments: Path) -> str:
-    # -P: the libraries must not import the benchmarks' modules for theirs.
-    command = [python, "-P", script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the file of the problems of each suite."""
     paths = {}
     for suite in SUITES:
         path = paths[suite.name] = tmp_path_factory.mktemp(suite.name) / "problems.json"
-        run(sys.executable, BENCHMARKS / "suites" / suite.name / f"{suite.problems}.py", path)
+        made = call(f"suites.{suite.name}.{suite.problems}:make")
+        path.write_text(json.dumps(made), encoding="utf-8")
     return paths
 
 
@@ -59,26 +50,23 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
     environment = BENCHMARKS / "environments" / name
     if not (environment / "requirements.txt").exists():
         pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
-    folder, asked = BENCHMARKS / "suites" / suite.name, problems[suite.name]
+    folder, asked = f"suites.{suite.name}", problems[suite.name]
     values = tmp_path / "values.json"
-    script = folder / "rivals" / f"{name}.py"
-    run(environment / "bin" / "python", folder / "worker.py", script, asked, values)
-    found: dict[str, Any] = json.loads(
-        run(sys.executable, folder / "probe.py", asked, values).splitlines()[-1]
-    )
+    python = environment / "bin" / "python"
+    script = f"{folder}.rivals.{name}"
+    call(f"{folder}.worker:answer", script, asked, values, python=python)
+    found = call(f"{folder}.probe:compare", asked, values)
     check(found[suite.numbers], name)
     assert found[f"n_{suite.problems}"] >= suite.fewest
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in PRINTED.glob("*.json")))
 def test_numbers_that_libraries_have_printed(name: str, tmp_path: Path) -> None:
-    folder, values = BENCHMARKS / "suites" / "agreement", PRINTED / f"{name}.json"
-    every, asked = tmp_path / "every.json", tmp_path / "asked.json"
-    run(sys.executable, folder / "cases.py", every)
+    values, asked = PRINTED / f"{name}.json", tmp_path / "asked.json"
     n_cases = len(json.loads(values.read_text(encoding="utf-8"))["cases"])
-    cases = json.loads(every.read_text(encoding="utf-8"))[:n_cases]
+    cases = call("suites.agreement.cases:make", n_cases)
     asked.write_text(json.dumps(cases), encoding="utf-8")
-    found = json.loads(run(sys.executable, folder / "probe.py", asked, values).splitlines()[-1])
+    found = call("suites.agreement.probe:compare", asked, values)
     check(found["metrics"], name)
     assert found["n_cases"] >= 30
 

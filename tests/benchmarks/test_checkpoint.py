@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmark_calls import call
 from scipy.sparse import csr_matrix, save_npz
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-CHECK = BENCHMARKS / "suites" / "checkpoint" / "check.py"
 N_USERS, N_ITEMS, K = 6, 40, 5
 
 Arrays = dict[str, Any]
@@ -61,10 +58,9 @@ class Case:
         paths = [self.folder / f"{place}.npz" for place in range(len(answers) + 1)]
         for path, answer in zip(paths, ({"ids": self.lists}, *answers), strict=True):
             np.savez(path, **answer)
-        command = [sys.executable, "-P", CHECK, self.folder / "case.json", *paths]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert not done.returncode, done.stderr
-        found: list[dict[str, Any]] = json.loads(done.stdout)
+        found: list[dict[str, Any]] = call(
+            "suites.checkpoint.check:check", self.folder / "case.json", *paths
+        )
         return found
 
 

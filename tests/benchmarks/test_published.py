@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import json
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmark_calls import BENCHMARKS, call
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-PROBE = BENCHMARKS / "suites" / "published" / "probe.py"
+PRINTED = BENCHMARKS / "suites" / "published" / "printed.toml"
 SHARED = Path(__file__).parents[3] / "shared" / "published"
 
 
@@ -25,17 +22,14 @@ def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def evaluate(table: str, folder: Path, model: str, metrics: list[str], **options: Any) -> Any:
     asked = {"model": model, "options": options, "runs": 1, "metrics": metrics}
-    command = [sys.executable, "-P", PROBE, "row", table, folder, json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return call("suites.published.probe:row", table, folder, asked)
 
 
 @pytest.fixture(scope="module")
 def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toys")
     with pytest.MonkeyPatch.context() as patch:
-        module("suites.published.data", patch).write_toys(folder)
+        module("suites.published.data", patch).write_toys(str(folder))
     return folder
 
 
@@ -77,7 +71,7 @@ def test_popularity_is_that_of_a_plain_count(toys: Path, monkeypatch: pytest.Mon
 
 
 def test_printed_rows_are_whole() -> None:
-    tables = tomllib.loads((PROBE.parent / "printed.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(PRINTED.read_text(encoding="utf-8"))
     for table in tables.values():
         assert len(table["metrics"]) == len(table["heads"])
         for row in table["rows"]:
@@ -110,7 +104,7 @@ def test_shows_print_figure_range_and_difference(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])
 def test_ease_is_as_printed(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tolerance = module("suites.published.suite", monkeypatch).TOLERANCE
-    printed = tomllib.loads((PROBE.parent / "printed.toml").read_text(encoding="utf-8"))[table]
+    printed = tomllib.loads(PRINTED.read_text(encoding="utf-8"))[table]
     row = next(row for row in printed["rows"] if row.get("model") == "ease")
     found = evaluate(table, SHARED / table, "ease", printed["metrics"], **row["options"])
     for (metric, values), figure in zip(found["values"].items(), row["printed"], strict=True):

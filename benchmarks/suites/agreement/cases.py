@@ -1,15 +1,10 @@
 """Small random cases on which every library must give the number that we give.
 
-    python cases.py PATH      writes them as JSON
-
 Half of them have a score for every item, often with many ties. In a quarter, all lists reach the
 cut-off, and in a quarter, lists are short or missing. All draws come from one seed.
 """
 
-import json
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
 SEED = 20
@@ -105,7 +100,3 @@ def make_train(
             if takers and not any(item in row for row in train):
                 train[draw.choice(takers)].append(item)
     return [sorted(row) for row in train]
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(make()), encoding="utf-8")

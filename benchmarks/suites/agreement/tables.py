@@ -9,39 +9,17 @@ from harness.format import label, markdown
 
 #: Metrics of recommended items, relevant or not.
 OVER_LISTS = {
-    "alpha_ndcg",
-    "calibration",
-    "categorical_diversity",
-    "coverage",
-    "diversity",
-    "entropy",
-    "err_ia",
-    "gini",
-    "map_ia",
-    "novelty",
-    "personalization",
-    "popularity",
-    "serendipity",
-    "surprisal",
-    "user_coverage",
-}
+    "alpha_ndcg", "calibration", "categorical_diversity", "coverage", "diversity", "entropy",
+    "err_ia", "gini", "map_ia", "novelty", "personalization", "popularity", "serendipity",
+    "surprisal", "user_coverage",
+}  # fmt: skip
 
 #: Metrics that only trec_eval has.
 OF_TREC_EVAL = {
-    "bpref",
-    "infap",
-    "iprec_at_recall",
-    "judged",
-    "num_nonrel_judged_ret",
-    "num_rel",
-    "num_rel_ret",
-    "num_ret",
-    "set_f",
-    "set_map",
-    "set_precision",
-    "set_relative_precision",
+    "bpref", "infap", "iprec_at_recall", "judged", "num_nonrel_judged_ret", "num_rel",
+    "num_rel_ret", "num_ret", "set_f", "set_map", "set_precision", "set_relative_precision",
     "utility",
-}
+}  # fmt: skip
 
 
 def agreement(report: dict[str, Any]) -> str:

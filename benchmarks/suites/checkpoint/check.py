@@ -1,8 +1,6 @@
-"""Compare the contestants' answers for a case with the exact ranking; print the result as JSON.
+"""Compare the contestants' answers for a case with the exact ranking.
 
-    python -P check.py CASE OURS OTHER...
-
-Each file except CASE is an .npz of a contestant's answer, and contains one of
+Each answer is an .npz file, ours the first, and contains one of
 
     ids                                the items recommended to each of `users`, best first
     ndcg                               the mean of ndcg@k over the users
@@ -10,7 +8,7 @@ Each file except CASE is an .npz of a contestant's answer, and contains one of
     hit_users, hit_items, hit_ranks    the held-out items among the first k, and their ranks
     nothing                            if there is nothing to compare
 
-and possibly `share`, the share of scores that were computed, which is passed on. OURS has ids.
+and possibly `share`, the share of scores that were computed, which is passed on. Ours has ids.
 
 Scores are the products of the factors in double precision. In single precision, a library's score
 differs from this by at most `bound`, for any order of its sums. So a list is right if and only if
@@ -25,8 +23,6 @@ the hits of our list. The values of users must be right for each user, except fo
 precision; their mean is computed here.
 """
 
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,8 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from suites.checkpoint.case import Checkpoint, read
+from .case import Checkpoint, read
 
 Array = npt.NDArray[Any]
 
@@ -64,12 +59,13 @@ class Block(NamedTuple):
         return self.norms[:, None] * self.item_norms * unit + SMALLEST
 
 
-def main(path: Path, *answers: Path) -> None:
-    case = read(path)
+def check(path: str, *answers: str) -> list[dict[str, Any]]:
+    """Return what is found about each answer; a wrong one has `wrong`."""
+    case = read(Path(path))
     found = [load(answer) for answer in answers]
-    for name, answer in zip(answers, found, strict=True):
+    for answer in found:
         if "ids" in answer and answer["ids"].shape != (len(case.users), case.k):
-            raise ValueError(f"answer {name.stem}: its lists have shape {answer['ids'].shape}")
+            raise ValueError(f"lists of shape {answer['ids'].shape}")
     ours = found[0]["ids"]
     reports: list[dict[str, Any]] = [{} for _ in found]
     # The exact scores here are rounded too, in double precision.
@@ -104,10 +100,10 @@ def main(path: Path, *answers: Path) -> None:
         if "ndcg" in answer and not allowed[0] <= value <= allowed[1]:
             report["wrong"] = f"ndcg {value} is outside {allowed}"
     reports[0]["ndcg"] = mean
-    print(json.dumps(reports))
+    return reports
 
 
-def load(path: Path) -> dict[str, Array]:
+def load(path: str) -> dict[str, Array]:
     with np.load(path, allow_pickle=False) as saved:
         return dict(saved)
 
@@ -254,7 +250,3 @@ def check_hits(mine: dict[str, Array], answer: dict[str, Array], report: dict[st
         if not np.array_equal(answer[name][order], expected):
             report["wrong"] = f"{name} are not those of the list"
             return
-
-
-if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))

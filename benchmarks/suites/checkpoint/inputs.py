@@ -1,12 +1,5 @@
-"""Train and write the models that `checkpoint` ranks, and their data.
+"""Train and write the models that `checkpoint` ranks, and their data."""
 
-    python -P inputs.py FOLDER GOWALLA NAME...
-
-Each name is one of `MODELS`. Existing files in FOLDER are kept. The sizes are printed as JSON.
-GOWALLA is the folder of `train.txt` and `test.txt`, as published by the authors of LightGCN.
-"""
-
-import json
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -14,15 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from harness.files import replacing
+from harness.split import single
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from scipy.sparse import csr_matrix, load_npz, save_npz
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
-
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from harness.files import replacing
-from harness.split import single
 
 SEED = 0
 
@@ -44,17 +35,14 @@ def gowalla(folder: Path) -> Data:
 
 
 @cache
-def synthetic(folder: Path) -> Data:
-    """Return 50,000 users × 51,277 items, in the shape of MIND."""
-    holdout = se.split.random(se.datasets.synthetic(seed=SEED), seed=SEED)
+def synthetic(folder: Path, **sizes: int) -> Data:
+    """Return 50,000 users × 51,277 items, in the shape of MIND, or a toy."""
+    holdout = se.split.random(se.datasets.synthetic(**sizes, seed=SEED), seed=SEED)
     return Data(single(holdout.train), single(holdout.validation))
 
 
-@cache
 def toy(folder: Path) -> Data:
-    clicks = se.datasets.synthetic(n_users=2_000, n_items=1_000, seed=SEED)
-    holdout = se.split.random(clicks, seed=SEED)
-    return Data(single(holdout.train), single(holdout.validation))
+    return synthetic(folder, n_users=2_000, n_items=1_000)
 
 
 def als(train: csr_matrix, factors: int, alpha: float, regularization: float) -> Factors:
@@ -96,7 +84,12 @@ MODELS: dict[str, tuple[Callable[[Path], Data], Callable[[csr_matrix], Factors]]
 }
 
 
-def main(folder: Path, source: Path, *names: str) -> None:
+def write(place: str, gowalla_folder: str, names: list[str]) -> dict[str, Any]:
+    """Write the named models, unless their files exist; return their sizes.
+
+    The second folder has `train.txt` and `test.txt`, as published by the authors of LightGCN.
+    """
+    folder, source = Path(place), Path(gowalla_folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         load, train = MODELS[name]
@@ -110,7 +103,7 @@ def main(folder: Path, source: Path, *names: str) -> None:
             print(f"training {name}", file=sys.stderr)
             with replacing(path) as temporary:
                 np.savez(temporary, **train(load(source).train)._asdict())
-    print(json.dumps({name: describe(folder, name) for name in names}))
+    return {name: describe(folder, name) for name in names}
 
 
 def describe(folder: Path, name: str) -> dict[str, Any]:
@@ -129,7 +122,3 @@ def describe(folder: Path, name: str) -> dict[str, Any]:
         "n_train": train.nnz,
         "n_validation": validation.nnz,
     }
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -4,29 +4,25 @@ All contestants get the same factors in single precision, and all answers are co
 exact ranking before anything is timed. Then the contestants run in alternating rounds.
 """
 
-from __future__ import annotations
-
 import json
 import os
-import tempfile
-import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness import environment
-from harness.client import Client
-from harness.data import find
+from harness.client import start
+from harness.files import find
 from harness.job import Job, MismatchError
 from harness.progress import say
-from harness.turns import take_turns, turn_seconds
+from harness.turns import compare_workers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .tables import SUMMARY, TABLES
+
+__all__ = ["SUMMARY", "TABLES", "run"]
 
 SUITE = "checkpoint"
-HERE = Path(__file__).parent
 GOWALLA = (("train.txt",), ("test.txt",))
 OURS = f"{environment.REFERENCE}, top_k"
 
@@ -79,9 +75,8 @@ def run(job: Job) -> dict[str, Any]:
             say(f"{len(skipped)} cases left out: {error}")
     cases = tuple(case for case in cases if case.name not in skipped)
     report: dict[str, Any] = {
-        "inputs": write_inputs(folder, gowalla, cases),
+        "inputs": write_inputs(job, gowalla, cases),
         "threads": len(os.sched_getaffinity(0)),
-        "rivals": job.describe(),
         "skipped": skipped,
         "cases": {},
     }
@@ -100,89 +95,47 @@ def run(job: Job) -> dict[str, Any]:
             encoding="utf-8",
         )
         with ExitStack() as stack:
-            contestants = start(case, path, report["rivals"], stack)
+            contestants = {
+                f"{name}, {task}": (client, task)
+                for name, client in start(SUITE, job.rivals, path, stack).items()
+                for task in client.tasks
+            }
             report["cases"][case.name] = {
                 "title": case.title,
                 "model": case.model,
                 "k": case.k,
-                "contestants": contest(job, case, path, contestants),
+                "contestants": compare_workers(
+                    job,
+                    case.name,
+                    contestants,
+                    partial(check, case, path),
+                    pause=PAUSE_SECONDS,
+                    long_seconds=LONG_SECONDS,
+                    reference=OURS,
+                ),
             }
     return report
 
 
-def write_inputs(folder: Path, gowalla: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
+def write_inputs(job: Job, gowalla: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
     """Train the models that do not exist yet; return the size of each model."""
     say("training the models, or finding them")
-    models = dict.fromkeys(case.model for case in cases)
-    return environment.run(environment.REFERENCE, HERE / "inputs.py", folder, gowalla, *models)
-
-
-def start(
-    case: Case, path: Path, rivals: dict[str, Any], stack: ExitStack
-) -> dict[str, tuple[Client, str]]:
-    """Start and prepare the workers; return the contestants by library and call."""
-    contestants = {}
-    for name, entry in rivals.items():
-        if "failed" in entry:
-            continue
-        say(f"{case.name}: {name}: loading the factors")
-        try:
-            client = stack.enter_context(Client(SUITE, name, path))
-            client.prepare()
-        except RuntimeError as error:
-            say(f"{name}: left out: {error}")
-            entry["failed"] = str(error)
-            continue
-        contestants |= {f"{name}, {task}": (client, task) for task in client.tasks}
-    return contestants
-
-
-def contest(
-    job: Job, case: Case, path: Path, contestants: dict[str, tuple[Client, str]]
-) -> dict[str, Any]:
-    """Check the answers of all contestants, then time them in turn."""
-    found, long = check(case, path, contestants)
-    measures: dict[str, Callable[[], float]] = {
-        label: partial(turn_seconds, *contestants[label], job.turn_seconds, pause=PAUSE_SECONDS)
-        for label, entry in found.items()
-        if "failed" not in entry
-    }
-    entries = take_turns(
-        case.name, measures, job.rounds, reference=OURS, once=long, warm_up=not job.smoke
+    models = list(dict.fromkeys(case.model for case in cases))
+    found: dict[str, Any] = job.call(
+        "suites.checkpoint.inputs:write", job.inputs / SUITE, gowalla, models
     )
-    return {label: found[label] | entries.get(label, {}) for label in contestants}
+    return found
 
 
-def check(
-    case: Case, path: Path, contestants: dict[str, tuple[Client, str]]
-) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """Return the comparison and the memory peak of each contestant, or why it failed.
-
-    The second result has the contestants whose calls took long.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    long = set()
-    answers: dict[str, Path] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (label, (client, task)) in enumerate(contestants.items()):
-            say(f"{case.name}: {label}: its first call")
-            answer = Path(folder, f"{number}.npz")
-            start = time.perf_counter()
-            try:
-                found[label] = {"peak_bytes": client.save(task, answer)}
-            except RuntimeError as error:
-                say(f"{case.name}: {label} failed: {error}")
-                found[label] = {"failed": str(error)}
-                continue
-            answers[label] = answer
-            if time.perf_counter() - start > LONG_SECONDS:
-                long.add(label)
-        if OURS not in answers:
-            raise RuntimeError(f"{case.name}: {OURS} failed, and there is nothing to compare with")
-        say(f"{case.name}: comparing")
-        checked = environment.run(environment.PINNED, HERE / "check.py", path, *answers.values())
-    for label, entry in zip(answers, checked, strict=True):
+def check(case: Case, path: Path, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:
+    """Return the comparison of each contestant with the exact ranking."""
+    if OURS not in answers:
+        raise RuntimeError(f"{case.name}: {OURS} failed, and there is nothing to compare with")
+    found = environment.call(
+        environment.PINNED, "suites.checkpoint.check:check", path, *answers.values()
+    )
+    report = dict(zip(answers, found, strict=True))
+    for label, entry in report.items():
         if "wrong" in entry:
             raise MismatchError(f"{case.name}: {label} is wrong: {entry['wrong']}")
-        found[label] |= entry
-    return found, long
+    return report

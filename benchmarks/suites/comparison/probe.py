@@ -1,14 +1,5 @@
-"""Comparing and reporting five models of 50,000 users, timed within one process.
+"""Comparing and reporting five models of 50,000 users."""
 
-    python -P probe.py make FOLDER N_USERS N_ITEMS    writes five models' lists, and their data
-    python -P probe.py all FOLDER                     compares and reports all metrics
-    python -P probe.py several FOLDER                 compares the metrics that ranx has too
-
-Each prints one JSON object.
-"""
-
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.stats  # noqa: F401 - imported before the clock runs, as matplotlib is
-from scipy.sparse import load_npz, save_npz
+from harness.split import make_split, read_split
+from suites.lists.case import SEVERAL
 
 import sparse_eval as se
 import sparse_eval.report.style
@@ -24,28 +16,24 @@ from sparse_eval.metrics import REGISTRY
 
 N_MODELS = 5
 K = 20
-SEVERAL = [
-    f"{name}@{k}"
-    for name in ("ndcg", "precision", "recall", "hit_rate", "mrr", "map")
-    for k in (1, 3, 5, 10)
-]
 
 
-def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
-    folder.mkdir(parents=True, exist_ok=True)
-    clicks = se.datasets.synthetic(n_users=int(n_users), n_items=int(n_items), seed=0)
-    holdout = se.split.random(clicks, seed=0)
-    save_npz(folder / "train.npz", holdout.train.csr)
-    save_npz(folder / "validation.npz", holdout.validation.csr)
-    users = np.flatnonzero(np.diff(holdout.validation.indptr))
-    lists = {"users": users}
-    for number in range(N_MODELS):
-        model = se.train_als(holdout.train, factors=8 * (number + 1), iterations=3, seed=0)
-        found = se.top_k(model, k=K, seen=holdout.train, users=holdout.users[users])
-        lists[f"model{number}"] = found.ids
-    np.savez(folder / "lists.npz", **lists)
-    shape = {"n_users": len(users), "n_items": holdout.train.shape[1]}
-    return {"n_models": N_MODELS, "k": K} | shape
+def make(folder: str, n_users: int, n_items: int) -> dict[str, int]:
+    """Write the lists of five models, and their data."""
+
+    def rank(unfinished: Path, holdout: se.Holdout) -> None:
+        users = np.flatnonzero(np.diff(holdout.validation.indptr))
+        lists = {"users": users}
+        for number in range(N_MODELS):
+            model = se.train_als(holdout.train, factors=8 * (number + 1), iterations=3, seed=0)
+            found = se.top_k(model, k=K, seen=holdout.train, users=holdout.users[users])
+            lists[f"model{number}"] = found.ids
+        np.savez(unfinished / "lists.npz", **lists)
+
+    make_split(Path(folder), n_users, n_items, rank)
+    _, validation = read_split(Path(folder))
+    users = np.count_nonzero(np.diff(validation.indptr))
+    return {"n_models": N_MODELS, "k": K, "n_users": users, "n_items": validation.shape[1]}
 
 
 def all_metrics() -> list[str]:
@@ -62,10 +50,9 @@ def all_metrics() -> list[str]:
 class Models:
     """The lists of the five models, to be evaluated repeatedly, without cached results."""
 
-    def __init__(self, folder: Path) -> None:
-        self.train = load_npz(folder / "train.npz")
-        self.validation = load_npz(folder / "validation.npz")
-        with np.load(folder / "lists.npz", allow_pickle=False) as lists:
+    def __init__(self, folder: str) -> None:
+        self.train, self.validation = read_split(Path(folder))
+        with np.load(Path(folder, "lists.npz"), allow_pickle=False) as lists:
             users = lists["users"]
             self.rankings = {
                 name: se.Rankings.from_topk(
@@ -82,55 +69,57 @@ class Models:
         }
 
 
-def compare_all(folder: Path) -> dict[str, Any]:
+def compare_all(folder: str) -> dict[str, Any]:
+    """Time each comparison and report, with new evaluations."""
     models, metrics = Models(folder), all_metrics()
     models.evaluate(metrics)  # compiles
     seconds: dict[str, float] = {}
-    n_differences = 0
-    for test in ("t", "wilcoxon"):
-        for correction in ("holm", "bh"):
-            evaluations = models.evaluate(metrics)
-            start = time.perf_counter()
-            found = se.compare(evaluations, test=test, correction=correction)
-            seconds[f"compare, {test}, {correction}"] = time.perf_counter() - start
-            n_differences = len(found.table)
-    evaluations = models.evaluate(metrics)
-    start = time.perf_counter()
-    se.compare(evaluations, metrics="ndcg@10", test="permutation")
-    seconds["compare ndcg@10, permutation"] = time.perf_counter() - start
-    with tempfile.TemporaryDirectory() as place:
-        page = Path(place, "report.html")
+
+    def timed(title: str, call: Any) -> Any:
         evaluations = models.evaluate(metrics)
         start = time.perf_counter()
-        se.write_report(evaluations, page)
-        seconds["report"] = time.perf_counter() - start
+        found = call(evaluations)
+        seconds[title] = time.perf_counter() - start
+        return found
+
+    for test in ("t", "wilcoxon"):
+        for correction in ("holm", "bh"):
+            options = {"test": test, "correction": correction}
+            found = timed(
+                f"compare, {test}, {correction}",
+                lambda evaluations, options=options: se.compare(evaluations, **options),
+            )
+    timed(
+        "compare ndcg@10, permutation",
+        lambda evaluations: se.compare(evaluations, metrics="ndcg@10", test="permutation"),
+    )
+    with tempfile.TemporaryDirectory() as place:
+        page = Path(place, "report.html")
+        timed("report", lambda evaluations: se.write_report(evaluations, page))
+        evaluations = models.evaluate(metrics)
         for name, ev in evaluations.items():
             ev.save(Path(place, name))
-        start = time.perf_counter()
-        saved = {name: se.Evaluation.load(Path(place, name)) for name in evaluations}
-        se.write_report(saved, page)
-        seconds["report of saved results"] = time.perf_counter() - start
+        timed(
+            "report of saved results",
+            lambda _: se.write_report(
+                {name: se.Evaluation.load(Path(place, name)) for name in evaluations}, page
+            ),
+        )
         n_bytes = page.stat().st_size
-    n_metrics = len(next(iter(evaluations.values())).names)
     return {
         "seconds": seconds,
-        "n_metrics": n_metrics,
-        "n_differences": n_differences,
+        "n_metrics": len(next(iter(evaluations.values())).names),
+        "n_differences": len(found.table),
         "page_bytes": n_bytes,
     }
 
 
-def compare_several(folder: Path) -> dict[str, Any]:
+def compare_several(folder: str) -> dict[str, Any]:
+    """Time the metrics that ranx has too."""
     models = Models(folder)
     se.compare(models.evaluate(SEVERAL))  # compiles
     start = time.perf_counter()
     se.compare(models.evaluate(SEVERAL), correction="none")
     seconds = time.perf_counter() - start
     means = {name: ev.mean() for name, ev in models.evaluate(SEVERAL).items()}
-    return {"seconds": seconds, "means": means}
-
-
-JOBS = {"make": make, "all": compare_all, "several": compare_several}
-
-if __name__ == "__main__":
-    print(json.dumps(JOBS[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])))
+    return {"seconds": seconds, "values": means}

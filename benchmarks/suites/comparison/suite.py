@@ -3,63 +3,68 @@
 Each round starts a new process for each side, in turn.
 """
 
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from harness import environment
+from harness.format import conditions, duration, markdown, medians
 from harness.job import Job
 from harness.progress import say
+from harness.turns import compare_processes
 
-HERE = Path(__file__).parent
-PROBE = HERE / "probe.py"
+PROBE = "suites.comparison.probe"
 
 #: The largest allowed difference of means.
 TOLERANCE = 1e-9
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Measure; return the report. Raises `RuntimeError` if a rival's means differ from ours."""
-    folder, rounds = job.inputs / "comparison", job.rounds
-    report: dict[str, Any] = {"rivals": job.describe()}
-    taking_part = [name for name, entry in report["rivals"].items() if "failed" not in entry]
+    """Measure; return the report. Raises `MismatchError` if a rival's means differ from ours."""
+    report: dict[str, Any] = {}
     say("making the lists of five models")
-    size = ("300", "200") if job.smoke else ("50000", "51277")
-    report["inputs"] = environment.run(environment.REFERENCE, PROBE, "make", folder, *size)
-    ours: list[dict[str, Any]] = []
-    several: dict[str, list[dict[str, Any]]] = {name: [] for name in taking_part}
-    for number in range(rounds):
-        say(f"round {number + 1} of {rounds}")
-        ours.append(environment.run(environment.REFERENCE, PROBE, "all", folder))
-        for name in taking_part:
-            script = HERE / "rivals" / f"{name}.py"
-            call = (script, folder) if script.exists() else (PROBE, "several", folder)
-            several[name].append(environment.run(name, *call))
-    check(several)
-    report |= {key: ours[0][key] for key in ("n_metrics", "n_differences", "page_bytes")}
-    report["seconds"] = {
-        what: median(found["seconds"][what] for found in ours) for what in ours[0]["seconds"]
+    users, items = (300, 200) if job.smoke else (50_000, 51_277)
+    folder = job.inputs / "comparison" / f"{users}x{items}"
+    report["inputs"] = job.call(f"{PROBE}:make", folder, users, items)
+    sides = {
+        name: PROBE if name in job.references else f"suites.comparison.rivals.{name}"
+        for name in job.taking_part
     }
-    medians = {name: median(one["seconds"] for one in found) for name, found in several.items()}
-    report["n_several"] = len(next(iter(several[environment.REFERENCE][0]["means"].values())))
-    report["several"] = {
-        name: {
-            "seconds": [one["seconds"] for one in several[name]],
-            "median_seconds": seconds,
-            "ratio": seconds / medians[environment.REFERENCE],
-        }
-        for name, seconds in medians.items()
+    several, found = compare_processes(
+        job,
+        "several",
+        {name: (name, f"{module}:compare_several", folder) for name, module in sides.items()},
+        tolerance=TOLERANCE,
+    )
+    say("all metrics")
+    ours = [job.call(f"{PROBE}:compare_all", folder) for _ in range(job.rounds)]
+    means = found[environment.REFERENCE][0]["values"]
+    return report | {
+        **{key: ours[0][key] for key in ("n_metrics", "n_differences", "page_bytes")},
+        "seconds": {
+            what: median(one["seconds"][what] for one in ours) for what in ours[0]["seconds"]
+        },
+        "n_several": len(next(iter(means.values()))),
+        "several": several,
     }
-    return report
 
 
-def check(several: dict[str, list[dict[str, Any]]]) -> None:
-    """Raise `RuntimeError` unless all have the same means."""
-    ours = several[environment.REFERENCE][0]["means"]
-    for name, found in several.items():
-        for model, means in found[0]["means"].items():
-            for metric, mean in means.items():
-                if not abs(mean - ours[model][metric]) <= TOLERANCE:
-                    raise RuntimeError(
-                        f"{metric} of {model}: {ours[model][metric]!r}, that of {name} is {mean!r}"
-                    )
+def comparison(report: dict[str, Any]) -> str:
+    """Return our times with all metrics, and the ratio to ranx with the metrics that it has."""
+    inputs = report["inputs"]
+    models = f"{inputs['n_models']} models, {inputs['n_users']:,} users"
+    table = markdown(
+        (f"{models}, {report['n_metrics']} metrics", "median"),
+        [(what, duration(time)) for what, time in report["seconds"].items()],
+    )
+    theirs = markdown(
+        (f"{models}, {report['n_several']} metrics evaluated, Student's test", "median", "× ours"),
+        medians(report, report["several"]),
+    )
+    note = (
+        f"{report['n_differences']:,} differences with intervals and corrected p-values; the page "
+        f"has {report['page_bytes'] / 1e6:.2f} MB."
+    )
+    return "\n\n".join([table, theirs, f"{note} {conditions(report)}"])
+
+
+TABLES = {"comparison": comparison}

@@ -1,10 +1,5 @@
 """How often comparisons of cross-validated models find equally good models different.
 
-    python -P cross.py SCALE      SCALE multiplies the repetitions; 1 takes some minutes
-
-The results are printed as JSON. Every repetition has its own seed, so nothing depends on the number
-of processes.
-
 Users and lists are drawn as in `probe.py`, separately for each fold and seed. A training is more or
 less lucky: for all users of its run, it finds something e^x times as often, with x normal. For
 identical models, only the seeds differ, and x is drawn for each training. Two equally good models
@@ -17,10 +12,7 @@ A share is the share of p-values below 5 %, of `CrossValidation.compare`, and of
 only.
 """
 
-import json
-import sys
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +23,7 @@ import sparse_eval as se
 from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.runs import Fold, Run, RunValues
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-
-from suites.inference.probe import (
+from .probe import (
     SEED,
     SIGNIFICANCE,
     draw_lists,
@@ -139,7 +129,3 @@ def correlated(rng: np.random.Generator, n_folds: int) -> Floats:
     shared = 1 / n_folds
     numbers = np.sqrt(shared) * rng.normal() + np.sqrt(1 - shared) * rng.normal(size=n_folds)
     return np.asarray(numbers)
-
-
-if __name__ == "__main__":
-    print(json.dumps(simulate(float(sys.argv[1]))))

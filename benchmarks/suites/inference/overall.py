@@ -1,10 +1,5 @@
 """How often intervals of numbers about all users together contain the truth, for several methods.
 
-    python -P overall.py SCALE      SCALE multiplies the numbers of samples; 1 takes some minutes
-
-The results are printed as JSON. Every sample has its own seed, so nothing depends on the number of
-processes.
-
 Coverage, the Gini index and micro averages are not means of values of single users. Two methods for
 their standard error are compared on the same samples:
 
@@ -24,20 +19,18 @@ depend on the number of users, so their truth is the mean over many samples of t
 micro averages, too, the truth is the mean over these samples.
 """
 
-import json
-import os
-import sys
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from harness.draw import Clusters, first_distinct
 from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+
+from .probe import by_metric, repeat, scaled
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -63,60 +56,8 @@ CATALOGUES = (5_000, 50_000)
 SAMPLES = {200: (2000, 20_000), 2_000: (1000, 10_000), 20_000: (240, 1200)}
 
 
-class Population(NamedTuple):
-    """The lists of all users, padded with -1, their hits and their relevant items."""
-
-    n_items: int
-    lists: Integers
-    n_hits: Integers
-    n_relevant: Integers
-
-
-@cache  # once in a process
-def population(n_items: int, size: int) -> Population:
-    rng = np.random.default_rng([SEED, n_items])
-    n_clusters = max(10, n_items // 500)
-    cluster_of = rng.integers(n_clusters, size=n_items)
-    weights = 1.0 / (np.arange(n_items) + 10)
-    popular = np.cumsum(weights)
-    order = np.argsort(cluster_of, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
-    bounds = np.searchsorted(cluster_of[order], np.arange(n_clusters + 1))
-
-    shape = (size, 4 * K)
-    any_item = np.searchsorted(popular, rng.random(shape) * popular[-1], "right")
-    own = cluster_of[np.searchsorted(popular, rng.random(size) * popular[-1], "right")]
-    low, high = sums[bounds[own]][:, None], sums[bounds[own + 1]][:, None]
-    places = np.searchsorted(sums, low + rng.random(shape) * (high - low), "right") - 1
-    places = np.clip(places, bounds[own][:, None], bounds[own + 1][:, None] - 1)
-    drawn = np.where(rng.random(shape) < 0.8, order[places], any_item)
-    lists = first_distinct(drawn)
-    short = np.flatnonzero(rng.random(size) < 0.1)
-    lengths = np.full(size, K)
-    lengths[short] = rng.integers(1, K, len(short))
-    lists[np.arange(K) >= lengths[:, None]] = -1
-
-    n_relevant = np.minimum(rng.zipf(2.0, size), MOST_RELEVANT)
-    quality = rng.beta(0.25, 4.0, size)
-    hits = rng.random(lists.shape) < quality[:, None] / np.sqrt(np.arange(1, K + 1))
-    n_hits = np.minimum((hits & (lists >= 0)).sum(axis=1), n_relevant)
-    return Population(n_items, lists, n_hits, n_relevant)
-
-
-def first_distinct(drawn: Integers) -> Integers:
-    """Return the first K distinct items of each row."""
-    order = np.argsort(drawn, axis=1, kind="stable")
-    ascending = np.take_along_axis(drawn, order, axis=1)
-    repeated = np.zeros(drawn.shape, dtype=bool)
-    np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
-    kept = np.argsort(repeated, axis=1, kind="stable")[:, :K]
-    lists = np.take_along_axis(drawn, kept, axis=1)
-    lists[np.take_along_axis(repeated, kept, axis=1)] = -1  # at the end, rarely
-    return lists
-
-
 class Sample(NamedTuple):
-    """The data from which the metrics of some users are computed."""
+    """The lists of some users, padded with -1, their hits and their relevant items."""
 
     n_items: int
     lists: Integers
@@ -133,6 +74,28 @@ class Sample(NamedTuple):
     def sums(self) -> Integers:
         """Return hits, places and relevant items of all users."""
         return np.array([self.n_hits.sum(), K * len(self.n_hits), self.n_relevant.sum()])
+
+
+@cache  # once in a process
+def population(n_items: int, size: int) -> Sample:
+    rng = np.random.default_rng([SEED, n_items])
+    clusters = Clusters(rng, n_items, max(10, n_items // 500))
+    shape = (size, 4 * K)
+    any_item = clusters.pick(rng, shape)
+    own = clusters.of_item[clusters.pick(rng, size)]
+    of_own = clusters.pick_in(rng, own[:, None], shape)
+    drawn = np.where(rng.random(shape) < 0.8, of_own, any_item)
+    lists = first_distinct(drawn, K)
+    short = np.flatnonzero(rng.random(size) < 0.1)
+    lengths = np.full(size, K)
+    lengths[short] = rng.integers(1, K, len(short))
+    lists[np.arange(K) >= lengths[:, None]] = -1
+
+    n_relevant = np.minimum(rng.zipf(2.0, size), MOST_RELEVANT)
+    quality = rng.beta(0.25, 4.0, size)
+    hits = rng.random(lists.shape) < quality[:, None] / np.sqrt(np.arange(1, K + 1))
+    n_hits = np.minimum((hits & (lists >= 0)).sum(axis=1), n_relevant)
+    return Sample(n_items, lists, n_hits, n_relevant)
 
 
 def numbers(counts: Integers, sums: Integers) -> list[float]:
@@ -158,8 +121,7 @@ class Draw(NamedTuple):
 
     def __call__(self, number: int) -> Sample:
         rng = np.random.default_rng([SEED, self.n_items, self.n_users, number])
-        everybody = Sample(*population(self.n_items, self.size))
-        return everybody.of(rng.integers(self.size, size=self.n_users))
+        return population(self.n_items, self.size).of(rng.integers(self.size, size=self.n_users))
 
 
 def values(draw: Draw, number: int) -> list[float]:
@@ -171,11 +133,11 @@ def intervals(draw: Draw, number: int) -> tuple[list[float], dict[str, Any]]:
     """Return a sample's numbers, and by method their standard errors and Student's quantile."""
     sample = draw(number)
     found = numbers(sample.counts(), sample.sums())
-    errors = {"bootstrap": (bootstrap(sample), quantile(REPLICATES), REPLICATES)}
+    errors = {"bootstrap": (bootstrap(sample), quantile(REPLICATES))}
     for n_groups in GROUPS:
         error, left = jackknife(sample, np.array(found), n_groups)
-        errors[f"jackknife, {n_groups} groups"] = (error, quantile(left), left)
-    return found, {name: (error.tolist(), q, n) for name, (error, q, n) in errors.items()}
+        errors[f"jackknife, {n_groups} groups"] = (error, quantile(left))
+    return found, errors
 
 
 @cache
@@ -249,7 +211,7 @@ def simulate(scale: float) -> dict[str, Any]:
     catalogues = {
         f"{n_items:,} items": {
             f"{n_users:,} users": one_size(
-                Draw(n_items, size, n_users), *(max(4, round(scale * n)) for n in numbers_of)
+                Draw(n_items, size, n_users), *(scaled(n, scale) for n in numbers_of)
             )
             for n_users, numbers_of in SAMPLES.items()
         }
@@ -267,40 +229,26 @@ def one_size(draw: Draw, n_samples: int, n_truth: int) -> dict[str, Any]:
     report: dict[str, Any] = {
         "samples": n_samples,
         "samples_of_truth": n_truth,
-        "truth": by_metric(truth),
-        "standard_error": by_metric(spread),
+        "truth": by_metric(every, METRICS),
+        "standard_error": dict(zip(METRICS, spread.tolist(), strict=True)),
         "candidates": {},
     }
     for name in found[0][1]:
         error = np.array([errors[name][0] for _, errors in found])
         half = error * np.array([[errors[name][1]] for _, errors in found])
         low, high = drawn - half, drawn + half
-        report["candidates"][name] = {
-            "held": by_metric(((low <= truth) & (truth <= high)).mean(axis=0)),
-            "truth_above": by_metric((truth > high).mean(axis=0)),
-            "truth_below": by_metric((truth < low).mean(axis=0)),
-            "error_by_true_error": by_metric(ratio(error.mean(axis=0), spread)),
-            "noise_of_error": by_metric(ratio(error.std(axis=0), error.mean(axis=0))),
-            "width_by_best": by_metric(ratio(half.mean(axis=0), NORMAL * spread)),
-            "fewest_groups": min(errors[name][2] for _, errors in found),
+        rows = {
+            "held": (low <= truth) & (truth <= high),
+            "truth_above": truth > high,
+            "truth_below": truth < low,
+            "error_by_true_error": [ratio(error.mean(axis=0), spread)],
+            "noise_of_error": [ratio(error.std(axis=0), error.mean(axis=0))],
+            "width_by_best": [ratio(half.mean(axis=0), NORMAL * spread)],
         }
+        report["candidates"][name] = {key: by_metric(row, METRICS) for key, row in rows.items()}
     return report
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
     """Return a quotient, or 1 if both are 0, for a number that is equal in all samples."""
     return np.where(below > 1e-12, above / np.maximum(below, 1e-12), 1.0)
-
-
-def repeat(measure: Callable[[int], Any], repetitions: int) -> list[Any]:
-    """Measure each repetition, on all cores."""
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(measure, range(repetitions), chunksize=10))
-
-
-def by_metric(row: Floats) -> dict[str, float]:
-    return dict(zip(METRICS, row.tolist(), strict=True))
-
-
-if __name__ == "__main__":
-    print(json.dumps(simulate(float(sys.argv[1]))))

@@ -1,16 +1,7 @@
 """How often our intervals contain the truth, and how often our tests show false differences.
 
-    python -P probe.py coverage SCALE
-    python -P probe.py means SCALE             for few users, with moderate and sparse lists
-    python -P probe.py differences SCALE
-    python -P probe.py false_positives SCALE
-    python -P probe.py families SCALE
-    python -P probe.py p_values SCALE FILE     also writes the values of the pairs of models
-
-SCALE multiplies the repetitions; there are at least four.
-
-The results are printed as JSON. Every repetition has its own seed, so nothing depends on the number
-of processes.
+Each function takes a scale, which multiplies the repetitions; there are at least four. Every
+repetition has its own seed, so nothing depends on the number of processes.
 
 Users are drawn as follows. The number of relevant items of a user follows Zipf's law with exponent
 2, up to 100, so most users have one. The quality of a user's list follows Beta(1/4, 4), so most
@@ -19,16 +10,13 @@ quality / √r, until no relevant items are left. The metrics depend on nothing 
 separate item numbers: from 0 for items that fill a list, from 20 for relevant items.
 """
 
-import json
 import math
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +27,8 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.results.differences import PERMUTATIONS
+
+warnings.simplefilter("ignore", UserWarning)  # about few users and lists without hits
 
 METRICS = ["ndcg@10", "recall@20", "mrr@20"]
 LENGTH = 20
@@ -109,46 +99,6 @@ def evaluate(
     return se.evaluate(se.Rankings.from_topk(lists), relevant, metrics, num_threads=1)
 
 
-@cache  # once in a process
-def population() -> tuple[Integers, Integers]:
-    """Return the list and the number of relevant items of each user."""
-    rng = np.random.default_rng([SEED, POPULATION])
-    users = draw_users(rng, POPULATION_SIZE)
-    return draw_lists(rng, users), users.n_relevant
-
-
-def coverage(scale: float) -> dict[str, Any]:
-    """Count how often the interval of a sample's mean contains the population's mean."""
-    lists, n_relevant = population()
-    everybody = evaluate(lists, n_relevant)
-    truth = np.array([everybody[name] for name in METRICS])
-    sizes = {}
-    for n_users, most in COVERAGE.items():
-        repetitions = scaled(most, scale)
-        found = repeat(partial(interval, n_users), repetitions)
-        low, high = np.array([bounds for _, bounds in found]).transpose(1, 2, 0)
-        above, below = truth[:, None] > high, truth[:, None] < low
-        sizes[n_users] = {
-            "interval": "/".join(sorted({kind for kind, _ in found})),
-            "repetitions": repetitions,
-            "standard_error": standard_error(LEVEL, repetitions),
-            "held": by_metric((low <= truth[:, None]) & (truth[:, None] <= high)),
-            "truth_above": by_metric(above),
-            "truth_below": by_metric(below),
-        }
-    return {"level": LEVEL, "population": describe(everybody, n_relevant), "sizes": sizes}
-
-
-def interval(n_users: int, repetition: int) -> tuple[str, Floats]:
-    """Return the kind of the intervals of a sample's means, and their lower and upper bounds."""
-    lists, n_relevant = population()
-    rng = np.random.default_rng([SEED, SAMPLES, n_users, repetition])
-    drawn = rng.integers(POPULATION_SIZE, size=n_users)
-    summary = evaluate(lists[drawn], n_relevant[drawn]).summary(level=LEVEL)
-    kinds = "/".join(summary["interval"].unique())
-    return kinds, summary[["ci_low", "ci_high"]].to_numpy().T
-
-
 class Pair(NamedTuple):
     """The lists of two models, the users' numbers of relevant items, and the means of metrics."""
 
@@ -170,26 +120,39 @@ def pair_of(kind: str, second: str) -> Pair:
     return Pair(lists, users.n_relevant, (one.mean(), other.mean()), found)
 
 
+def coverage(scale: float) -> dict[str, Any]:
+    """Count how often the interval of a sample's mean contains the population's mean."""
+    everybody = pair_of("moderate", "equal")
+    ev = evaluate(everybody.lists[0], everybody.n_relevant)
+    sample = partial(interval_of_mean, "moderate", SAMPLES, METRICS)
+    return {
+        "level": LEVEL,
+        "population": describe(ev, everybody.n_relevant),
+        "sizes": count_held(sample, COVERAGE, ev.mean(), scale),
+    }
+
+
 def means(scale: float) -> dict[str, Any]:
     """Count how often intervals contain the mean, for few users and sparse lists."""
     kinds = {}
     for kind in LISTS:
         everybody = pair_of(kind, "equal")
-        sizes = {}
-        for n_users, most in MEAN_SIZES.items():
-            repetitions = scaled(most, scale)
-            found = repeat(partial(intervals_of_means, kind, n_users), repetitions)
-            sizes[n_users] = count_held(found, list(everybody.means[0].values()))
-        kinds[kind] = {"mean": everybody.means[0], "found": everybody.found, "sizes": sizes}
+        truth = everybody.means[0]
+        sizes = count_held(
+            partial(interval_of_mean, kind, MEANS, BOTH_METRICS), MEAN_SIZES, truth, scale
+        )
+        kinds[kind] = {"mean": truth, "found": everybody.found, "sizes": sizes}
     return {"level": LEVEL, "lists": kinds}
 
 
-def intervals_of_means(kind: str, n_users: int, repetition: int) -> pd.DataFrame:
+def interval_of_mean(
+    kind: str, purpose: int, metrics: list[str], n_users: int, repetition: int
+) -> pd.DataFrame:
     """Return the summary of a sample."""
     everybody = pair_of(kind, "equal")
-    rng = np.random.default_rng([SEED, MEANS, n_users, repetition])
+    rng = np.random.default_rng([SEED, purpose, n_users, repetition])
     drawn = rng.integers(POPULATION_SIZE, size=n_users)
-    ev = evaluate(everybody.lists[0][drawn], everybody.n_relevant[drawn], BOTH_METRICS)
+    ev = evaluate(everybody.lists[0][drawn], everybody.n_relevant[drawn], metrics)
     return ev.summary(level=LEVEL)[["ci_low", "ci_high", "interval"]]
 
 
@@ -198,22 +161,14 @@ def differences(scale: float) -> dict[str, Any]:
     kinds: dict[str, Any] = {}
     for kind, second in product(LISTS, SECOND):
         a, b = pair_of(kind, second).means
-        truth = [a[name] - b[name] for name in BOTH_METRICS]
-        if second == "equal":
-            truth = [0.0] * len(BOTH_METRICS)
-        sizes = {}
-        for n_users, most in DIFFERENCE_SIZES.items():
-            repetitions = scaled(most, scale)
-            found = repeat(partial(intervals_of_differences, kind, second, n_users), repetitions)
-            wrong = np.mean([contradicts(one) for one in found], axis=0).tolist()
-            sizes[n_users] = count_held(found, truth) | {
-                "contradicts": dict(zip(BOTH_METRICS, wrong, strict=True))
-            }
-        kinds.setdefault(kind, {})[second] = {"truth": truth, "sizes": sizes}
+        truth = {name: 0.0 if second == "equal" else a[name] - b[name] for name in BOTH_METRICS}
+        sample = partial(interval_of_difference, kind, second)
+        sizes = count_held(sample, DIFFERENCE_SIZES, truth, scale)
+        kinds.setdefault(kind, {})[second] = {"truth": list(truth.values()), "sizes": sizes}
     return {"level": LEVEL, "lists": kinds}
 
 
-def intervals_of_differences(kind: str, second: str, n_users: int, repetition: int) -> pd.DataFrame:
+def interval_of_difference(kind: str, second: str, n_users: int, repetition: int) -> pd.DataFrame:
     """Return the comparison of two models on a sample."""
     everybody = pair_of(kind, second)
     rng = np.random.default_rng([SEED, DIFFERENCES, n_users, repetition])
@@ -227,22 +182,37 @@ def intervals_of_differences(kind: str, second: str, n_users: int, repetition: i
     return table[["ci_low", "ci_high", "interval", "p"]]
 
 
-def count_held(found: list[pd.DataFrame], truth: list[float]) -> dict[str, Any]:
-    """Return the share of intervals that contain the truth, by metric."""
-    low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
-    held = ((low <= truth) & (truth <= high)).mean(axis=0)
-    return {
-        "interval": "/".join(sorted({kind for one in found for kind in one["interval"]})),
-        "repetitions": len(found),
-        "standard_error": standard_error(LEVEL, len(found)),
-        "held": dict(zip(BOTH_METRICS, held.tolist(), strict=True)),
-    }
+def count_held(
+    sample: Callable[[int, int], pd.DataFrame],
+    sizes: dict[int, int],
+    means: dict[str, float],
+    scale: float,
+) -> dict[int, dict[str, Any]]:
+    """Draw samples of each number of users; return the shares of intervals that hold the truth.
 
-
-def contradicts(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Return whether an interval excludes 0 but p is not significant, or the reverse."""
-    excludes = (table["ci_low"] > 0) | (table["ci_high"] < 0)
-    return (excludes != (table["p"] < SIGNIFICANCE)).to_numpy()
+    If the samples have p-values: also how often an interval excludes 0, but p is not significant,
+    or the reverse.
+    """
+    truth = np.array(list(means.values()))
+    counted = {}
+    for n_users, repetitions in sizes.items():
+        found = repeat(partial(sample, n_users), scaled(repetitions, scale))
+        low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
+        shares = {
+            "held": (low <= truth) & (truth <= high),
+            "truth_above": truth > high,
+            "truth_below": truth < low,
+        }
+        if "p" in found[0]:
+            significant = np.array([one["p"] for one in found]) < SIGNIFICANCE
+            shares["contradicts"] = ((low > 0) | (high < 0)) != significant
+        counted[n_users] = {
+            "interval": "/".join(sorted({kind for one in found for kind in one["interval"]})),
+            "repetitions": len(found),
+            "standard_error": standard_error(LEVEL, len(found)),
+            **{name: by_metric(happened, means) for name, happened in shares.items()},
+        }
+    return counted
 
 
 def describe(everybody: se.Evaluation, n_relevant: Integers) -> dict[str, Any]:
@@ -253,7 +223,7 @@ def describe(everybody: se.Evaluation, n_relevant: Integers) -> dict[str, Any]:
         "one_relevant": float((n_relevant == 1).mean()),
         "mean_relevant": float(n_relevant.mean()),
         "mean": everybody.mean(),
-        "zero": {name: float((column == 0).mean()) for name, column in values.items()},
+        "zero": by_metric(np.transpose(list(values.values())) == 0),
         "skewness": {name: float(stats.skew(column)) for name, column in values.items()},
     }
 
@@ -270,7 +240,7 @@ def false_positives(scale: float) -> dict[str, Any]:
                 "n_users": n_users,
                 "repetitions": repetitions,
                 "standard_error": standard_error(SIGNIFICANCE, repetitions),
-                "shown": by_metric(p.T < SIGNIFICANCE),
+                "shown": by_metric(p < SIGNIFICANCE),
             }
         )
     return {"significance": SIGNIFICANCE, "tests": entries}
@@ -323,7 +293,7 @@ def errors(number: int, repetition: int) -> tuple[float, float]:
     return float(counts["holm"][0] > 0), counts["bh"][0] / max(counts["bh"][1], 1)
 
 
-def p_values(scale: float, file: Path) -> dict[str, Any]:
+def p_values(scale: float, file: str) -> dict[str, Any]:
     """Return our and scipy's p-values of some pairs of models, and write the models' values."""
     pairs, found = {}, {}
     sizes = P_VALUES if scale >= 1 else P_VALUES[:1]
@@ -388,23 +358,10 @@ def scaled(repetitions: int, scale: float) -> int:
     return max(4, round(scale * repetitions))
 
 
-def by_metric(happened: npt.NDArray[np.bool_]) -> dict[str, float]:
-    """Return the share of the repetitions, with a row for each metric or only the first ones."""
-    return dict(zip(METRICS, happened.mean(axis=1).tolist(), strict=False))
+def by_metric(happened: Any, metrics: Iterable[str] = METRICS) -> dict[str, float]:
+    """Return the shares of the repetitions, one for each of the metrics or of the first ones."""
+    return dict(zip(metrics, np.mean(happened, axis=0).tolist(), strict=False))
 
 
 def standard_error(chance: float, repetitions: int) -> float:
     return math.sqrt(chance * (1 - chance) / repetitions)
-
-
-if __name__ == "__main__":
-    jobs = {
-        "coverage": coverage,
-        "means": means,
-        "differences": differences,
-        "false_positives": false_positives,
-        "families": families,
-    }
-    job, scale, *file = sys.argv[1:]
-    warnings.simplefilter("ignore", UserWarning)  # about few users and lists without hits
-    print(json.dumps((jobs | {"p_values": p_values})[job](float(scale), *map(Path, file))))

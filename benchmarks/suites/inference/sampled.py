@@ -1,9 +1,5 @@
 """Estimates of metrics from sampled candidates: their bias and variance.
 
-    python -P sampled.py SCALE      SCALE multiplies the number of samples; 1 takes a minute
-
-The results are printed as JSON. Everything is drawn from one seed.
-
 The three recommenders are from Krichene and Rendle ("On Sampled Metrics for Item Recommendation",
 KDD 2020). Each ranks the one relevant item of five users among 10,000 items. The ranks of A are
 never very low and never near the top, B's ranks are mostly low, and C is at the top once. For each
@@ -11,8 +7,6 @@ user, 99 negatives are sampled, so the rank among the candidates is hypergeometr
 estimate, averaged over the five users, is compared with the metric among all items, many times.
 """
 
-import json
-import sys
 import warnings
 from typing import Any
 
@@ -35,13 +29,16 @@ SAMPLES = 2_000
 SEED = 1
 
 
+def first_item(values: Any) -> csr_matrix:
+    """Return a matrix with a value for each user's item 0, the relevant one."""
+    n = len(values)
+    return csr_matrix((values, (np.arange(n), np.zeros(n, int))), shape=(n, N_ITEMS))
+
+
 def whole(ranks: tuple[int, ...]) -> dict[str, float]:
     """Return the metrics among all items."""
-    n = len(ranks)
-    data = (np.array(ranks), (np.arange(n), np.zeros(n, int)))
-    lists = se.Rankings.from_positions(csr_matrix(data, shape=(n, N_ITEMS)))
-    relevant = csr_matrix((np.ones(n), (np.arange(n), np.zeros(n, int))), shape=(n, N_ITEMS))
-    return se.evaluate(lists, relevant, list(METRICS)).mean()
+    lists = se.Rankings.from_positions(first_item(ranks))
+    return se.evaluate(lists, first_item(np.ones(len(ranks))), list(METRICS)).mean()
 
 
 def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -53,7 +50,7 @@ def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) ->
     others = np.arange(M + 1)[None, :].repeat(n, axis=0)
     ids = np.where(others == places[:, None], 0, others + (others < places[:, None]))
     lists = se.Rankings.from_topk(ids, shape=(n, N_ITEMS))
-    relevant = csr_matrix((np.ones(n), (np.arange(n), np.zeros(n, int))), shape=(n, N_ITEMS))
+    relevant = first_item(np.ones(n))
     indptr = np.arange(n + 1) * (M + 1)
     items = np.tile(np.arange(M + 1, dtype=np.int32), n)
     candidates = Candidates((n, N_ITEMS), indptr, items, f"1+{M}")
@@ -67,6 +64,8 @@ def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) ->
 
 
 def simulate(scale: float) -> dict[str, Any]:
+    """Evaluate samples, drawn from one seed; their number is multiplied by the scale."""
+    warnings.filterwarnings("ignore", "metrics among sampled candidates")
     samples = max(10, round(scale * SAMPLES))
     rng = np.random.default_rng(SEED)
     truth = {name: whole(ranks) for name, ranks in RANKS.items()}
@@ -99,8 +98,3 @@ def best_found(truth: Any, found: Any, how: str, metric: str) -> float:
     best = max(RANKS, key=lambda name: truth[name][metric])
     others = [found[name][how][metric] for name in RANKS if name != best]
     return float(np.mean(found[best][how][metric] > np.maximum(*others)))
-
-
-if __name__ == "__main__":
-    warnings.filterwarnings("ignore", "metrics among sampled candidates")
-    print(json.dumps(simulate(float(sys.argv[1]))))

@@ -5,7 +5,6 @@ p-values are compared with ranx, and with direct calls of `scipy.stats`.
 
 import math
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,24 @@ from harness.job import Job
 from harness.progress import say
 from harness.report import read
 
-HERE = Path(__file__).parent
-PROBE, OVERALL, CROSS = HERE / "probe.py", HERE / "overall.py", HERE / "cross.py"
-SAMPLED = HERE / "sampled.py"
-RANX = HERE / "rivals" / "ranx.py"
+from .tables import TABLES, simulated_differences
+
+__all__ = ["TABLES", "run"]
+
 #: The keys that the harness writes above the results.
 HEADER = ("suite", "date", "rounds", "machine")
-#: The simulations, with their scripts and arguments.
+#: The simulations, and their functions.
 PARTS = {
     **{
-        name: (PROBE, name)
+        name: f"suites.inference.probe:{name}"
         for name in ("coverage", "means", "differences", "false_positives", "families")
     },
-    "overall": (OVERALL,),
-    "cross_validation": (CROSS,),
-    "sampled": (SAMPLED,),
+    "overall": "suites.inference.overall:simulate",
+    "cross_validation": "suites.inference.cross:simulate",
+    "sampled": "suites.inference.sampled:simulate",
 }
 #: The repetitions of a toy run, as a share of the usual number.
-TOY = "0.001"
+TOY = 0.001
 
 # The bounds of shares: of 95 % intervals that contain the truth, from `FEWEST_USERS` users on, and
 # of false positives at 5 %.
@@ -68,15 +67,15 @@ def run(job: Job) -> dict[str, Any]:
     other parts come from the previous results. Raises `RuntimeError` if a p-value is wrong. Shares
     outside their bounds are reported.
     """
-    scale = TOY if job.smoke else "1"
-    report: dict[str, Any] = before() if job.case else {"rivals": job.describe()}
+    scale = TOY if job.smoke else 1.0
+    report: dict[str, Any] = before() if job.case else {}
     if "p_values".startswith(job.case):
         say("comparing p-values")
-        report["p_values"] = p_values(report["rivals"], scale)
-    for name, probe in PARTS.items():
+        report["p_values"] = p_values(job, scale)
+    for name, simulate in PARTS.items():
         if name.startswith(job.case):
             say(f"simulating {name.replace('_', ' ')}")
-            report[name] = environment.run(environment.REFERENCE, *probe, scale)
+            report[name] = job.call(simulate, scale)
     report["bounds"] = {
         "held": HELD,
         "held by differences": HELD_DIFFERENCE,
@@ -96,15 +95,17 @@ def before() -> dict[str, Any]:
     return {name: part for name, part in found.items() if name not in HEADER}
 
 
-def p_values(rivals: dict[str, Any], scale: str) -> dict[str, Any]:
+def p_values(job: Job, scale: float) -> dict[str, Any]:
     """Return the p-values of all libraries for some pairs of models."""
-    takes_part = "ranx" in rivals and "failed" not in rivals["ranx"]
+    takes_part = "ranx" in job.taking_part
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "pairs.npz")
-        found = environment.run(environment.REFERENCE, PROBE, "p_values", scale, file)
+        found = job.call("suites.inference.probe:p_values", scale, file)
         permutations, cases = found["permutations"], found["cases"]
         if takes_part:
-            theirs = environment.run("ranx", RANX, file, str(permutations))
+            theirs = environment.call(
+                "ranx", "suites.inference.rivals.ranx:p_values", file, permutations
+            )
             for case, tests in cases.items():
                 tests["t"]["ranx"] = theirs["student"][case]
                 tests["permutation"]["ranx"] = theirs["fisher"][case]
@@ -136,14 +137,6 @@ def monte_carlo(p: float, permutations: int) -> float:
     side. The observed difference may or may not count as one of the draws on this side.
     """
     return MONTE_CARLO * math.sqrt(2 * p * (2 - p) / permutations) + 2 / permutations
-
-
-def simulated_differences(report: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield the title, the number of users and the shares of each simulated difference."""
-    for kind, seconds in report["differences"]["lists"].items():
-        for second, found in seconds.items():
-            for n_users, size in found["sizes"].items():
-                yield f"{kind} lists, {second}", int(n_users), size
 
 
 def out_of_bounds(report: dict[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """The tables of the suite `inference`."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.format import Row, markdown, percent
@@ -10,19 +11,17 @@ def inference(report: dict[str, Any]) -> str:
     coverage, positives = report["coverage"], report["false_positives"]
     metrics = tuple(coverage["population"]["mean"])
     level, significance = percent(coverage["level"], 0), percent(positives["significance"], 0)
-    intervals = markdown(
+    intervals = shares_table(
         (f"{level} intervals that hold the truth", *metrics, "samples"),
         [
-            (f"{int(n_users):,} users, {found['interval']}", *shares(found, "held", metrics))
+            (f"{int(n_users):,} users, {found['interval']}", found)
             for n_users, found in coverage["sizes"].items()
         ],
     )
-    tests = markdown(
+    tests = shares_table(
         (f"differences shown at {significance} where there are none", *metrics, "pairs"),
-        [
-            (f"{found['n_users']:,} users, {found['test']}", *shares(found, "shown", metrics))
-            for found in positives["tests"]
-        ],
+        [(f"{found['n_users']:,} users, {found['test']}", found) for found in positives["tests"]],
+        "shown",
     )
     notes = (
         f"Samples are of {coverage['population']['n_users']:,} users.",
@@ -30,57 +29,65 @@ def inference(report: dict[str, Any]) -> str:
         of_p_values(report["p_values"]),
     )
     parts = [intervals, *of_few_users(report), tests, " ".join(notes)]
-    if "cross_validation" in report:  # older results have none
-        parts += of_cross_validation(report["cross_validation"])
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *of_cross_validation(report["cross_validation"])])
+
+
+def shares_table(
+    headings: Row, found: Iterable[tuple[str, dict[str, Any]]], what: str = "held"
+) -> str:
+    """Return a table with a row for each simulation, and a column for each metric."""
+    _, *metrics, _ = headings
+    return markdown(
+        headings,
+        [
+            (
+                title,
+                *(percent(one[what][name]) if name in one[what] else "" for name in metrics),
+                f"{one['repetitions']:,} (± {percent(one['standard_error'])})",
+            )
+            for title, one in found
+        ],
+    )
 
 
 def of_few_users(report: dict[str, Any]) -> list[str]:
     """Return tables of intervals of means and of differences, and a note on the lists."""
-    means, differences = report["means"], report["differences"]
-    kinds = means["lists"]
+    kinds = report["means"]["lists"]
     metrics = tuple(kinds["sparse"]["mean"])
-    level = percent(means["level"], 0)
+    level = percent(report["means"]["level"], 0)
     of_means = [
-        (
-            f"{kind} lists, {int(n_users):,} users, {size['interval']}",
-            *shares(size, "held", metrics),
-        )
+        (f"{kind} lists, {int(n_users):,} users, {size['interval']}", size)
         for kind, found in kinds.items()
         for n_users, size in found["sizes"].items()
     ]
-    of_differences = [
-        (f"{kind} lists, {second}, {int(n_users):,} users", *shares(size, "held", metrics))
-        for kind, seconds in differences["lists"].items()
-        for second, found in seconds.items()
-        for n_users, size in found["sizes"].items()
-    ]
+    differences = list(simulated_differences(report))
+    of_differences = [(f"{title}, {n_users:,} users", size) for title, n_users, size in differences]
     hits = " and ".join(
         f"{percent(found['found']['ndcg@10'], 0)} of the users ({kind}, mean ndcg@10 "
         f"{found['mean']['ndcg@10']:.3f})"
         for kind, found in kinds.items()
     )
     tables = (
-        markdown((f"{level} intervals of {what} that hold the truth", *metrics, "samples"), rows)
+        shares_table(
+            (f"{level} intervals of {what} that hold the truth", *metrics, "samples"), rows
+        )
         for what, rows in (("means", of_means), ("differences", of_differences))
     )
+    most = max(share for *_, size in differences for share in size["contradicts"].values())
     note = (
         f"Lists have a relevant item in the first ten for {hits}. The second model is equal, or "
         "finds relevant items 1.3 times as often. Intervals of differences are Student's; at most "
-        f"{percent(most_contradicting(differences))} of them contradict the t-test."
+        f"{percent(most)} of them contradict the t-test."
     )
     return [*tables, note]
 
 
-def most_contradicting(differences: dict[str, Any]) -> float:
-    """Return the largest share of intervals that contradict the t-test."""
-    return max(
-        share
-        for seconds in differences["lists"].values()
-        for found in seconds.values()
-        for size in found["sizes"].values()
-        for share in size["contradicts"].values()
-    )
+def simulated_differences(report: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield the title, the number of users and the shares of each simulated difference."""
+    for kind, seconds in report["differences"]["lists"].items():
+        for second, found in seconds.items():
+            for n_users, size in found["sizes"].items():
+                yield f"{kind} lists, {second}", int(n_users), size
 
 
 def of_cross_validation(found: dict[str, Any]) -> list[str]:
@@ -102,11 +109,6 @@ def of_cross_validation(found: dict[str, Any]) -> list[str]:
         "training is."
     )
     return [markdown(headings, rows), note]
-
-
-def shares(found: dict[str, Any], what: str, metrics: Row) -> Row:
-    cells = (percent(found[what][name]) if name in found[what] else "" for name in metrics)
-    return (*cells, f"{found['repetitions']:,} (± {percent(found['standard_error'])})")
 
 
 def of_families(found: dict[str, Any]) -> str:

@@ -6,14 +6,13 @@ items, a few very popular items and a few very busy users. In the training data,
 about 24 items, with the same long tail.
 """
 
-import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from harness.draw import first_distinct
 from scipy.sparse import csr_matrix
 
 SEED = 0
@@ -35,7 +34,8 @@ Integers = npt.NDArray[np.int64]
 Draw = Callable[[int | tuple[int, ...]], Integers]
 
 
-def main(folder: Path, size: Size) -> None:
+def write(place: str, name: str) -> dict[str, dict[str, int]]:
+    folder, size = Path(place), SIZES[name]
     n_users, n_lists, n_items, n_few = size
     rng = np.random.default_rng(SEED)
     catalogue = rng.permutation(n_items)
@@ -53,7 +53,7 @@ def main(folder: Path, size: Size) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     few = slice(n_few)
-    written = {
+    return {
         "full": save(folder / "full.npz", ids, users, validation, train),
         "few": save(
             folder / "few.npz",
@@ -63,7 +63,6 @@ def main(folder: Path, size: Size) -> None:
             train[users[few]],
         ),
     }
-    print(json.dumps(written))
 
 
 def make_clicks(
@@ -95,15 +94,7 @@ def make_lists(rng: np.random.Generator, relevant: csr_matrix, draw_items: Draw)
     own = relevant.indices[relevant.indptr[:-1, None] + chosen]
     candidates = np.where(rng.random(shape) < chance_of_own, own, draw_items(shape))
 
-    # An item stays where it was first drawn; its later draws move behind all other items.
-    order = np.argsort(candidates, axis=1, kind="stable")
-    ascending = np.take_along_axis(candidates, order, axis=1)
-    repeated = np.zeros(shape, dtype=bool)
-    np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
-    if (~repeated).sum(axis=1).min() < LENGTH:
-        raise ValueError("too few distinct candidates for a list")
-    kept = np.argsort(repeated, axis=1, kind="stable")[:, :LENGTH]
-    return np.take_along_axis(candidates, kept, axis=1)
+    return first_distinct(candidates, LENGTH)
 
 
 def save(
@@ -130,7 +121,3 @@ def save(
         "n_relevant": validation.nnz,
         "n_train": train.nnz,
     }
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), SIZES[sys.argv[2]])

@@ -3,25 +3,19 @@
 Values are compared before anything is timed. Then the rivals run in alternating rounds.
 """
 
-from __future__ import annotations
-
-import tempfile
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness import environment
-from harness.client import Client
+from harness.client import Client, start
+from harness.format import Row, conditions, exponent, markdown, medians, summed
 from harness.job import Job, MismatchError
 from harness.progress import say
-from harness.turns import take_turns, turn_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from harness.turns import compare_workers
 
 SUITE = "lists"
-HERE = Path(__file__).parent
 TOLERANCE = 1e-9
 
 
@@ -33,6 +27,13 @@ class Case(NamedTuple):
     inputs: str = "full"  # "few": for rivals that only use dense matrices
     most_rounds: int = 1000  # fewer if a rival needs most of a minute
 
+
+#: The cases on the front page.
+SHOWN = {
+    "ndcg@10, objects in hand": "ndcg@10",
+    "several metrics": "several metrics",
+    "diversity@10": "diversity@10",
+}
 
 # "in hand": the library's own objects exist. "whole call": the timed call makes them from the
 # library's native input (arrays, frames or dictionaries).
@@ -54,13 +55,13 @@ def run(job: Job) -> dict[str, Any]:
     report: dict[str, Any] = {
         "tolerance": TOLERANCE,
         "inputs": write_inputs(job),
-        "rivals": job.describe(),
         "cases": {},
     }
     cases = [case for case in CASES if case.name.startswith(job.case)]
     for inputs in report["inputs"]:
         with ExitStack() as stack:
-            clients = start(job, inputs, report["rivals"], stack)
+            fit = {name: entry for name, entry in job.rivals.items() if fits(name, inputs)}
+            clients = start(SUITE, fit, job.inputs / SUITE / f"{inputs}.npz", stack)
             for case in cases:
                 if case.inputs == inputs:
                     report["cases"][case.name] = contest(job, case, clients)
@@ -71,69 +72,81 @@ def write_inputs(job: Job) -> dict[str, Any]:
     """Write the lists; return the size and shape of each file."""
     say("writing the inputs")
     size = "toy" if job.smoke else "full"
-    return environment.run(environment.PINNED, HERE / "inputs.py", job.inputs / SUITE, size)
+    found: dict[str, Any] = environment.call(
+        environment.PINNED, "suites.lists.inputs:write", job.inputs / SUITE, size
+    )
+    return found
 
 
-def start(job: Job, inputs: str, rivals: dict[str, Any], stack: ExitStack) -> dict[str, Client]:
-    """Start and prepare the workers; if a worker fails, its entry has the reason."""
-    clients = {}
-    for name, entry in rivals.items():
-        library = environment.library(name)
-        dense = environment.RIVALS[library].get("dense", False)
-        if "failed" in entry or (library != environment.REFERENCE and dense != (inputs == "few")):
-            continue
-        say(f"{name}: preparing its own form of the {inputs} lists")
-        try:
-            client = stack.enter_context(Client(SUITE, name, job.inputs / SUITE / f"{inputs}.npz"))
-            entry[f"prepare_{inputs}_seconds"] = client.prepare()
-        except RuntimeError as error:
-            say(f"{name}: left out: {error}")
-            entry["failed"] = str(error)
-            continue
-        clients[name] = client
-    return clients
+def fits(name: str, inputs: str) -> bool:
+    """Return whether a rival takes these lists: those with dense matrices take few of them."""
+    library = environment.library(name)
+    dense = environment.RIVALS[library].get("dense", False)
+    return library == environment.REFERENCE or dense == (inputs == "few")
 
 
 def contest(job: Job, case: Case, clients: dict[str, Client]) -> dict[str, Any]:
     """Compare the values of all contestants, then time them in turn."""
-    contestants = {name: client for name, client in clients.items() if case.task in client.tasks}
-    differences, failed = compare(case, contestants)
-    measures: dict[str, Callable[[], float]] = {
-        name: partial(turn_seconds, contestants[name], case.task, job.turn_seconds, warm=True)
-        for name in differences
+    contestants = {
+        name: (client, case.task) for name, client in clients.items() if case.task in client.tasks
     }
     rounds = min(job.rounds, case.most_rounds)
-    entries = take_turns(case.name, measures, rounds, warm_up=not job.smoke)
-    for label, found in differences.items():
-        entries[label]["max_difference"] = max(found.values())
-        entries[label]["metrics_compared"] = sorted(found)
-    return {"inputs": case.inputs, "rounds": rounds, "contestants": entries | failed}
+    check = partial(compare, case)
+    entries = compare_workers(job, case.name, contestants, check, warm=True, rounds=rounds)
+    return {"inputs": case.inputs, "rounds": rounds, "contestants": entries}
 
 
-def compare(
-    case: Case, contestants: dict[str, Client]
-) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, str]]]:
-    """Return the differences of all values from the first contestant's, and the failures."""
-    say(f"{case.name}: comparing values")
-    differences: dict[str, dict[str, float]] = {}
-    failed: dict[str, dict[str, str]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (name, client) in enumerate(contestants.items()):
-            values = Path(folder, f"{number}.npz")
-            try:
-                client.save(case.task, values)
-            except RuntimeError as error:
-                say(f"{case.name}: {name} failed: {error}")
-                failed[name] = {"failed": str(error)}
-                continue
-            if not differences:
-                first, reference = name, values
-            script = HERE / "compare.py"
-            differences[name] = environment.run(environment.PINNED, script, reference, values)
-            for metric, difference in differences[name].items():
-                if difference > TOLERANCE:
-                    raise MismatchError(
-                        f"{case.name}: {name} and {first} differ by {difference:.3g} "
-                        f"in {metric}, more than {TOLERANCE:g}"
-                    )
-    return differences, failed
+def compare(case: Case, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:
+    """Return the largest difference of each contestant's values from the first one's."""
+    first = next(iter(answers), "")
+    report = {}
+    for name, answer in answers.items():
+        found: dict[str, float] = environment.call(
+            environment.PINNED, "suites.lists.compare:compare", answers[first], answer
+        )
+        for metric, difference in found.items():
+            if difference > TOLERANCE:
+                raise MismatchError(
+                    f"{case.name}: {name} and {first} differ by {difference:.3g} in {metric}, more "
+                    f"than {TOLERANCE:g}"
+                )
+        report[name] = {
+            "max_difference": max(found.values()),
+            "metrics_compared": sorted(found),
+        }
+    return report
+
+
+def lists(report: dict[str, Any]) -> str:
+    tables = []
+    for name, case in report["cases"].items():
+        inputs, contestants = report["inputs"][case["inputs"]], case["contestants"]
+        head = f"{name}: {inputs['n_lists']:,} lists of {inputs['list_length']}"
+        if case["rounds"] != report["rounds"]:
+            head += f" ({case['rounds']} rounds)"
+        rows = [
+            (
+                *row,
+                exponent(entry.get("max_difference")),
+                str(len(entry.get("metrics_compared", ()))),
+            )
+            for row, entry in zip(medians(report, contestants), contestants.values(), strict=True)
+        ]
+        columns = (head, "median", "× ours", "largest difference", "metrics")
+        tables.append(markdown(columns, rows))
+    return "\n\n".join([*tables, conditions(report)])
+
+
+def summary(report: dict[str, Any]) -> list[Row]:
+    """Return the rows of the front page."""
+    rows = []
+    for name, what in SHOWN.items():
+        case = report["cases"][name]
+        inputs = report["inputs"][case["inputs"]]
+        title = f"{what} of {inputs['n_lists']:,} lists of {inputs['list_length']}"
+        rows.append(summed(report, title, case))
+    return rows
+
+
+TABLES = {"lists": lists}
+SUMMARY = (1, summary)

@@ -1,17 +1,6 @@
-"""Measure loading and splitting of event files, and scoring of frames, from within one process.
-
-    python -P probe.py make FOLDER N_EVENTS     writes events.csv, .csv.gz and .parquet, quoted.csv
-    python -P probe.py load FOLDER FILE NAME    reads a file with a library, and numbers its ids
-    python -P probe.py divide FOLDER CALL       seconds of a split, of the matrix, or of argsort
-    python -P probe.py frames FOLDER KIND NAME  seconds of nDCG@10 from frames with text ids
-    python -P probe.py model FOLDER INPUTS      seconds of evaluate_model on a holdout, or arrays
-
-Each prints its results as JSON. Imports are not timed.
-"""
+"""Measure loading and splitting of event files, and scoring of frames. Imports are not timed."""
 
 import hashlib
-import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,12 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from harness.peak import peak_above_start
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from harness.peak import peak_above_start
-from suites.loading.readers import LOAD
+from .readers import LOAD
 
 #: The number of rows that are drawn and written at once.
 ROWS = 5_000_000
@@ -40,10 +28,10 @@ CALLS = 3
 USERS, ITEMS, K = 50_000, 20_000, 10
 
 
-def make(folder: Path, n_events: str) -> dict[str, int]:
+def make(place: str, n: int) -> dict[str, int]:
     """Write files of text ids and times in seconds; popular items have more events."""
+    folder = Path(place)
     folder.mkdir(parents=True, exist_ok=True)
-    n = int(n_events)
     n_users, n_items = max(n // 50, 1), max(n // 250, 1)
     rng = np.random.default_rng(0)
     users, items = (
@@ -73,27 +61,25 @@ def make(folder: Path, n_events: str) -> dict[str, int]:
     return {"n_events": n, "n_users": n_users, "n_items": n_items}
 
 
-def load(folder: Path, file: str, library: str) -> dict[str, Any]:
+def load(folder: str, file: str, library: str) -> dict[str, Any]:
+    """Read a file with a library, and number its ids."""
     load_events = LOAD[library]
-    load_events(make_one_event(folder))  # imports are not part of loading
+    one = Path(folder, "one.csv")
+    one.write_text('user,item,timestamp\n"a",b,1\n', encoding="ascii")
+    load_events(one)  # imports are not part of loading
     start = time.perf_counter()
     with peak_above_start() as peak:
-        columns = load_events(folder / file)
+        columns = load_events(Path(folder, file))
     seconds = time.perf_counter() - start
     digest = hashlib.blake2b()
     for column in columns:
         digest.update(np.ascontiguousarray(column))
-    return {"seconds": seconds, "bytes": peak[0], "found": digest.hexdigest()}
+    return {"seconds": seconds, "bytes": peak[0], "values": digest.hexdigest()}
 
 
-def make_one_event(folder: Path) -> Path:
-    path = folder / "one.csv"
-    path.write_text('user,item,timestamp\n"a",b,1\n', encoding="ascii")
-    return path
-
-
-def divide(folder: Path, name: str) -> dict[str, Any]:
-    events = se.datasets.load(folder / "events.parquet")
+def divide(folder: str, name: str) -> dict[str, Any]:
+    """Time a split, the matrix, or NumPy's argsort."""
+    events = se.datasets.load(Path(folder, "events.parquet"))
     keys = events.user_codes.astype(np.int64) * events.n_items + events.item_codes
     calls = {
         "argsort": lambda: np.argsort(keys),
@@ -105,7 +91,7 @@ def divide(folder: Path, name: str) -> dict[str, Any]:
     return {"seconds": timed(calls[name])[0]}
 
 
-def frames(_: Path, kind: str, library: str) -> dict[str, Any]:
+def frames(kind: str, library: str) -> dict[str, Any]:
     """Score lists of 50,000 users; the polars code reads pandas frames with `from_pandas`."""
     lists, relevant = make_frames()
     score = score_by_polars if library == "polars" else score_by_sparse_eval
@@ -118,7 +104,7 @@ def frames(_: Path, kind: str, library: str) -> dict[str, Any]:
         seconds, value = timed(lambda: score(*map(pl.from_pandas, sides)))
     else:
         seconds, value = timed(lambda: score(*sides))
-    return {"seconds": seconds, "value": value}
+    return {"seconds": seconds, "values": value}
 
 
 def make_frames() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -166,7 +152,7 @@ def score_by_sparse_eval(lists: Any, relevant: Any) -> float:
     return se.evaluate(lists, relevant, f"ndcg@{K}")[f"ndcg@{K}"]
 
 
-def model(_: Path, inputs: str) -> dict[str, Any]:
+def model(inputs: str) -> dict[str, Any]:
     holdout = se.split.random(se.datasets.synthetic(seed=0), seed=0)
     als = se.train_als(holdout.train, factors=32, iterations=2, progress=False)
     factors: Any = als
@@ -175,7 +161,7 @@ def model(_: Path, inputs: str) -> dict[str, Any]:
         factors = (np.array(als.user_factors), np.array(als.item_factors))
         sides = [holdout.train.csr, holdout.validation.csr]
     seconds, evaluation = timed(lambda: se.evaluate_model(factors, *sides, "ndcg@10"))
-    return {"seconds": seconds, "value": evaluation["ndcg@10"]}
+    return {"seconds": seconds, "values": evaluation["ndcg@10"]}
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -187,8 +173,3 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
         result = call()
         seconds.append(time.perf_counter() - start)
     return median(seconds), result
-
-
-if __name__ == "__main__":
-    tasks = {"make": make, "load": load, "divide": divide, "frames": frames, "model": model}
-    print(json.dumps(tasks[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])))

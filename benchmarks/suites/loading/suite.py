@@ -3,30 +3,42 @@
 Each round starts a new process for each side, in turn.
 """
 
-import math
-from functools import partial
-from pathlib import Path
-from statistics import median
 from typing import Any
 
 from harness import environment
-from harness.job import Job, MismatchError
+from harness.format import conditions, label, markdown, size, timed
+from harness.job import Job
 from harness.progress import say
-from harness.turns import take_turns
+from harness.turns import compare_processes
 
-PROBE = Path(__file__).with_name("probe.py")
+PROBE = "suites.loading.probe"
+OURS = "sparse_eval"
 
 #: The numbers of events and of rounds, by the end of the name of a case.
 SIZES = {"5m": (5_000_000, 7), "50m": (50_000_000, 3)}
 TOY = 5_000
+#: The files and their formats.
 FILES = {
-    "csv": "events.csv",
-    "gz": "events.csv.gz",
-    "quoted": "quoted.csv",
-    "parquet": "events.parquet",
+    "csv": ("events.csv", "CSV"),
+    "gz": ("events.csv.gz", "CSV.gz"),
+    "quoted": ("quoted.csv", "quoted CSV"),
+    "parquet": ("events.parquet", "Parquet"),
 }
 DIVIDED = ("matrix", "random", "temporal", "last_n")
-FRAMES = ("polars", "object", "str", "category")
+#: The names of others, and the last arguments of their calls.
+LIBRARIES = {name: name for name in ("polars", "pyarrow", "duckdb")}
+ARGSORT, MATRICES = {"numpy.argsort": "argsort"}, {"plain matrices": "matrices"}
+
+
+SCORED = {
+    "frames-polars": "frames of polars",
+    "frames-object": "frames of pandas, object",
+    "frames-str": "frames of pandas, str",
+    "frames-category": "frames of pandas, category",
+    "model-holdout": "`evaluate_model` on a holdout",
+}
+#: How far values may be apart, which are below 1.
+TOLERANCE = 1e-12
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -34,83 +46,77 @@ def run(job: Job) -> dict[str, Any]:
 
     Raises `MismatchError` if a library finds different content in a file, or a different value.
     """
-    report: dict[str, Any] = {
-        "rivals": {name: environment.describe(name) for name in job.references},
-        "inputs": {},
-        "cases": {},
-    }
-    for size, (n_events, rounds) in SIZES.items():
-        titles = [f"{file}-{size}" for file in FILES]
-        if size == "5m":
-            titles += [f"{call}-{size}" for call in DIVIDED]
+    report: dict[str, Any] = {"inputs": {}, "cases": {}}
+    for events, (n_events, rounds) in SIZES.items():
+        titles = [f"{file}-{events}" for file in FILES]
+        if events == "5m":
+            titles += [f"{call}-{events}" for call in DIVIDED]
         titles = [title for title in titles if title.startswith(job.case)]
-        if not titles or (job.smoke and size != "5m"):  # all toys have the same size
+        if not titles or (job.smoke and events != "5m"):  # all toys have the same size
             continue
-        folder = job.inputs / "loading" / size
-        say(f"writing {size} events")
-        events = str(TOY if job.smoke else n_events)
-        report["inputs"][size] = environment.run(
-            environment.REFERENCE, PROBE, "make", folder, events
-        )
+        folder = job.inputs / "loading" / events
+        say(f"writing {events} events")
+        report["inputs"][events] = job.call(f"{PROBE}:make", folder, TOY if job.smoke else n_events)
         for title in titles:
             what = title.partition("-")[0]
-            case = divide if what in DIVIDED else load
-            report["cases"][title] = case(job, title, folder, what, min(rounds, job.rounds))
-    rivals = {f"frames-{kind}": ("polars", ("frames", ".", kind)) for kind in FRAMES}
-    rivals["model-holdout"] = ("plain matrices", ("model", "."))
-    for title, (rival, task) in rivals.items():
+            if what in FILES:
+                call = ("load", folder, FILES[what][0])
+                found = contest(job, title, call, OURS, LIBRARIES, rounds)
+            else:
+                found = contest(job, title, ("divide", folder), what, ARGSORT, rounds)
+            report["cases"][title] = found
+    for title in SCORED:
+        what, _, kind = title.partition("-")
+        call = (what, kind) if what == "frames" else (what,)
+        rivals = {"polars": "polars"} if what == "frames" else MATRICES
         if title.startswith(job.case):
-            report["cases"][title] = score(job, title, rival, task)
+            report["cases"][title] = contest(job, title, call, OURS, rivals)
     return report
 
 
-def load(job: Job, title: str, folder: Path, what: str, rounds: int) -> dict[str, Any]:
-    """Measure reading a file and numbering its users and items, with the memory peaks."""
-    calls = {name: (name, "sparse_eval") for name in job.references}
-    for library in ("polars", "pyarrow", "duckdb"):
-        calls[library] = (environment.REFERENCE, library)
-    runs: dict[str, list[dict[str, Any]]] = {label: [] for label in calls}
-
-    def seconds(label: str) -> float:
-        name, library = calls[label]
-        runs[label].append(environment.run(name, PROBE, "load", folder, FILES[what], library))
-        return float(runs[label][-1]["seconds"])
-
-    measures = {label: partial(seconds, label) for label in calls}
-    entries = take_turns(title, measures, rounds, warm_up=not job.smoke)
-    if len({one["found"] for all_runs in runs.values() for one in all_runs}) > 1:
-        raise MismatchError(f"{title}: the libraries find different users, items or times")
-    for label, entry in entries.items():
-        if runs[label]:
-            entry["peak_bytes"] = median(one["bytes"] for one in runs[label][-rounds:])
+def contest(
+    job: Job,
+    title: str,
+    call: tuple[Any, ...],
+    ours: str,
+    rivals: dict[str, str],
+    rounds: int | None = None,
+) -> dict[str, Any]:
+    """Measure our call, and the calls of others; they differ in the last argument."""
+    function, *arguments = call
+    last = {name: (name, ours) for name in job.references}
+    last |= {label: (environment.REFERENCE, rival) for label, rival in rivals.items()}
+    sides = {
+        label: (name, f"{PROBE}:{function}", *arguments, argument)
+        for label, (name, argument) in last.items()
+    }
+    entries, _ = compare_processes(job, title, sides, rounds=rounds, tolerance=TOLERANCE)
     return {"contestants": entries}
 
 
-def divide(job: Job, title: str, folder: Path, call: str, rounds: int) -> dict[str, Any]:
-    """Measure a split, or the matrix, and NumPy's `argsort` of the same number of pairs."""
-    calls = {name: (name, call) for name in job.references}
-    calls["numpy.argsort"] = (environment.REFERENCE, "argsort")
-
-    def seconds(name: str, what: str) -> float:
-        return float(environment.run(name, PROBE, "divide", folder, what)["seconds"])
-
-    measures = {label: partial(seconds, *one) for label, one in calls.items()}
-    return {"contestants": take_turns(title, measures, rounds, warm_up=not job.smoke)}
+EVENTS = {"5m": "five million events", "50m": "fifty million events"}
 
 
-def score(job: Job, title: str, rival: str, task: tuple[str, ...]) -> dict[str, Any]:
-    """Measure an evaluation, and the same numbers from the polars code, or from matrices."""
-    calls = {name: (name, "sparse_eval") for name in job.references}
-    calls[rival] = (environment.REFERENCE, "polars" if rival == "polars" else "matrices")
-    values: list[float] = []
+def loading(report: dict[str, Any]) -> str:
+    loaded, divided, scored = [], [], []
+    for case, found in report["cases"].items():
+        what, _, events = case.partition("-")
+        for key, entry in found["contestants"].items():
+            title = label(report, key)
+            if what in FILES:
+                head = f"{EVENTS[events]}, {FILES[what][1]}: {title}"
+                peak = size(entry["peak_bytes"]) if "peak_bytes" in entry else ""
+                loaded.append((head, *timed(entry), peak))
+            elif case in SCORED:
+                scored.append((f"{SCORED[case]}: {title}", *timed(entry)))
+            else:
+                divided.append((f"{what}: {title}", *timed(entry)))
+    tables = [
+        markdown(("loaded", "median", "× ours", "peak of memory"), loaded),
+        markdown((f"{EVENTS['5m']}, divided", "median", "× ours"), divided),
+        markdown(("scored", "median", "× ours"), scored),
+    ]
+    return "\n\n".join([*tables, conditions(report)])
 
-    def seconds(name: str, what: str) -> float:
-        found = environment.run(name, PROBE, *task, what)
-        values.append(found["value"])
-        return float(found["seconds"])
 
-    measures = {label: partial(seconds, *one) for label, one in calls.items()}
-    entries = take_turns(title, measures, job.rounds, warm_up=not job.smoke)
-    if not all(math.isclose(value, values[0], rel_tol=1e-12) for value in values):
-        raise MismatchError(f"{title}: the values are {sorted(set(values))}")
-    return {"contestants": entries}
+TABLES = {"loading": loading}

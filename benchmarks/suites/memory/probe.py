@@ -1,52 +1,31 @@
-"""Measure the memory for scoring every user against every item, from within one process.
+"""Measure the memory for scoring every user against every item."""
 
-    python -P probe.py make FOLDER N_USERS N_ITEMS    writes a trained model and its data
-    python -P probe.py score FOLDER                   prints bytes, seconds and the score as JSON
-
-Making the data takes more memory than scoring it, so they never run in the same process.
-"""
-
-import json
-import sys
 import time
 from pathlib import Path
+from typing import Any
 
-from scipy.sparse import load_npz, save_npz
+from harness.peak import peak_above_start
+from harness.split import make_split, read_split
 
 import sparse_eval as se
-
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from harness.peak import peak_above_start
 
 METRIC = "ndcg@10"
 
 
-def make(folder: Path, n_users: str, n_items: str) -> dict[str, int]:
-    folder.mkdir(parents=True, exist_ok=True)
-    interactions = se.datasets.synthetic(n_users=int(n_users), n_items=int(n_items), seed=0)
-    holdout = se.split.random(interactions, seed=0)
-    model = se.train_als(holdout.train, factors=64, iterations=3, seed=0)
-    model.save(folder / "model.npz")
-    save_npz(folder / "train.npz", holdout.train.csr)
-    save_npz(folder / "validation.npz", holdout.validation.csr)
-    n_users, n_items = holdout.train.shape
-    return {
-        "n_users": n_users,
-        "n_items": n_items,
-        "n_train": holdout.train.nnz,
-        "n_validation": holdout.validation.nnz,
-    }
+def make(folder: str, n_users: int, n_items: int) -> dict[str, int]:
+    """Write a trained model and its data. This takes more memory than scoring them."""
+
+    def train(unfinished: Path, holdout: se.Holdout) -> None:
+        se.train_als(holdout.train, factors=64, iterations=3, seed=0).save(unfinished / "model.npz")
+
+    return make_split(Path(folder), n_users, n_items, train)
 
 
-def score(folder: Path) -> dict[str, float]:
+def score(folder: str) -> dict[str, Any]:
     evaluate_model = se.evaluate_model  # imports are not part of scoring
-    train, validation = load_npz(folder / "train.npz"), load_npz(folder / "validation.npz")
+    data = read_split(Path(folder))
     start = time.perf_counter()
     with peak_above_start() as peak:
-        evaluation = evaluate_model(folder / "model.npz", train, validation, [METRIC])
+        evaluation = evaluate_model(Path(folder, "model.npz"), *data, [METRIC])
     seconds = time.perf_counter() - start
-    return {"bytes": peak[0], "seconds": seconds, METRIC: evaluation[METRIC]}
-
-
-if __name__ == "__main__":
-    print(json.dumps({"make": make, "score": score}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])))
+    return {"bytes": peak[0], "seconds": seconds, "values": evaluation.mean()}

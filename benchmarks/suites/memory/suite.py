@@ -1,40 +1,59 @@
 """Suite `memory`: the peak while scoring every user against every item of a trained model."""
 
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from harness import environment
+from harness.format import Row, amount, conditions, label, markdown, size
 from harness.job import Job
 from harness.progress import say
-from harness.turns import take_turns
+from harness.turns import compare_processes
 
-PROBE = Path(__file__).with_name("probe.py")
+PROBE = "suites.memory.probe"
 BYTES_PER_SCORE = 4  # single precision, as the factors are stored
 
 
 def run(job: Job) -> dict[str, Any]:
     """Measure new processes; return the report. No rival takes part."""
-    folder = job.inputs / "memory"
     say("training a model to score")
-    size = ("500", "300") if job.smoke else ("50000", "51277")
-    shape = environment.run(environment.REFERENCE, PROBE, "make", folder, *size)
-    scores: dict[str, list[dict[str, float]]] = {name: [] for name in job.references}
-
-    def peak(name: str) -> float:
-        scores[name].append(environment.run(name, PROBE, "score", folder))
-        return scores[name][-1]["bytes"]
-
-    measures = {name: partial(peak, name) for name in scores}
-    entries = take_turns("memory", measures, job.rounds, unit="bytes", warm_up=not job.smoke)
-    dense = BYTES_PER_SCORE * shape["n_users"] * shape["n_items"]
+    users, items = (500, 300) if job.smoke else (50_000, 51_277)
+    folder = job.inputs / "memory" / f"{users}x{items}"
+    shape = job.call(f"{PROBE}:make", folder, users, items)
+    calls = {name: (name, f"{PROBE}:score", folder) for name in job.references}
+    entries, runs = compare_processes(job, "memory", calls, unit="bytes")
     return {
         "inputs": shape,
-        "rivals": {name: environment.describe(name) for name in scores},
         "cases": {"evaluate_model": {"contestants": entries}},
-        "runs": scores[environment.REFERENCE][-job.rounds :],
+        "runs": runs[environment.REFERENCE],
         "dense_scores": {
-            "bytes": dense,
+            "bytes": BYTES_PER_SCORE * shape["n_users"] * shape["n_items"],
             "how": f"arithmetic: n_users x n_items x {BYTES_PER_SCORE} bytes, not measured",
         },
     }
+
+
+def memory(report: dict[str, Any]) -> str:
+    inputs = report["inputs"]
+    head = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
+    rows = [
+        (f"{label(report, key)}, `{case}`", amount(entry))
+        for case, found in report["cases"].items()
+        for key, entry in found["contestants"].items()
+    ]
+    rows.append(
+        ("all scores as a dense matrix (arithmetic)", size(report["dense_scores"]["bytes"]))
+    )
+    table = markdown((head, "peak above the inputs"), rows)
+    return f"{table}\n\n{conditions(report)}"
+
+
+def summary(report: dict[str, Any]) -> list[Row]:
+    """Return the row of the front page."""
+    dense = size(report["dense_scores"]["bytes"])
+    peak = report["cases"]["evaluate_model"]["contestants"][environment.REFERENCE]
+    inputs = report["inputs"]
+    what = f"memory for {inputs['n_users']:,} users × {inputs['n_items']:,} items"
+    return [(what, amount(peak), f"a dense matrix of scores: {dense}")]
+
+
+TABLES = {"memory": memory}
+SUMMARY = (4, summary)

@@ -1,10 +1,5 @@
 """How often `compare --fail-if-worse` stops a nightly run, for equal models and for worse ones.
 
-    python -P probe.py SCALE      SCALE multiplies the nights; there are at least four
-
-The results are printed as JSON. Every night has its own seed, so nothing depends on the number of
-processes.
-
 Each night has different users. In most cases, users and lists are drawn as in
 `suites/inference/probe.py`. Two equally good models draw their lists in the same way,
 independently. A model that has lost something finds fewer items, such that the mean difference is
@@ -17,23 +12,19 @@ twice on the clicks of the night. The two trainings are equally good on average,
 better than the other.
 """
 
-import json
 import math
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import typer
+from scipy.sparse import csr_matrix
+from suites.inference.probe import LEVEL, draw_lists, draw_users, evaluate, repeat, scaled
 
 import sparse_eval as se
-from sparse_eval.cli.nightly import losses
+from sparse_eval.cli.nightly import fail_if_last_is_worse
 from sparse_eval.results.differences import POWER, detectable_standard_errors
-
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-
-from suites.inference.probe import LEVEL, draw_lists, draw_users, evaluate, repeat, scaled
 
 NIGHTS = 400
 METRIC = ["ndcg@10"]
@@ -111,7 +102,16 @@ def lists_of(case: Case, times: float, night: int) -> bool:
         )
         for model in range(1, case.n_models + 1)
     }
-    return bool(losses(se.compare(evs, level=LEVEL)))
+    return is_stopped(evs)
+
+
+def is_stopped(evs: dict[str, se.Evaluation]) -> bool:
+    """Return whether the command line would stop the last model."""
+    try:
+        fail_if_last_is_worse(se.compare(evs, level=LEVEL), {})
+    except typer.Exit:
+        return True
+    return False
 
 
 def what_is_kept(n_users: int, population: int) -> float:
@@ -139,26 +139,20 @@ def noisy_factors(night: int) -> bool:
     rng = np.random.default_rng([SEED, FACTORS, night])
     users, items = (rng.standard_normal((size, 16)) for size in (FACTOR_USERS, 200))
     likes = users @ items.T + 4 * rng.standard_normal((FACTOR_USERS, 200))
-    held_out = se.Relevance.from_csr(sparse(likes > np.quantile(likes, 0.98)))
+    held_out = se.Relevance.from_csr(csr_matrix((likes > np.quantile(likes, 0.98)) * 1.0))
     seen = np.zeros(likes.shape)
     seen[np.arange(FACTOR_USERS), likes.argmin(axis=1)] = 1  # as for known users
     evs = {
         name: se.evaluate_model(
             (users + rng.standard_normal(users.shape), items),
-            sparse(seen),
+            csr_matrix(seen),
             held_out,
             ["ndcg@10", "recall@20"],
             num_threads=1,
         )
         for name in ("before", "tonight")
     }
-    return bool(losses(se.compare(evs, level=LEVEL)))
-
-
-def sparse(dense: Any) -> Any:
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix(dense.astype(float))
+    return is_stopped(evs)
 
 
 def trainings(n_users: int, night: int) -> bool:
@@ -170,8 +164,4 @@ def trainings(n_users: int, night: int) -> bool:
         seeded = {"seed": 1000 * seed + night, "progress": False}
         model = se.train_als(holdout.train, factors=8, iterations=3, **seeded)
         evs[name] = se.evaluate_model(model, holdout, "ndcg@10", num_threads=1)
-    return bool(losses(se.compare(evs, level=LEVEL)))
-
-
-if __name__ == "__main__":
-    print(json.dumps(simulate(float(sys.argv[1]))))
+    return is_stopped(evs)

@@ -1,13 +1,10 @@
-"""Print the differences between our numbers and a library's for each problem, as JSON.
-
-    python -P probe.py PROBLEMS VALUES
+"""Compare our numbers with a library's for each problem.
 
 `PROTOCOLS` has the calls of the public interface. Each returns one or several `Evaluation` objects:
 the same numbers, computed in several ways, must all equal the library's numbers.
 """
 
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,41 +12,39 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from harness.values import Furthest, difference, difference_of_metric
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))
-from harness.script import load
-
-_problems = load(Path(__file__).with_name("problem.py"))
-
-Problem: TypeAlias = Any
+from .problem import Problem, read
 
 #: Numbers by name: an evaluation, or the parts of a split.
-Found: TypeAlias = se.Evaluation | dict[str, np.ndarray]
+Found: TypeAlias = se.Evaluation | dict[str, Any]
 
 
-def main(problems: Path, values: Path) -> None:
-    library = json.loads(values.read_text(encoding="utf-8"), object_hook=with_matrix)
+def compare(problems: str, values: str) -> dict[str, Any]:
+    warnings.simplefilter("ignore")  # about sampled candidates and items without training
+    text = Path(values).read_text(encoding="utf-8")
+    library = json.loads(text, object_hook=with_matrix)
     ask = PROTOCOLS[library["protocol"]]
-    numbers: dict[str, dict[str, Any]] = {}
-    n_problems = 0
-    read = _problems.read(problems)
-    for number, (problem, answer) in enumerate(zip(read, library.pop("answers"), strict=True)):
-        if answer is None:
-            continue
-        n_problems += 1
+    numbers = Furthest("problem")
+    answers = [
+        (number, problem, answer)
+        for number, (problem, answer) in enumerate(
+            zip(read(problems), library.pop("answers"), strict=True)
+        )
+        if answer is not None
+    ]
+    for number, problem, answer in answers:
         names = {name: name.replace("@k", f"@{problem.k}") for name in answer["values"]}
         options = {"metrics": list(names.values()), "convention": library["convention"]}
         for found in ask(problem, answer.get("given", {}), options):
+            compared = difference if isinstance(found, dict) else difference_of_metric
             for name, theirs in answer["values"].items():
-                entry = numbers.setdefault(name, {"problems": 0, "max_difference": 0.0})
-                entry["problems"] += 1
-                apart = difference(found, names[name], theirs)
-                if apart > entry["max_difference"]:
-                    entry |= {"max_difference": apart, "furthest_problem": number}
-    print(json.dumps(library | {"n_problems": n_problems, "numbers": numbers}))
+                ours = (found[name],) if isinstance(found, dict) else (found, names[name])
+                numbers.add(name, number, compared(*ours, theirs))
+    return library | {"n_problems": len(answers), "numbers": numbers.found}
 
 
 def with_matrix(found: dict[str, Any]) -> Any:
@@ -104,8 +99,8 @@ def periods(problem: Problem, given: dict[str, Any], options: dict[str, Any]) ->
         if given["known"]:
             folds = [fold.known() for fold in folds]
         yield {
-            "train": np.array([fold.train.csr.toarray() for fold in folds]),
-            "validation": np.array([fold.validation.csr.toarray() for fold in folds]),
+            "train": [fold.train.csr.toarray().tolist() for fold in folds],
+            "validation": [fold.validation.csr.toarray().tolist() for fold in folds],
         }
 
 
@@ -117,27 +112,3 @@ PROTOCOLS: dict[str, Callable[[Problem, dict[str, Any], dict[str, Any]], Iterato
     "new_users": new_users,
     "periods": periods,
 }
-
-
-def difference(found: Found, name: str, theirs: Any) -> float:
-    """Return the largest difference of values or means; NaN and None equal only NaN."""
-    if isinstance(found, dict):
-        return apart(found[name], np.array(theirs, float))
-    if not isinstance(theirs, list):
-        return apart(np.array([found[name]]), np.array([theirs], float))
-    values = np.array(theirs, float)  # None becomes NaN
-    present = values[~np.isnan(values)]
-    mean = present.mean() if len(present) else np.nan
-    means = apart(np.array([found[name]]), np.array([mean]))
-    return max(apart(found.values(name), values), means)
-
-
-def apart(ours: np.ndarray, theirs: np.ndarray) -> float:
-    if ours.shape != theirs.shape or (np.isnan(ours) != np.isnan(theirs)).any():
-        return float("inf")
-    return float(np.nanmax(np.abs(ours - theirs), initial=0.0))
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # about sampled candidates and items without training
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -54,37 +54,28 @@ class Problem:
         return bool((self.validation.data != 1).any())
 
 
-def read(path: Path) -> list[Problem]:
+def read(path: str) -> list[Problem]:
     """Return the problems in a file."""
-    return [_problem(raw) for raw in json.loads(path.read_text(encoding="utf-8"))]
+    return [make_problem(**raw) for raw in json.loads(Path(path).read_text(encoding="utf-8"))]
 
 
-def _problem(raw: dict[str, Any]) -> Problem:
-    names = ("user_factors", "item_factors", "user_biases", "item_biases")
-    arrays = {name: np.array(raw[name], np.float32) for name in names}
-    shape = (len(raw["user_factors"]), len(raw["item_factors"]))
+def make_problem(
+    *, k: int, train: Any, validation: Any, candidates: Any, events: Any, **model: Any
+) -> Problem:
+    shape = (len(model["user_factors"]), len(model["item_factors"]))
     return Problem(
-        k=raw["k"],
-        **arrays,
-        train=ones(raw["train"], shape),
-        validation=matrix(
-            [
-                (user, item, gain)
-                for user, row in enumerate(raw["validation"])
-                for item, gain in row
-            ],
-            shape,
-        ),
-        candidates=ones(raw["candidates"], shape),
-        events=np.array(raw["events"]),
+        k=k,
+        **{name: np.array(numbers, np.float32) for name, numbers in model.items()},
+        train=matrix(train, shape),
+        validation=matrix(map(dict, validation), shape),
+        candidates=matrix(candidates, shape),
+        events=np.array(events),
     )
 
 
-def ones(rows: list[list[int]], shape: tuple[int, int]) -> csr_matrix:
-    return matrix([(user, item, 1) for user, row in enumerate(rows) for item in row], shape)
-
-
-def matrix(entries: list[Any], shape: tuple[int, int]) -> csr_matrix:
-    """Return a matrix of (row, column, value)."""
-    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
-    return csr_matrix((np.array(values, float), (rows, columns)), shape)
+def matrix(rows: Any, shape: tuple[int, int]) -> csr_matrix:
+    """Return a matrix of rows {item: value}, or of rows of items, each with the value 1."""
+    dense = np.zeros(shape)
+    for user, row in enumerate(rows):
+        dense[user, list(row)] = list(row.values()) if isinstance(row, dict) else 1
+    return csr_matrix(dense)

@@ -1,17 +1,12 @@
 """Small random models and user data for which every library must give our numbers.
 
-    python problems.py PATH      writes them as JSON
-
 Factors and biases are multiples of 2⁻¹⁰ below 1, so scores are exact in single precision too, for
 any order of summation. No two scores of a user are equal, with or without biases, so there is only
 one ranking. Every fifth catalogue is large enough for a hundred negatives. All draws come from one
 seed.
 """
 
-import json
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
 SEED = 17
@@ -85,7 +80,3 @@ def make_events(draw: random.Random, n_users: int, n_items: int) -> list[tuple[i
         (draw.randrange(n_users), draw.randrange(n_items), draw.randrange(HOURS))
         for _ in range(draw.randint(8 * n_users, 18 * n_users))
     ]
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(make()), encoding="utf-8")

@@ -1,8 +1,6 @@
 """Compute one library's own numbers on the problems, in the library's environment.
 
-    python -P worker.py SCRIPT PROBLEMS VALUES
-
-SCRIPT is the library's script, in the folder `rivals`. It has
+The library's script, in the folder `rivals`, has
 
     PROTOCOL     the protocol of `probe.py` that must give the same
     SUBJECT      the subject of the comparison, in a few words
@@ -15,51 +13,23 @@ SCRIPT is the library's script, in the folder `rivals`. It has
     NOTES        how both are made comparable
     TOLERANCE    the largest allowed difference (by default 1e-9)
     IMPRECISE    the reason for a larger TOLERANCE
-
-`-P` keeps this folder off the module path: `import lightfm` means the library.
 """
 
 import json
-import os
-import sys
-import warnings
 from pathlib import Path
-from typing import Any
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from harness.script import load, protect_stdout
-
-# Waking a second thread takes longer than a problem.
-os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+from harness.call import plain
+from harness.libraries import load
 
 
-def main(script: Path, problems: Path, values: Path) -> None:
-    answers = protect_stdout()  # our driver reads the last line
-    warnings.simplefilter("ignore")
-    read = load(Path(__file__).with_name("problem.py")).read
-    library = load(script)
-    report = {
+def answer(script: str, problems: str, values: str) -> None:
+    library, report = load(script)  # before NumPy, which then starts one thread
+    from .problem import read
+
+    report |= {
         "protocol": library.PROTOCOL,
         "subject": library.SUBJECT,
-        "convention": getattr(library, "CONVENTION", None),
-        "tolerance": getattr(library, "TOLERANCE", 1e-9),
-        "imprecise": getattr(library, "IMPRECISE", None),
         "notes": getattr(library, "NOTES", []),
-        "not_compared": getattr(library, "NOT_COMPARED", {}),
         "answers": [library.answer(problem) for problem in read(problems)],
     }
-    values.write_text(json.dumps(report, default=_plain), encoding="utf-8")
-    answers.write("{}\n")
-
-
-def _plain(found: Any) -> Any:
-    """Return a NumPy number or a sparse matrix as a JSON value."""
-    if not hasattr(found, "tocoo"):
-        return found.item()
-    entries = found.tocoo()
-    columns = (entries.row, entries.col, entries.data)
-    return {"matrix": [column.tolist() for column in columns], "shape": found.shape}
-
-
-if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    Path(values).write_text(json.dumps(report, default=plain), encoding="utf-8")

@@ -72,8 +72,9 @@ def by_number(part: se.Interactions) -> sparse.csr_matrix:
 READERS = {"ncf_ml1m": ncf, "spectralcf_ml1m": spectralcf, "gowalla": gowalla}
 
 
-def write_toys(folder: Path, n_users: int = 150, n_items: int = 400) -> None:
+def write_toys(place: str, n_users: int = 150, n_items: int = 400) -> None:
     """Write a folder for each table, with files in the formats of the published ones."""
+    folder = Path(place)
     clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, seed=0)
     for name in READERS:
         (folder / name).mkdir(parents=True, exist_ok=True)

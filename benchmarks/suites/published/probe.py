@@ -1,33 +1,18 @@
-"""Evaluate one row of a table.
+"""Evaluate one row of a table."""
 
-    python -P probe.py toys FOLDER              writes toy data, in a folder for each table
-    python -P probe.py row TABLE FOLDER ROW     evaluates a row of printed.toml, given as JSON
-
-Each prints one JSON object.
-"""
-
-import json
 import resource
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from suites.published.data import READERS, write_toys
-from suites.published.models import MODELS
-
 import sparse_eval as se
 
-
-def toys(folder: str) -> dict[str, Any]:
-    write_toys(Path(folder))
-    return {}
+from .data import READERS
+from .models import MODELS
 
 
-def row(table: str, folder: str, text: str) -> dict[str, Any]:
-    """Return each run's value of each metric, and the cost of the row."""
-    asked = json.loads(text)
+def row(table: str, folder: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return each run's value of each metric of a row of printed.toml, and the cost of the row."""
     data = READERS[table](Path(folder))
     start = time.perf_counter()
     values: dict[str, list[float]] = {metric: [] for metric in asked["metrics"]}
@@ -47,9 +32,3 @@ def row(table: str, folder: str, text: str) -> dict[str, Any]:
         "seconds": time.perf_counter() - start,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
-
-
-JOBS = {"toys": toys, "row": row}
-
-if __name__ == "__main__":
-    print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))

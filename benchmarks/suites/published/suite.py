@@ -4,20 +4,21 @@ Models have a closed form, or are ALS; metrics, rankings and candidates come fro
 row is evaluated in its own process.
 """
 
-import json
-import os
 import tomllib
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from harness import environment
-from harness.data import find
+from harness.files import find
 from harness.job import Job, MismatchError
+from harness.peak import kernel_bytes
 from harness.progress import say
 
+from .tables import TABLES
+
+__all__ = ["TABLES", "run"]
+
 HERE = Path(__file__).parent
-PROBE = HERE / "probe.py"
 
 #: The tables and their rows, as published.
 PRINTED: dict[str, dict[str, Any]] = tomllib.loads(
@@ -39,7 +40,7 @@ def run(job: Job) -> dict[str, Any]:
     folder = job.inputs / "toys" if job.smoke else job.data
     if job.smoke:
         say("writing toy data")
-        environment.run(environment.REFERENCE, PROBE, "toys", str(folder))
+        job.call("suites.published.data:write_toys", folder)
     tables: dict[str, Any] = {}
     for name, table in PRINTED.items():
         if not name.startswith(job.case):
@@ -60,23 +61,15 @@ def run(job: Job) -> dict[str, Any]:
             found["rows"].append(evaluate(name, table, row, place, job))
     if not job.smoke and (wrong := list(unexplained(tables))):
         raise MismatchError("\n  ".join(["figures differ, and no note says why", *wrong]))
-    return {"tolerance": TOLERANCE, "tables": tables, "rivals": job.describe()}
+    return {"tolerance": TOLERANCE, "tables": tables}
 
 
 def too_large(row: dict[str, Any], job: Job) -> str:
     """Return why there is not enough memory for a row, or an empty text."""
     needed = row.get("memory_bytes", 0)
-    if job.smoke or needed <= (free := available_bytes()):
+    if job.smoke or needed <= (free := kernel_bytes("MemAvailable", Path("/proc/meminfo"))):
         return ""
     return f"it takes {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
-
-
-def available_bytes() -> int:
-    """Return the memory that is available without swapping."""
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return 1024 * int(line.split()[1])
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
 def evaluate(
@@ -95,9 +88,7 @@ def evaluate(
         "runs": min(2, row.get("runs", 1)) if job.smoke else row.get("runs", 1),
         "metrics": table["metrics"],
     }
-    found = environment.run(
-        environment.REFERENCE, PROBE, "row", name, str(place), json.dumps(asked)
-    )
+    found = job.call("suites.published.probe:row", name, place, asked)
     differences = {
         metric: mean(values) - float(printed)
         for (metric, values), printed in zip(found["values"].items(), row["printed"], strict=True)

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from harness.draw import Clusters
 from harness.files import once
 
 SEED = 0
 FACTORS = 64
 
 Floats = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int64]
 
 
 def draw(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
@@ -29,35 +29,27 @@ def draw(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
 
     def write(unfinished: Path) -> None:
         rng = np.random.default_rng(SEED)
-        weights = 1.0 / (np.arange(n_items) + 10)
-        clusters = rng.integers(max(4, n_items // 1000), size=n_items)
+        clusters = Clusters(rng, n_items, max(4, n_items // 1000))
         shared, *_ = directions(rng, 1)
-        centres = unit(directions(rng, clusters.max() + 1) + 0.3 * shared)
+        centres = unit(directions(rng, clusters.of_item.max() + 1) + 0.3 * shared)
         norms = (np.arange(n_items) + 20) ** -0.2 * rng.lognormal(sigma=0.2, size=n_items)
-        items = unit(centres[clusters] + directions(rng, n_items)) * norms[:, None]
+        items = unit(centres[clusters.of_item] + directions(rng, n_items)) * norms[:, None]
         np.save(unfinished / "items.npy", items.astype(np.float32))
         del items
 
-        popular = np.cumsum(weights)
-        favourites = clusters[pick(rng, popular, (n_users, 3))]
+        favourites = clusters.of_item[clusters.pick(rng, (n_users, 3))]
         tastes = np.einsum("c,ucf->uf", np.float32([0.6, 0.3, 0.1]), centres[favourites])
         users = unit(tastes + 0.7 * directions(rng, n_users))
         users *= rng.lognormal(sigma=0.5, size=(n_users, 1)).astype(np.float32)
         np.save(unfinished / "users.npy", users)
         del tastes, users
 
-        # Sorted by cluster, one search draws from any of them.
-        order = np.argsort(clusters, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(weights[order])])
-        bounds = np.searchsorted(clusters[order], np.arange(clusters.max() + 2))
         pairs = []
         for place in range(1 + N_SEEN):
             cluster = favourites[np.arange(n_users), rng.choice(3, n_users, p=[0.6, 0.3, 0.1])]
-            low, high = sums[bounds[cluster]], sums[bounds[cluster + 1]]
-            places = np.searchsorted(sums, low + rng.random(n_users) * (high - low), "right") - 1
-            own = order[np.clip(places, bounds[cluster], bounds[cluster + 1] - 1)]
+            own = clusters.pick_in(rng, cluster, n_users)
             loyal = rng.random(n_users) < 0.8
-            chosen = np.where(loyal, own, pick(rng, popular, n_users))
+            chosen = np.where(loyal, own, clusters.pick(rng, n_users))
             if not place:
                 held_out = chosen
             pairs.append(np.arange(n_users) * n_items + chosen)
@@ -82,8 +74,3 @@ def directions(rng: np.random.Generator, size: int) -> Floats:
 
 def unit(vectors: Floats) -> Floats:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def pick(rng: np.random.Generator, sums: npt.NDArray[np.float64], shape: Any) -> Integers:
-    """Draw indices in proportion to weights, given their running sums."""
-    return np.minimum(np.searchsorted(sums, rng.random(shape) * sums[-1], "right"), len(sums) - 1)

@@ -1,22 +1,13 @@
-"""Measure the cost of ranking in three jobs, each from within its own process.
+"""Measure the cost of ranking in three jobs: while a model is trained, in a sweep, and at scale."""
 
-    python -P probe.py make FOLDER N_USERS N_ITEMS    clicks, split: for train and sweep
-    python -P probe.py train FOLDER EVALUATOR         one of `EVALUATORS`
-    python -P probe.py save FOLDER N                  N checkpoints of one training
-    python -P probe.py sweep FOLDER N
-    python -P probe.py draw FOLDER N_USERS N_ITEMS    random factors
-    python -P probe.py rank FOLDER
-
-The results are printed as JSON. The files of `make`, `save` and `draw` are kept.
-"""
-
-import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.files import once
+from harness.peak import peak_above_start
+from harness.split import make_split, read_split
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.evaluation import ranking_metrics_at_k
 from scipy.sparse import csr_matrix
@@ -24,35 +15,25 @@ from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from harness.files import once
-from harness.peak import peak_above_start, resident
-from harness.split import read_split, write_split
-from suites.retrieval.inputs import FACTORS, SEED, draw
+from . import inputs
+from .inputs import FACTORS, SEED
 
 METRIC = "ndcg@10"
 K = 10
 ITERATIONS = 15
 
 
-def make(folder: Path, n_users: int, n_items: int) -> dict[str, int]:
-    def write(unfinished: Path) -> None:
-        write_split(unfinished, n_users, n_items, SEED)
-
-    once(folder, write)
-    train, validation = read_split(folder)
-    return {
-        "n_users": train.shape[0],
-        "n_items": train.shape[1],
-        "n_factors": FACTORS,
-        "n_train": train.nnz,
-        "n_validation": validation.nnz,
-    }
+def make(folder: str, n_users: int, n_items: int) -> dict[str, int]:
+    return make_split(Path(folder), n_users, n_items) | {"n_factors": FACTORS}
 
 
-def train(folder: Path, evaluator: str) -> dict[str, Any]:
-    """Train once, with or without an evaluation after every iteration."""
-    seen, held_out = read_split(folder)
+def draw(folder: str, n_users: int, n_items: int) -> dict[str, Any]:
+    return inputs.draw(Path(folder), n_users, n_items)
+
+
+def train(folder: str, evaluator: str) -> dict[str, Any]:
+    """Train once, with an evaluation by one of `EVALUATORS` after every iteration, or without."""
+    seen, held_out = read_split(Path(folder))
     evaluate = EVALUATORS[evaluator]
     relevance = se.Relevance.from_csr(held_out)
     values: list[float] = []
@@ -68,7 +49,8 @@ def train(folder: Path, evaluator: str) -> dict[str, Any]:
         model = als(ITERATIONS)
         model.fit(seen, show_progress=False, callback=callback if evaluate else None)
     total = time.perf_counter() - start
-    return {"seconds": total, "evaluation_seconds": seconds, METRIC: values}
+    found = {"seconds": total, "evaluation_seconds": seconds}
+    return found | {"values": {METRIC: values} if evaluate else {}}
 
 
 def als(iterations: int) -> AlternatingLeastSquares:
@@ -93,9 +75,9 @@ EVALUATORS = {
 }
 
 
-def save(folder: Path, count: int) -> dict[str, int]:
+def save(folder: str, count: int) -> None:
     """Save the model after each iteration of a training with `count` iterations."""
-    seen, _ = read_split(folder)
+    seen, _ = read_split(Path(folder))
 
     def write(unfinished: Path) -> None:
         def callback(iteration: int, elapsed: float, loss: float | None) -> None:
@@ -105,17 +87,16 @@ def save(folder: Path, count: int) -> dict[str, int]:
             model = als(count)
             model.fit(seen, show_progress=False, callback=callback)
 
-    checkpoints = folder / f"checkpoints-{count}"
-    once(checkpoints, write)
-    return {"n_checkpoints": len(list(checkpoints.glob("*.npz")))}
+    once(Path(folder, f"checkpoints-{count}"), write)
 
 
-def sweep(folder: Path, count: int) -> dict[str, Any]:
+def sweep(folder: str, count: int) -> dict[str, Any]:
     score = se.sweep  # imports its modules
-    seen, held_out = read_split(folder)
+    seen, held_out = read_split(Path(folder))
     start = time.perf_counter()
     with peak_above_start() as peak:
-        table = score(folder / f"checkpoints-{count}", seen, held_out, [METRIC], progress=False)
+        checkpoints = Path(folder, f"checkpoints-{count}")
+        table = score(checkpoints, seen, held_out, [METRIC], progress=False)
     total = time.perf_counter() - start
     if len(table) != count or (table["status"] != "ok").any():
         raise RuntimeError(f"not every checkpoint was scored: {table['error'].tolist()}")
@@ -123,14 +104,13 @@ def sweep(folder: Path, count: int) -> dict[str, Any]:
         "seconds": total,
         "checkpoint_seconds": table["seconds"].tolist(),
         "bytes": peak[0],
-        "resident_bytes": resident("VmHWM"),
-        METRIC: table[METRIC].tolist(),
+        "values": {METRIC: table[METRIC].tolist()},
     }
 
 
-def rank(folder: Path) -> dict[str, Any]:
+def rank(folder: str) -> dict[str, Any]:
     """Find the rank of one held-out item of every user, if it is among the first k."""
-    parts = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
+    parts = {path.stem: np.load(path, allow_pickle=False) for path in Path(folder).glob("*.npy")}
     users, items = parts["users"], parts["items"]
     shape = (len(users), len(items))
     indices, indptr = parts["seen_indices"], parts["seen_indptr"]
@@ -146,14 +126,6 @@ def rank(folder: Path) -> dict[str, Any]:
     return {
         "seconds": time.perf_counter() - start,
         "bytes": peak[0],
-        "inputs_bytes": {
-            "user_factors": users.nbytes,
-            "item_factors": items.nbytes,
-            "seen": sum(part.nbytes for part in (seen.data, seen.indices, seen.indptr)),
-            "held_out": sum(
-                part.nbytes for part in (held_out.data, held_out.indices, held_out.indptr)
-            ),
-        },
         "n_seen": seen.nnz,
         "hit_rate": len(found.items) / len(users),
         "share_of_scores": share,
@@ -168,12 +140,3 @@ def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[s
     search = Search(users, items, Options(seen, progress=False))
     found, *_ = search.ranks(se.Relevance.from_csr(held_out), K)
     return found, int(search.n_products[0]) / (len(users) * len(items))
-
-
-COMMANDS = {"make": make, "train": train, "save": save, "sweep": sweep, "draw": draw, "rank": rank}
-
-
-if __name__ == "__main__":
-    command, path, *others = sys.argv[1:]
-    numbers = [int(text) if text.isdigit() else text for text in others]
-    print(json.dumps(COMMANDS[command](Path(path), *numbers)))

@@ -1,21 +1,16 @@
 """Suite `retrieval`: the cost of ranking while a model is trained, in a sweep, and at scale."""
 
-from __future__ import annotations
-
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness import environment
-from harness.job import Job, MismatchError
+from harness.format import conditions, duration, markdown, percent, size
+from harness.job import Job
 from harness.progress import say
-from harness.turns import take_turns
+from harness.turns import compare_processes
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-PROBE = Path(__file__).with_name("probe.py")
+PROBE = "suites.retrieval.probe"
 
 
 class Size(NamedTuple):
@@ -35,7 +30,6 @@ TOY = Size(300, 500, 2_000, 3)
 MOST_ROUNDS = 3
 WITHOUT = "nobody"
 EVALUATORS = ("evaluate_model", "ranking_metrics_at_k")
-METRIC = "ndcg@10"
 # implicit ranks by scores in single precision, so nearly equal scores may change places.
 TOLERANCE = 1e-4
 
@@ -45,75 +39,107 @@ def run(job: Job) -> dict[str, Any]:
 
     Raises `MismatchError` if implicit's evaluation of a training does not agree with ours.
     """
-    size = TOY if job.smoke else FULL
-    folder = job.inputs / "retrieval" / f"{size.n_users}x{size.n_items}"
-    rounds = min(job.rounds, MOST_ROUNDS)
+    chosen = TOY if job.smoke else FULL
+    folder = job.inputs / "retrieval" / f"{chosen.n_users}x{chosen.n_items}"
     say("making the data")
     return {
-        "rivals": {environment.REFERENCE: environment.describe(environment.REFERENCE)},
-        "inputs": probe("make", folder, size.n_users, size.n_items),
-        "training": training(folder, rounds, warm_up=not job.smoke),
-        "sweep": sweep(folder, rounds, size.checkpoints, warm_up=not job.smoke),
-        "large": large(folder.parent, size.many),
+        "inputs": job.call(f"{PROBE}:make", folder, chosen.n_users, chosen.n_items),
+        "training": training(job, folder),
+        "sweep": sweep(job, folder, chosen.checkpoints),
+        "large": large(job, folder.parent, chosen.many),
     }
 
 
-def probe(*arguments: Any) -> dict[str, Any]:
-    return environment.run(environment.REFERENCE, PROBE, *map(str, arguments))
-
-
-def training(folder: Path, rounds: int, *, warm_up: bool) -> dict[str, Any]:
+def training(job: Job, folder: Path) -> dict[str, Any]:
     """Train with an evaluation after every iteration, and without."""
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in (WITHOUT, *EVALUATORS)}
-
-    def seconds(evaluator: str) -> float:
-        runs[evaluator].append(probe("train", folder, evaluator))
-        return runs[evaluator][-1]["seconds"]
-
-    measures: dict[str, Callable[[], float]] = {name: partial(seconds, name) for name in runs}
-    entries = take_turns("training", measures, rounds, reference=WITHOUT, warm_up=warm_up)
-    ours, theirs = (runs[name][-1][METRIC] for name in EVALUATORS)
-    difference = max(abs(mine - other) for mine, other in zip(ours, theirs, strict=True))
-    if difference > TOLERANCE:
-        raise MismatchError(f"training: {METRIC} differs by {difference:.3g}, {ours} and {theirs}")
+    entries, runs = compare_processes(
+        job,
+        "training",
+        {
+            name: (environment.REFERENCE, f"{PROBE}:train", folder, name)
+            for name in (*EVALUATORS, WITHOUT)
+        },
+        rounds=MOST_ROUNDS,
+        reference=WITHOUT,
+        tolerance=TOLERANCE,
+    )
     for name in EVALUATORS:
         entries[name] |= {
             "added_share": entries[name]["ratio"] - 1,
-            "evaluation_seconds": [found["evaluation_seconds"] for found in runs[name][-rounds:]],
+            "evaluation_seconds": [found["evaluation_seconds"] for found in runs[name]],
         }
     return {
-        "rounds": rounds,
-        "n_evaluations": len(ours),
-        "max_difference": difference,
-        "contestants": entries,
+        "rounds": len(runs[WITHOUT]),
+        "n_evaluations": len(runs[EVALUATORS[0]][0]["evaluation_seconds"]),
+        "max_difference": max(entry["max_difference"] for entry in entries.values()),
+        "contestants": {name: entries[name] for name in (WITHOUT, *EVALUATORS)},
     }
 
 
-def sweep(folder: Path, rounds: int, count: int, *, warm_up: bool) -> dict[str, Any]:
+def sweep(job: Job, folder: Path, count: int) -> dict[str, Any]:
     """Score a folder of checkpoints."""
     say(f"saving {count} checkpoints")
-    probe("save", folder, count)
-    found: list[dict[str, Any]] = []
-    for done in range(0 if warm_up else 1, rounds + 1):
-        say(f"sweep: round {done} of {rounds}")
-        found.append(probe("sweep", folder, count))
-    found = found[-rounds:]
+    job.call(f"{PROBE}:save", folder, count)
+    calls = {environment.REFERENCE: (environment.REFERENCE, f"{PROBE}:sweep", folder, count)}
+    (entry,), (runs,) = map(dict.values, compare_processes(job, "sweep", calls, rounds=MOST_ROUNDS))
     return {
-        "rounds": rounds,
+        "rounds": len(runs),
         "n_checkpoints": count,
         "median_checkpoint_seconds": median(
-            seconds for entry in found for seconds in entry["checkpoint_seconds"]
+            seconds for found in runs for seconds in found["checkpoint_seconds"]
         ),
-        "median_seconds": median(entry["seconds"] for entry in found),
-        "median_bytes": median(entry["bytes"] for entry in found),
-        "runs": found,
+        "median_seconds": entry["median_seconds"],
+        "median_bytes": entry["peak_bytes"],
+        "runs": runs,
     }
 
 
-def large(inputs: Path, many: int) -> dict[str, Any]:
+def large(job: Job, inputs: Path, many: int) -> dict[str, Any]:
     """Rank one held-out item of `many` users among the same number of items, once."""
     folder = inputs / f"drawn-{many}"
     say(f"drawing factors of {many:,} users and as many items")
-    drawn = probe("draw", folder, many, many)
+    drawn = job.call(f"{PROBE}:draw", folder, many, many)
     say("ranking one held-out item of each user")
-    return {"inputs": drawn, "k": 10} | probe("rank", folder)
+    return {"inputs": drawn, "k": 10} | job.call(f"{PROBE}:rank", folder)
+
+
+def retrieval(report: dict[str, Any]) -> str:
+    """Return the cost of ranking in each of the three jobs."""
+    inputs, training = report["inputs"], report["training"]
+    sweep, large = report["sweep"], report["large"]
+    model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
+    entries = training["contestants"]
+    nobody, *evaluators = entries
+    title = f"training ALS, {inputs['n_factors']} factors, {model}"
+    rows = [(title, duration(entries[nobody]["median_seconds"]), "")]
+    rows += [
+        (
+            f"the same with `{name}` after each of {training['n_evaluations']} iterations",
+            duration(entries[name]["median_seconds"]),
+            f"{percent(entries[name]['added_share'], 0)} more",
+        )
+        for name in evaluators
+    ]
+    each = duration(sweep["median_checkpoint_seconds"])
+    rows.append(
+        (
+            f"a sweep over {sweep['n_checkpoints']} checkpoints of that size",
+            duration(sweep["median_seconds"]),
+            f"{each} each, with loading; {size(sweep['median_bytes'])} above the inputs",
+        )
+    )
+    drawn = large["inputs"]
+    rows.append(
+        (
+            f"held-out ranks of {drawn['n_users']:,} users among {drawn['n_items']:,} items",
+            duration(large["seconds"]),
+            (
+                f"{percent(large['share_of_scores'])} of the scores computed; "
+                f"{size(large['bytes'])} above the inputs"
+            ),
+        )
+    )
+    return f"{markdown(('', 'time', ''), rows)}\n\n{conditions(report)}"
+
+
+TABLES = {"retrieval": retrieval}

@@ -1,43 +1,24 @@
-"""Measure evaluations beyond memory or one machine, each in its own process.
+"""Measure evaluations beyond memory or one machine, each in its own process."""
 
-    python -P probe.py base FOLDER N_USERS N_ITEMS    draws the data of models, in `drawn`
-    python -P probe.py tables FOLDER N                writes recommendations and truth as Parquet
-    python -P probe.py model FOLDER N                 writes factors and matrices as .npy
-    python -P probe.py evaluate_tables FOLDER MEMORY
-    python -P probe.py evaluate_users FOLDER MEMORY
-    python -P probe.py workers FOLDER N ROUNDS        Dask, with one worker and with N, in turn
-    python -P probe.py bits FOLDER                    every metric, with workers and without
-    python -P probe.py killed FOLDER                  a worker is killed while it works
-
-Each prints JSON in its last line.
-"""
-
-from __future__ import annotations
-
-import json
 import os
 import resource
 import signal
-import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from harness.files import once
+from harness.peak import resident
+from suites.retrieval.inputs import draw
 
 import sparse_eval as se
 from sparse_eval.metrics import REGISTRY
 
-sys.path.append(str(Path(__file__).parents[2]))  # at the end: libraries come before our modules
-from harness.files import once
-from harness.peak import resident
-from suites.retrieval.inputs import draw
-from suites.scale.calls import evaluate_model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+warnings.simplefilter("ignore")  # warnings of a cluster about its workers
 
 SEED = 0
 N_ITEMS = 51_000
@@ -50,11 +31,12 @@ OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
 OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # these need whole lists
 
 
-def base(folder: Path, n_users: int, n_items: int) -> dict[str, Any]:
-    return draw(folder, n_users, n_items)
+def base(folder: str, n_users: int, n_items: int) -> dict[str, Any]:
+    """Draw the data of models."""
+    return draw(Path(folder), n_users, n_items)
 
 
-def tables(folder: Path, n_users: int) -> dict[str, Any]:
+def tables(folder: str, n_users: int) -> dict[str, Any]:
     """Write 10 items for each user, and one relevant item, which is listed for 3 of 10 users."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -85,13 +67,13 @@ def tables(folder: Path, n_users: int) -> dict[str, Any]:
         for writer in writers:
             writer.close()
 
-    once(folder, write)
-    return {"n_users": n_users, "n_rows": n_users * (LISTED + 1), "bytes": bytes_in(folder)}
+    once(Path(folder), write)
+    return {"bytes": bytes_in(folder)}
 
 
-def model(folder: Path, n_users: int) -> dict[str, Any]:
+def model(folder: str, n_users: int) -> dict[str, Any]:
     """Write factors, history and held-out items of the drawn users, repeated as needed."""
-    drawn = folder.with_name("drawn")
+    drawn = Path(folder).with_name("drawn")
     n_items = len(np.load(drawn / "items.npy", mmap_mode="r"))
 
     def write(unfinished: Path) -> None:
@@ -123,12 +105,12 @@ def model(folder: Path, n_users: int) -> dict[str, Any]:
             np.save(unfinished / name / "indptr.npy", bounds.astype(np.int64))
             np.save(unfinished / name / "shape.npy", (n_users, n_items))
 
-    once(folder, write)
-    return {"n_users": n_users, "n_items": n_items, "bytes": bytes_in(folder)}
+    once(Path(folder), write)
+    return {"bytes": bytes_in(folder)}
 
 
-def bytes_in(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def bytes_in(folder: str) -> int:
+    return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
 
 
 def measured(work: Callable[[], se.Evaluation]) -> dict[str, Any]:
@@ -138,29 +120,36 @@ def measured(work: Callable[[], se.Evaluation]) -> dict[str, Any]:
     ev = work()
     seconds = time.perf_counter() - start
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": seconds, "bytes": peak, "bytes_before": before, "mean": ev.mean()}
+    return {"seconds": seconds, "bytes": peak, "bytes_before": before, "values": ev.mean()}
 
 
-def evaluate_tables(folder: Path, memory: int) -> dict[str, Any]:
-    warm = folder.parent / "tables-1000"
-    tables(warm, 1000)
-    sides = ("recs.parquet", "truth.parquet")
-    se.evaluate(*(warm / side for side in sides), OF_TABLES, keep="totals")
-    options: dict[str, Any] = {"keep": "totals", "memory": memory, "progress": False}
-    return measured(lambda: se.evaluate(*(folder / side for side in sides), OF_TABLES, **options))
+def evaluate_tables(folder: str, memory: int) -> dict[str, Any]:
+    def evaluate(place: Path, **options: Any) -> se.Evaluation:
+        sides = (place / "recs.parquet", place / "truth.parquet")
+        return se.evaluate(*sides, OF_TABLES, keep="totals", **options)
+
+    warm = Path(folder).with_name("tables-1000")
+    tables(str(warm), 1000)
+    evaluate(warm)
+    return measured(lambda: evaluate(Path(folder), memory=memory, progress=False))
 
 
-def sides_of(folder: Path) -> tuple[Path, Path, Path]:
-    return folder / "model", folder / "train", folder / "validation"
-
-
-def evaluate_users(folder: Path, memory: int) -> dict[str, Any]:
+def evaluate_users(folder: str, memory: int) -> dict[str, Any]:
     """Evaluate with one thread, to measure a single core."""
-    warm = folder.parent / f"model-{WARM_USERS}"
-    model(warm, WARM_USERS)
     options: dict[str, Any] = {"keep": "totals", "memory": memory, "num_threads": 1}
-    se.evaluate_model(*sides_of(warm), OF_USERS, **options)
+    se.evaluate_model(*warm_sides(folder), OF_USERS, **options)
     return measured(lambda: se.evaluate_model(*sides_of(folder), OF_USERS, **options))
+
+
+def sides_of(folder: str) -> tuple[Path, Path, Path]:
+    return Path(folder, "model"), Path(folder, "train"), Path(folder, "validation")
+
+
+def warm_sides(folder: str) -> tuple[Path, Path, Path]:
+    """Return a model of few users, next to another one, for calls that are not timed."""
+    warm = str(Path(folder).with_name(f"model-{WARM_USERS}"))
+    model(warm, WARM_USERS)
+    return sides_of(warm)
 
 
 def cluster(n_workers: int) -> Any:
@@ -169,24 +158,22 @@ def cluster(n_workers: int) -> Any:
     return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
 
 
-def workers(
-    folder: Path, n_workers: int, rounds: int, kinds: str = "ranks,lists"
-) -> dict[str, Any]:
+def workers(folder: str, n_workers: int, rounds: int, kinds: list[str]) -> dict[str, Any]:
+    """Evaluate with Dask, with one worker and with several, in turn."""
     from dask.distributed import Client
 
-    warm = folder.parent / f"model-{WARM_USERS}"
-    model(warm, WARM_USERS)
+    warm = warm_sides(folder)
     report: dict[str, Any] = {}
-    for what in kinds.split(","):
+    for what in kinds:
         metrics = {"ranks": OF_USERS, "lists": OF_LISTS}[what]
         seconds: dict[int, list[float]] = {1: [], n_workers: []}
         means = []
         for _ in range(rounds):
             for n, found in seconds.items():
                 with cluster(n) as local, Client(local) as client:
-                    evaluate_model(*sides_of(warm), metrics, client=client, keep="totals")
+                    se.evaluate_model(*warm, metrics, client=client, keep="totals")
                     start = time.perf_counter()
-                    ev = evaluate_model(*sides_of(folder), metrics, client=client, keep="totals")
+                    ev = se.evaluate_model(*sides_of(folder), metrics, client=client, keep="totals")
                     found.append(time.perf_counter() - start)
                     means.append(ev.mean())
         report[what] = {
@@ -197,24 +184,24 @@ def workers(
     return report
 
 
-def every_metric() -> list[str]:
-    return [
-        f"{one.name}@10"
-        for one in REGISTRY.values()
-        if one.cutoff != "none" and set(one.needs) <= {"train"}
-    ] + ["recall(average=micro)@10", "ndcg(gain=exp)@20"]
-
-
-def bits(folder: Path) -> dict[str, Any]:
+def bits(folder: str) -> dict[str, Any]:
     """Compare every metric of every user, in one process and with two workers."""
     from dask.distributed import Client
 
-    metrics = every_metric()
+    metrics = [
+        *(
+            f"{one.name}@10"
+            for one in REGISTRY.values()
+            if one.cutoff != "none" and set(one.needs) <= {"train"}
+        ),
+        "recall(average=micro)@10",
+        "ndcg(gain=exp)@20",
+    ]
     start = time.perf_counter()
     one = se.evaluate_model(*sides_of(folder), metrics, memory=4_000_000_000)
     middle = time.perf_counter()
     with cluster(2) as local, Client(local) as client:
-        two = evaluate_model(*sides_of(folder), metrics, client=client)
+        two = se.evaluate_model(*sides_of(folder), metrics, client=client)
     return {
         "n_users": one.n_users,
         "n_metrics": len(metrics),
@@ -224,20 +211,20 @@ def bits(folder: Path) -> dict[str, Any]:
     }
 
 
-def killed(folder: Path) -> dict[str, Any]:
+def killed(folder: str) -> dict[str, Any]:
     """Kill a worker while it works, and compare the numbers with an undisturbed run."""
     from dask.distributed import Client
 
     found = []
     deaths = 0
     with cluster(2) as local, Client(local) as client:
-        evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
+        se.evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
         for kills in (0, 1):
             victim = next(iter(client.run(os.getpid).values()))
             start = time.perf_counter()
             if kills:
                 threading.Timer(found[0]["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
-            ev = evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
+            ev = se.evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
             found.append({"seconds": time.perf_counter() - start, "mean": ev.mean()})
             deaths += victim not in client.run(os.getpid).values()
     return {
@@ -245,14 +232,3 @@ def killed(folder: Path) -> dict[str, Any]:
         "deaths": deaths,
         "same": found[0]["mean"] == found[1]["mean"],
     }
-
-
-def main() -> None:
-    name, folder, *others = sys.argv[1:]
-    warnings.simplefilter("ignore")  # warnings of a cluster about its workers
-    arguments = [int(text) if text.isdigit() else text for text in others]
-    print(json.dumps(globals()[name](Path(folder), *arguments)))
-
-
-if __name__ == "__main__":
-    main()

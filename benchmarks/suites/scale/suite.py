@@ -1,20 +1,19 @@
 """Suite `scale`: beyond memory and beyond one machine, and the cost of more users."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness import environment
+from harness.job import Job
 from harness.progress import say
+from harness.turns import compare_processes
 
-if TYPE_CHECKING:
-    from harness.job import Job
+from .tables import TABLES
 
-PROBE = Path(__file__).with_name("probe.py")
-SPARK = Path(__file__).parent / "rivals" / "spark.py"
+__all__ = ["TABLES", "run"]
+
+PROBE = "suites.scale.probe"
 
 
 class Size(NamedTuple):
@@ -39,60 +38,58 @@ TOY = Size((100, 2_000), 500, 2_000, 500, 2_000, 500)
 BUDGET = 1_600_000_000
 
 MOST_ROUNDS = 3
+#: How far the means of two checkouts may be apart.
+TOLERANCE = 1e-12
 
 
 def run(job: Job) -> dict[str, Any]:
     """Measure new processes; return the report."""
     size = TOY if job.smoke else FULL
     rounds = min(job.rounds, MOST_ROUNDS)
-    folder = job.inputs / "scale"
-    folder.mkdir(parents=True, exist_ok=True)
-    probe("base", folder / "drawn", size.drawn, size.n_items)
+    drawn = job.inputs / "scale" / "drawn"
+    job.call(f"{PROBE}:base", drawn, size.drawn, size.n_items)
     report: dict[str, Any] = {
-        "rivals": {name: environment.describe(name) for name in job.references},
         "budget": BUDGET,
-        "kinds": {kind: costs(job, kind, size, rounds) for kind in ("tables", "users")},
+        "kinds": {kind: costs(job, kind, size) for kind in ("tables", "users")},
     }
-    model = inputs(folder, "users", size.worked)["folder"]
-    say("workers of Dask")
-    report["workers"] = probe("workers", model, 2, rounds, *(("ranks",) if job.smoke else ()))
-    for name in job.references[1:]:
+    model, _ = inputs(job, "users", size.worked)
+    kinds = ["ranks"] if job.smoke else ["ranks", "lists"]
+    for name in job.references:
         say(f"workers of Dask: {name}")
-        found = environment.run(name, PROBE, "workers", model, "2", str(rounds))
-        report.setdefault("workers_of_checkouts", {})[name] = found
+        found = environment.call(name, f"{PROBE}:workers", model, 2, rounds, kinds)
+        if name == environment.REFERENCE:
+            report["workers"] = found
+        else:
+            report.setdefault("workers_of_checkouts", {})[name] = found
     say("every metric, with workers and without")
-    report["bits"] = probe("bits", inputs(folder, "users", size.compared)["folder"])
+    report["bits"] = job.call(f"{PROBE}:bits", inputs(job, "users", size.compared)[0])
     say("a worker is killed")
-    report["killed"] = probe("killed", model)
+    report["killed"] = job.call(f"{PROBE}:killed", model)
     if "spark" in job.contestants:
-        report["rivals"]["spark"] = environment.describe("spark")
+        entry = job.rivals["spark"]
         if job.smoke:
-            report["rivals"]["spark"] |= {"failed": "a session takes too long for a toy"}
-        if "failed" in report["rivals"]["spark"]:
-            report["spark"] = {"failed": report["rivals"]["spark"]["failed"]}
+            entry["failed"] = "a session takes too long for a toy"
         elif shutil.which("java") is None:
-            report["spark"] = {"failed": "there is no Java"}
+            entry["failed"] = "there is no Java"
+        if "failed" in entry:
+            report["spark"] = {"failed": entry["failed"]}
         else:
             say("Spark")
-            tables = inputs(folder, "tables", size.worked)["folder"]
-            report["spark"] = environment.run("spark", SPARK, tables)
+            tables, _ = inputs(job, "tables", size.worked)
+            report["spark"] = environment.call("spark", "suites.scale.rivals.spark:measure", tables)
     return report
 
 
-def probe(*arguments: Any) -> dict[str, Any]:
-    found: dict[str, Any] = environment.run(environment.REFERENCE, PROBE, *map(str, arguments))
-    return found
-
-
-def inputs(parent: Path, kind: str, n_users: int) -> dict[str, Any]:
+def inputs(job: Job, kind: str, n_users: int) -> tuple[Path, int]:
+    """Make the data of some users; return their folder and its bytes."""
     what = {"tables": "tables", "users": "model"}[kind]
-    folder = parent / f"{what}-{n_users}"
-    return {"folder": folder} | probe(what, folder, n_users)
+    folder = job.inputs / "scale" / f"{what}-{n_users}"
+    return folder, job.call(f"{PROBE}:{what}", folder, n_users)["bytes"]
 
 
-def costs(job: Job, kind: str, size: Size, rounds: int) -> dict[str, Any]:
+def costs(job: Job, kind: str, size: Size) -> dict[str, Any]:
     """Measure some numbers of users, fit their costs, and check the fit on another number."""
-    cases = [case(job, kind, n, rounds) for n in (*size.fitted, size.checked)]
+    cases = [case(job, kind, n) for n in (*size.fitted, size.checked)]
     fixed, each = fit(cases[:-1])
     last = cases[-1]
     predicted = fixed + each * last["n_users"]
@@ -111,34 +108,30 @@ def costs(job: Job, kind: str, size: Size, rounds: int) -> dict[str, Any]:
     }
 
 
-def case(job: Job, kind: str, n_users: int, rounds: int) -> dict[str, Any]:
-    say(f"{kind}: {n_users:,} users")
-    made = inputs(job.inputs / "scale", kind, n_users)
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in job.references}
-    for _ in range(rounds):
-        for name, found in runs.items():
-            call = (PROBE, f"evaluate_{kind}", made["folder"], str(BUDGET))
-            found.append(environment.run(name, *call))
-    ours = runs[environment.REFERENCE]
-    seconds = {name: median(one["seconds"] for one in found) for name, found in runs.items()}
+def case(job: Job, kind: str, n_users: int) -> dict[str, Any]:
+    folder, n_bytes = inputs(job, kind, n_users)
+    call = (f"{PROBE}:evaluate_{kind}", folder, BUDGET)
+    calls = {name: (name, *call) for name in job.references}
+    entries, found = compare_processes(
+        job,
+        f"{kind}: {n_users:,} users",
+        calls,
+        rounds=MOST_ROUNDS,
+        warm_up=False,
+        tolerance=TOLERANCE,
+    )
+    for name, entry in entries.items():
+        entry["peak_bytes"] = max((one["bytes"] for one in found[name]), default=0)
+    ours = entries[environment.REFERENCE]
     entry = {
         "n_users": n_users,
-        "input_bytes": made["bytes"],
-        "seconds": seconds[environment.REFERENCE],
-        "peak_bytes": max(one["bytes"] for one in ours),
-        "bytes_before": ours[0]["bytes_before"],
-        "runs": [one["seconds"] for one in ours],
+        "input_bytes": n_bytes,
+        "seconds": ours["median_seconds"],
+        "peak_bytes": ours["peak_bytes"],
+        "bytes_before": found[environment.REFERENCE][0]["bytes_before"],
+        "runs": ours["seconds"],
     }
-    if len(runs) > 1:
-        entry["contestants"] = {
-            name: {
-                "median_seconds": value,
-                "ratio": value / seconds[environment.REFERENCE],
-                "peak_bytes": max(one["bytes"] for one in runs[name]),
-            }
-            for name, value in seconds.items()
-        }
-    return entry
+    return entry | ({"contestants": entries} if len(entries) > 1 else {})
 
 
 def fit(cases: list[dict[str, Any]]) -> tuple[float, float]:

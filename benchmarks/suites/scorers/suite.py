@@ -1,20 +1,15 @@
 """Suite `scorers`: ranking among candidates, to the last rank, and by item-item matrices."""
 
-from __future__ import annotations
-
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness import environment
-from harness.job import Job, MismatchError
+from harness.format import conditions, duration, markdown, size, times
+from harness.job import Job
 from harness.progress import say
-from harness.turns import take_turns
+from harness.turns import compare_processes
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-PROBE = Path(__file__).with_name("probe.py")
+PROBE = "suites.scorers.probe"
 
 
 class Size(NamedTuple):
@@ -44,46 +39,73 @@ def run(job: Job) -> dict[str, Any]:
 
     Raises `MismatchError` if two methods give different numbers.
     """
-    size = TOY if job.smoke else FULL
+    chosen = TOY if job.smoke else FULL
     inputs = job.inputs / "scorers"
-    folder = inputs / f"{size.n_users}x{size.n_items}"
-    drawn = inputs / f"drawn-{size.n_matrix_items}"
+    folder = inputs / f"{chosen.n_users}x{chosen.n_items}"
+    drawn = inputs / f"drawn-{chosen.n_matrix_items}"
     say("making the data")
-    made = probe("make", folder, size.n_users, size.n_items, size.n_candidates)
+    made = job.call(f"{PROBE}:make", folder, chosen.n_users, chosen.n_items, chosen.n_candidates)
     say("drawing item-item matrices")
-    matrices = probe("draw", drawn, *size[3:])
-    turns = partial(compare, folder, job.rounds, warm_up=not job.smoke)
+    matrices = job.call(f"{PROBE}:draw", drawn, *chosen[3:])
     return {
-        "rivals": {environment.REFERENCE: environment.describe(environment.REFERENCE)},
         "rounds": job.rounds,
         "inputs": made,
-        "candidates": turns("candidates", AMONG_CANDIDATES),
-        "ranks": turns("ranks", RANKS),
+        "candidates": compare(job, folder, AMONG_CANDIDATES),
+        "ranks": compare(job, folder, RANKS),
         "item_item": {"inputs": matrices}
-        | {name: probe("items", drawn, name) for name in MATRICES},
+        | {name: job.call(f"{PROBE}:items", drawn, name) for name in MATRICES},
     }
 
 
-def probe(*arguments: Any) -> dict[str, Any]:
-    return environment.run(environment.REFERENCE, PROBE, *map(str, arguments))
-
-
-def compare(
-    folder: Path, rounds: int, command: str, names: tuple[str, ...], *, warm_up: bool
-) -> dict[str, dict[str, Any]]:
+def compare(job: Job, folder: Path, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Measure several methods of ranking in turn; the first is the reference."""
-    values: dict[str, list[float]] = {}
+    calls = {name: (environment.REFERENCE, f"{PROBE}:rank", folder, name) for name in names}
+    entries, found = compare_processes(
+        job, f"{names[0]} and others", calls, reference=names[0], tolerance=TOLERANCE
+    )
+    return {name: entry | {"values": found[name][-1]["values"]} for name, entry in entries.items()}
 
-    def seconds(name: str) -> float:
-        found = probe(command, folder, name)
-        values[name] = found["values"]
-        return found["seconds"]
 
-    measures: dict[str, Callable[[], float]] = {name: partial(seconds, name) for name in names}
-    entries = take_turns(command, measures, rounds, reference=names[0], warm_up=warm_up)
-    for name, found in values.items():
-        difference = abs(found[0] - values[names[0]][0])
-        if difference > TOLERANCE:
-            raise MismatchError(f"{command}: {name} gives {found}, {names[0]} {values[names[0]]}")
-        entries[name] |= {"values": found, "difference": difference}
-    return entries
+TITLES = {
+    "evaluate_model": "`evaluate_model(…, candidates=…)`",
+    "implicit": "implicit, `recommend(user, …, items=…)`, user by user",
+    "NumPy": "NumPy, product and `argsort`, user by user",
+    "held_out_ranks": "`ranks`, k = 20",
+    "full_ranks": "`ranks`, all",
+    "dense.npy": "dense, mapped from disk",
+    "sparse.npz": "sparse",
+}
+
+
+def scorers(report: dict[str, Any]) -> str:
+    """Return the cost of rankings other than short lists of all items."""
+    inputs, matrices = report["inputs"], report["item_item"]
+    model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
+    rows: list[tuple[str, ...]] = []
+    groups = (
+        ("candidates", f"{inputs['n_candidates']} candidates of each user"),
+        ("ranks", f"{inputs['n_validation']:,} held-out items"),
+    )
+    for key, title in groups:
+        rows.append((f"{title}, {model}, {inputs['n_factors']} factors", "", "", ""))
+        rows += [
+            (TITLES[name], duration(entry["median_seconds"]), times(entry["ratio"]), "")
+            for name, entry in report[key].items()
+        ]
+    drawn = matrices["inputs"]
+    rows.append(
+        (f"item-item matrix, {drawn['n_users']:,} users × {drawn['n_items']:,} items", "", "", "")
+    )
+    rows += [
+        (
+            f"{TITLES[name]}, {size(matrices[name]['matrix_bytes'])}",
+            duration(matrices[name]["seconds"]),
+            "",
+            f"{size(matrices[name]['bytes'])} above the inputs",
+        )
+        for name in ("dense.npy", "sparse.npz")
+    ]
+    return f"{markdown(('', 'time', '× the first', 'memory'), rows)}\n\n{conditions(report)}"
+
+
+TABLES = {"scorers": scorers}

@@ -3,29 +3,19 @@
 It is not on a package index. Its folder must be on PYTHONPATH.
 """
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import SimpleNamespace
 
-import numpy as np
 from elliot.evaluation import metrics
 from elliot.evaluation.popularity_utils import Popularity
 from elliot.evaluation.relevance import Relevance
-from scipy.sparse import csr_matrix
 
 CONVENTION = "elliot"
-_TRAIN = {"train_has_all": "", "stored_are_relevant": "it evaluates all users with stored pairs"}
+_STORED = {"stored_are_relevant": "it evaluates all users with stored pairs"}
+_OF_TRAIN = ("popularity@k", "aplt@k", "aclt@k", "epc@k", "efd@k", "pop_rsp@k", "pop_reo@k")
 NEEDS = {
-    "entropy@k": {
-        "full_lists": "weighs a recommendation by the length of its list",
-        "stored_are_relevant": "it evaluates all users with stored pairs",
-    },
-    "popularity@k": _TRAIN,
-    "aplt@k": _TRAIN,
-    "aclt@k": _TRAIN,
-    "epc@k": _TRAIN,
-    "efd@k": _TRAIN,
-    "pop_rsp@k": _TRAIN,
-    "pop_reo@k": _TRAIN,
+    "entropy@k": {"full_lists": "weighs a recommendation by the length of its list"} | _STORED,
+    **dict.fromkeys(_OF_TRAIN, {"train_has_all": ""} | _STORED),
 }
 NOT_COMPARED = {
     "auc": "of other ranks than the pairs of relevant and other items give",
@@ -35,7 +25,7 @@ NOT_COMPARED = {
     "mar@k": "the mean of the recalls at the ranks from 1 to k",
     "user_coverage@k": "the number of users",
 }
-PER_USER = {
+METRICS = {
     "ndcg@k": "nDCG",
     "ndcg(gain=binary)@k": "nDCGRendle2020",
     "precision@k": "Precision",
@@ -48,8 +38,12 @@ PER_USER = {
     "aclt@k": "ACLT",
     "epc@k": "EPC",
     "efd@k": "EFD",
+    "entropy@k": "ShannonEntropy",
+    "pop_reo@k": "PopREO",
+    "pop_rsp@k": "PopRSP",
 }
-OF_ALL = {"entropy@k": "ShannonEntropy", "pop_reo@k": "PopREO", "pop_rsp@k": "PopRSP"}
+#: These are numbers of all users together.
+OF_ALL = ("ShannonEntropy", "PopREO", "PopRSP")
 
 
 class Seen(dict):
@@ -63,13 +57,11 @@ class Seen(dict):
 def given(case):
     """Return (recommendations, the argument that its Evaluator passes to metrics)."""
     test = {user: row for user, row in enumerate(case.stored) if row}
-    users = np.repeat(np.arange(len(case.train)), [len(row) for row in case.train])
-    items = [item for row in case.train for item in row]
-    train = csr_matrix((np.ones(len(items)), (users, items)), (len(case.train), case.n_items))
+    train = case.matrix(case.train)
     data = SimpleNamespace(
         sp_i_train=train,
         private_items={item: item for item in range(case.n_items)},
-        transactions=len(items),
+        transactions=train.nnz,
         train_dict=Seen(
             (user, dict.fromkeys(row, 1)) for user, row in enumerate(case.train) if row
         ),
@@ -85,20 +77,10 @@ def given(case):
     return lists, objects
 
 
-def metric(name, case):
+def values(name, case):
     lists, objects = given(case)
-    return getattr(metrics, name)(lists, None, None, objects)
-
-
-def per_user(name, case):
-    found = metric(name, case).eval_user_metric()
-    return [None if user not in found else float(found[user]) for user in case.users]
-
-
-def of_all(name, case):
-    return float(metric(name, case).eval())
-
-
-METRICS = {ours: partial(per_user, theirs) for ours, theirs in PER_USER.items()} | {
-    ours: partial(of_all, theirs) for ours, theirs in OF_ALL.items()
-}
+    metric = getattr(metrics, name)(lists, None, None, objects)
+    if name in OF_ALL:
+        return float(metric.eval())
+    found = metric.eval_user_metric()
+    return case.by_user({user: float(value) for user, value in found.items()})

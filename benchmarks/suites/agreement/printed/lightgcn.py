@@ -3,8 +3,6 @@
 It is not on a package index. Its folder must be on PYTHONPATH.
 """
 
-from functools import partial
-
 import numpy as np
 
 np.float = float  # noqa: NPY001 - NumPy has it no more
@@ -15,7 +13,7 @@ CONVENTION = "lightgcn"
 TOLERANCE = 1e-6
 IMPRECISE = "computes in single precision"
 NEEDS = {"*": {"full_lists": "it ranks all items"}}
-NAMES = ("precision", "recall", "map", "ndcg", "mrr")
+METRICS = {f"{name}@k": name for name in ("precision", "recall", "map", "ndcg", "mrr")}
 
 
 def values(name, case):
@@ -27,6 +25,3 @@ def values(name, case):
         else None
         for user in case.users
     ]
-
-
-METRICS = {f"{name}@k": partial(values, name) for name in NAMES}

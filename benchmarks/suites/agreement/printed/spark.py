@@ -3,7 +3,7 @@
 import atexit
 import os
 import sys
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from pyspark import SparkConf, SparkContext
 from pyspark.mllib.evaluation import RankingMetrics
@@ -12,11 +12,12 @@ os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 CONVENTION = "spark"
 NOT_COMPARED = {"ndcg(gain=exp)@k": "relevance values are not read from Python"}
-NAMES = {
+METRICS = {
     "ndcg@k": "ndcgAt",
     "precision@k": "precisionAt",
     "recall@k": "recallAt",
     "map@k": "meanAveragePrecisionAt",
+    "map": "meanAveragePrecision",
 }
 
 
@@ -35,14 +36,6 @@ def ranking_metrics(case):
     return RankingMetrics(context().parallelize(list(pairs), 1).cache())
 
 
-def at_k(name, case):
-    return float(getattr(ranking_metrics(case), name)(case.k))
-
-
-def mean_average_precision(case):
-    return float(ranking_metrics(case).meanAveragePrecision)
-
-
-METRICS = {ours: partial(at_k, theirs) for ours, theirs in NAMES.items()} | {
-    "map": mean_average_precision
-}
+def values(name, case):
+    found = getattr(ranking_metrics(case), name)
+    return float(found(case.k) if name.endswith("At") else found)

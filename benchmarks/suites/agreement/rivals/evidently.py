@@ -3,15 +3,8 @@
 from functools import lru_cache, partial
 
 import pandas as pd
+from evidently.legacy import metrics
 from evidently.legacy.calculations.recommender_systems import collect_dataset
-from evidently.legacy.metrics import (
-    HitRateKMetric,
-    MRRKMetric,
-    NDCGKMetric,
-    NoveltyMetric,
-    PersonalizationMetric,
-    PopularityBias,
-)
 from evidently.legacy.metrics.recsys.precision_recall_k import PrecisionRecallCalculation
 from evidently.legacy.pipeline.column_mapping import RecomType
 
@@ -29,17 +22,16 @@ NOT_COMPARED = {
     "gini@k": "over the recommended items alone",
     "serendipity@k": "of distances between the features of items",
 }
+COLUMNS = ("user", "item", "prediction")
 
 
 @lru_cache(maxsize=1)
 def table(case):
     """Return users, items, gains and ranks, first of the list, then of other relevant items."""
     rows = [
-        (user, item, case.pairs[user].get(item, 0), rank)
-        for user, items in enumerate(case.lists)
-        for rank, item in enumerate(
-            [*items, *sorted(set(case.pairs[user]).difference(items))], start=1
-        )
+        (user, item, gains.get(item, 0), rank)
+        for user, (items, gains) in enumerate(zip(case.lists, case.pairs, strict=True))
+        for rank, item in enumerate([*items, *sorted(set(gains).difference(items))], start=1)
     ]
     return pd.DataFrame(rows, columns=["user", "item", "target", "prediction"])
 
@@ -50,19 +42,18 @@ def collected(case, *, binary):
     return collect_dataset(*columns, RecomType.RANK, None, no_feedback_users=False, bin_data=binary)
 
 
-def of_table(name, case):
-    found = precision_and_recall(case)
-    return found[name][case.k - 1]
-
-
 @lru_cache(maxsize=1)
 def precision_and_recall(case):
     calculation = PrecisionRecallCalculation(case.k)
     return calculation.get_precision_and_recall_dict(collected(case, binary=True), case.k)
 
 
+def values(name, case):
+    return precision_and_recall(case)[name][case.k - 1]
+
+
 def ndcg(case):
-    metric = NDCGKMetric(k=case.k)
+    metric = metrics.NDCGKMetric(k=case.k)
     return float(metric.calculate_ndcg(collected(case, binary=False), case.k)[case.k])
 
 
@@ -73,13 +64,12 @@ def first_hits(metric, case):
 
 @lru_cache(maxsize=1)
 def users_of_items(case):
-    train = [(user, item) for user, row in enumerate(case.train) for item in row]
-    frame = pd.DataFrame(train, columns=["user", "item"])
+    frame = case.frame(case.train, "user", "item")
     return frame.groupby("item")["user"].nunique(), frame["user"].nunique()
 
 
 def popularity(case):
-    metric = PopularityBias(k=case.k)
+    metric = metrics.PopularityBias(k=case.k)
     counts, _ = users_of_items(case)
     value, _ = metric.get_apr(case.k, table(case), counts, False, "prediction", "user", "item")
     return float(value)
@@ -87,33 +77,29 @@ def popularity(case):
 
 def coverage(case):
     counts, _ = users_of_items(case)
-    metric = PopularityBias(k=case.k)
+    metric = metrics.PopularityBias(k=case.k)
     return float(metric.get_coverage(case.k, table(case), counts, "prediction", "item"))
 
 
 def novelty(case):
     counts, n_users = users_of_items(case)
-    metric = NoveltyMetric(k=case.k)
-    columns = ("user", "item", "prediction")
-    _, value = metric.get_miuf(table(case), case.k, RecomType.RANK, *columns, counts / n_users)
+    metric = metrics.NoveltyMetric(k=case.k)
+    shares = counts / n_users
+    _, value = metric.get_miuf(table(case), case.k, RecomType.RANK, *COLUMNS, shares)
     return float(value)
 
 
 def personalization(case):
-    metric = PersonalizationMetric(k=case.k)
-    columns = ("user", "item", "prediction")
-    value, _ = metric.get_diversity(table(case), *columns, case.k, RecomType.RANK)
+    metric = metrics.PersonalizationMetric(k=case.k)
+    value, _ = metric.get_diversity(table(case), *COLUMNS, case.k, RecomType.RANK)
     return float(value)
 
 
-METRICS = {
-    "precision@k": partial(of_table, "precision"),
-    "recall@k": partial(of_table, "recall"),
-    "map@k": partial(of_table, "map"),
-    "mar@k": partial(of_table, "mar"),
+METRICS = {"precision@k": "precision", "recall@k": "recall", "map@k": "map", "mar@k": "mar"}
+FUNCTIONS = {
     "ndcg@k": ndcg,
-    "hit_rate@k": partial(first_hits, HitRateKMetric),
-    "mrr@k": partial(first_hits, MRRKMetric),
+    "hit_rate@k": partial(first_hits, metrics.HitRateKMetric),
+    "mrr@k": partial(first_hits, metrics.MRRKMetric),
     "coverage@k": coverage,
     "novelty@k": novelty,
     "popularity@k": popularity,

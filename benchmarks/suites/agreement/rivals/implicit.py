@@ -4,7 +4,6 @@ from functools import lru_cache
 
 import numpy as np
 from implicit.evaluation import ranking_metrics_at_k
-from scipy.sparse import csr_matrix
 
 CONVENTION = "implicit"
 NEEDS = {
@@ -14,7 +13,7 @@ NEEDS = {
         "some_irrelevant": "0 / 0 for one user, without an irrelevant item, is everybody's mean",
     }
 }
-NOT_COMPARED = {}
+METRICS = {"precision@k": "precision", "map@k": "map", "ndcg@k": "ndcg", "auc@k": "auc"}
 
 
 class Given:
@@ -32,22 +31,9 @@ class Given:
 @lru_cache(maxsize=1)
 def means(case):
     # For implicit, every stored entry is relevant, with any value.
-    relevant = matrix(case, case.pairs)
-    train = matrix(case, [dict.fromkeys(items, 1) for items in case.train])
-    return ranking_metrics_at_k(
-        Given(case.lists, case.k), train, relevant, K=case.k, show_progress=False
-    )
+    sides = (case.matrix(rows, np.float32) for rows in (case.train, case.pairs))
+    return ranking_metrics_at_k(Given(case.lists, case.k), *sides, K=case.k, show_progress=False)
 
 
-def matrix(case, rows):
-    found = [(user, item, gain) for user, row in enumerate(rows) for item, gain in row.items()]
-    users, items, gains = zip(*found, strict=True) if found else ((), (), ())
-    return csr_matrix((np.array(gains, np.float32), (users, items)), (len(rows), case.n_items))
-
-
-METRICS = {
-    "precision@k": lambda case: means(case)["precision"],
-    "map@k": lambda case: means(case)["map"],
-    "ndcg@k": lambda case: means(case)["ndcg"],
-    "auc@k": lambda case: means(case)["auc"],
-}
+def values(name, case):
+    return means(case)[name]

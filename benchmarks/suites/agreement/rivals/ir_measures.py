@@ -1,30 +1,8 @@
 """ir_measures: measures as objects; a user without a list counts 0."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
-import ir_measures
-from ir_measures import (
-    AP,
-    RR,
-    Bpref,
-    IPrec,
-    Judged,
-    NumRel,
-    NumRelRet,
-    P,
-    Qrel,
-    R,
-    Rprec,
-    ScoredDoc,
-    SetAP,
-    SetF,
-    SetP,
-    SetR,
-    SetRelP,
-    Success,
-    infAP,
-    nDCG,
-)
+import ir_measures as ir
 
 CONVENTION = "trec_eval"
 TIES = "item_descending"
@@ -38,62 +16,40 @@ NOT_COMPARED = {
     "num_ret": "beside num_rel_ret it gives the same number for both",
     "mrr@k": "comes from another program, which orders equal scores the other way round",
 }
-
-MEASURES = {
-    "ndcg": lambda _: nDCG,
-    "ndcg@k": lambda k: nDCG @ k,
-    "precision@k": lambda k: P @ k,
-    "recall": lambda _: SetR,
-    "recall@k": lambda k: R @ k,
-    "hit_rate@k": lambda k: Success @ k,
-    "mrr": lambda _: RR,
-    "map": lambda _: AP,
-    "map@k": lambda k: AP @ k,
-    "r_precision": lambda _: Rprec,
-    "bpref": lambda _: Bpref,
-    "infap": lambda _: infAP,
-    "iprec_at_recall(level=0.2)": lambda _: IPrec @ 0.2,
-    "iprec_at_recall(level=0.7)": lambda _: IPrec @ 0.7,
-    "set_precision": lambda _: SetP,
-    "set_relative_precision": lambda _: SetRelP,
-    "set_map": lambda _: SetAP,
-    "set_f": lambda _: SetF,
-    "set_f(beta=1.4142135623730951)": lambda _: SetF(beta=2.0),  # it does not square beta
-    "num_rel": lambda _: NumRel,
-    "num_rel_ret": lambda _: NumRelRet,
-    "judged@k": lambda k: Judged @ k,
-    "precision@k (judged)": lambda k: P(judged_only=True) @ k,
-    "map (judged)": lambda _: AP(judged_only=True),
+METRICS = {
+    "ndcg": lambda _: ir.nDCG,
+    "ndcg@k": lambda k: ir.nDCG @ k,
+    "precision@k": lambda k: ir.P @ k,
+    "recall": lambda _: ir.SetR,
+    "recall@k": lambda k: ir.R @ k,
+    "hit_rate@k": lambda k: ir.Success @ k,
+    "mrr": lambda _: ir.RR,
+    "map": lambda _: ir.AP,
+    "map@k": lambda k: ir.AP @ k,
+    "r_precision": lambda _: ir.Rprec,
+    "bpref": lambda _: ir.Bpref,
+    "infap": lambda _: ir.infAP,
+    "iprec_at_recall(level=0.2)": lambda _: ir.IPrec @ 0.2,
+    "iprec_at_recall(level=0.7)": lambda _: ir.IPrec @ 0.7,
+    "set_precision": lambda _: ir.SetP,
+    "set_relative_precision": lambda _: ir.SetRelP,
+    "set_map": lambda _: ir.SetAP,
+    "set_f": lambda _: ir.SetF,
+    "set_f(beta=1.4142135623730951)": lambda _: ir.SetF(beta=2.0),  # it does not square beta
+    "num_rel": lambda _: ir.NumRel,
+    "num_rel_ret": lambda _: ir.NumRelRet,
+    "judged@k": lambda k: ir.Judged @ k,
+    "precision@k (judged)": lambda k: ir.P(judged_only=True) @ k,
+    "map (judged)": lambda _: ir.AP(judged_only=True),
 }
 
 
 @lru_cache(maxsize=1)
 def scores(case):
-    qrels = [
-        Qrel(f"{user}", document(item), gain)
-        for user, row in enumerate(case.stored)
-        for item, gain in row.items()
-    ]
-    measures = [measure(case.k) for measure in MEASURES.values()]
-    run = [found for user in case.users for found in scored(case, user)]
-    found = ir_measures.iter_calc(measures, qrels, run)
+    measures = [measure(case.k) for measure in METRICS.values()]
+    found = ir.iter_calc(measures, case.named(case.stored), case.named(case.run()))
     return {(metric.measure, int(metric.query_id)): metric.value for metric in found}
-
-
-def scored(case, user):
-    if case.scores:
-        pairs = enumerate(case.scores[user])
-    else:
-        pairs = ((item, -rank) for rank, item in enumerate(case.lists[user]))
-    return [ScoredDoc(f"{user}", document(item), float(score)) for item, score in pairs]
-
-
-def document(item):
-    return f"{item:03d}"  # equal scores are ordered by the text
 
 
 def values(measure, case):
     return [scores(case).get((measure(case.k), user)) for user in case.users]
-
-
-METRICS = {ours: partial(values, measure) for ours, measure in MEASURES.items()}

@@ -1,44 +1,36 @@
 """pyndeval: TREC's ndeval, with the groups of relevant items as subtopics."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import pyndeval
-from pyndeval import ScoredDoc, SubtopicQrel
 
-CONVENTION = None
+from ..case import document, triples
+
 NEEDS = {"*": {"all_lists": "leaves out users without a list"}}
-NOT_COMPARED = {}
+METRICS = {
+    "alpha_ndcg@5": "alpha-nDCG@5",
+    "alpha_ndcg@10": "alpha-nDCG@10",
+    "err_ia@5": "ERR-IA@5",
+    "err_ia@20": "ERR-IA@20",
+    "map_ia": "MAP-IA",
+}
 
 
 @lru_cache(maxsize=1)
 def scores(case):
+    # Of documents that add the same, the last id as text comes first.
     qrels = [
-        SubtopicQrel(f"{user + 1}", f"{case.groups[item]}", document(item), 1)
-        for user, row in enumerate(case.relevant)
-        for item in row
+        pyndeval.SubtopicQrel(f"{user}", f"{case.groups[item]}", document(item), 1)
+        for user, item, _ in triples(case.relevant)
     ]
     run = [
-        ScoredDoc(f"{user + 1}", document(item), float(-rank))
-        for user, items in enumerate(case.lists)
-        for rank, item in enumerate(items)
+        pyndeval.ScoredDoc(f"{user}", document(item), score)
+        for user, item, score in triples(case.listed())
     ]
     return pyndeval.ndeval(qrels, run)
 
 
-def document(item):
-    return f"{item:03d}"  # of documents that add the same, the last id as text comes first
-
-
 def values(measure, case):
     found = scores(case)
-    relevant = enumerate(case.relevant, start=1)
+    relevant = enumerate(case.relevant)
     return [found[f"{user}"][measure] if row else None for user, row in relevant]
-
-
-METRICS = {
-    "alpha_ndcg@5": partial(values, "alpha-nDCG@5"),
-    "alpha_ndcg@10": partial(values, "alpha-nDCG@10"),
-    "err_ia@5": partial(values, "ERR-IA@5"),
-    "err_ia@20": partial(values, "ERR-IA@20"),
-    "map_ia": partial(values, "MAP-IA"),
-}

@@ -1,21 +1,9 @@
 """rankereval: labels from a sparse matrix, rankings from lists of ids."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
-from rankereval import (
-    AP,
-    DCG,
-    F1,
-    NDCG,
-    BinaryLabels,
-    NumericLabels,
-    Precision,
-    Rankings,
-    Recall,
-    ReciprocalRank,
-)
-from scipy.sparse import csr_matrix
+import rankereval as library
 
 CONVENTION = "rankereval"
 NEEDS = {
@@ -26,47 +14,33 @@ NOT_COMPARED = {
     "mean_rank": "an item that is not in the list has rank 0",
     "hit_rate@k": "only for users with one relevant item",
 }
+#: The metric, its options, and whether it reads gains.
+METRICS = {
+    "dcg@k": (library.DCG, {"log_base": "2"}, True),
+    "ndcg@k": (library.NDCG, {"log_base": "2"}, True),
+    "ndcg(gain=binary)@k": (library.NDCG, {"log_base": "2"}, False),
+    "precision@k": (library.Precision, {}, False),
+    "precision(denominator=length)@k": (library.Precision, {"truncated": True}, False),
+    "recall@k": (library.Recall, {}, False),
+    "recall(denominator=min)@k": (library.Recall, {"truncated": True}, False),
+    "f1@k": (library.F1, {}, False),
+    "mrr@k": (library.ReciprocalRank, {}, False),
+    "map@k": (library.AP, {}, False),
+}
 
 
 @lru_cache(maxsize=1)
 def objects(case):
-    """Return (rankings, labels of 1, labels with gains)."""
-    found = [
-        (user, item, gain) for user, row in enumerate(case.pairs) for item, gain in row.items()
-    ]
-    users, items, gains = (np.array(column) for column in zip(*found, strict=True))
-    shape = (len(case.lists), case.n_items)
-    ones = np.sign(gains).astype(np.float32)
-    return (
-        Rankings.from_ranked_indices(case.lists),
-        BinaryLabels.from_matrix(csr_matrix((ones, (users, items)), shape)),
-        NumericLabels.from_matrix(csr_matrix((gains.astype(np.float32), (users, items)), shape)),
-    )
+    """Return rankings, and labels by whether they have gains."""
+    gains = case.matrix(case.pairs, np.float32)
+    return library.Rankings.from_ranked_indices(case.lists), {
+        True: library.NumericLabels.from_matrix(gains),
+        False: library.BinaryLabels.from_matrix(gains.sign()),
+    }
 
 
-def binary(metric, options, case):
-    rankings, labels, _ = objects(case)
-    return values(metric(case.k, **options).score(labels, rankings))
-
-
-def graded(metric, case):
-    rankings, _, labels = objects(case)
-    return values(metric(case.k, log_base="2").score(labels, rankings))
-
-
-def values(found):
+def values(theirs, case):
+    metric, options, graded = theirs
+    rankings, labels = objects(case)
+    found = metric(case.k, **options).score(labels[graded], rankings)
     return [None if np.isnan(value) else float(value) for value in found]
-
-
-METRICS = {
-    "dcg@k": partial(graded, DCG),
-    "ndcg@k": partial(graded, NDCG),
-    "ndcg(gain=binary)@k": partial(binary, NDCG, {"log_base": "2"}),
-    "precision@k": partial(binary, Precision, {}),
-    "precision(denominator=length)@k": partial(binary, Precision, {"truncated": True}),
-    "recall@k": partial(binary, Recall, {}),
-    "recall(denominator=min)@k": partial(binary, Recall, {"truncated": True}),
-    "f1@k": partial(binary, F1, {}),
-    "mrr@k": partial(binary, ReciprocalRank, {}),
-    "map@k": partial(binary, AP, {}),
-}

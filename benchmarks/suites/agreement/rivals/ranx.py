@@ -1,14 +1,12 @@
 """ranx: a Qrels and a Run from dictionaries; a user without stored items is only in the Run."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from ranx import Qrels, Run, evaluate
 
 CONVENTION = "ranx"
 NEEDS = {"cg@k": {"binary": "counts hits"}}
-NOT_COMPARED = {}
-
-NAMES = {
+METRICS = {
     "ndcg": "ndcg",
     "ndcg@k": "ndcg@{k}",
     "ndcg(gain=exp)@k": "ndcg_burges@{k}",
@@ -28,33 +26,19 @@ NAMES = {
 
 @lru_cache(maxsize=1)
 def scores(case):
-    qrels = {
-        f"{user}": {f"{item}": gain for item, gain in case.stored[user].items()}
-        for user in case.users
-        if case.stored[user]
-    }
-    run = {
-        f"{user}": {f"{item}": float(-rank) for rank, item in enumerate(items)}
-        for user, items in enumerate(case.lists)
-        if items
-    }
-    metrics = [name.format(k=case.k) for name in NAMES.values()]
+    qrels = case.named(case.stored)
     # There are fewer than ten users, so they are returned in the order of their names.
     found = evaluate(
         Qrels(qrels),
-        Run(run),
-        metrics,
+        Run(case.named(case.listed())),
+        [name.format(k=case.k) for name in METRICS.values()],
         return_mean=False,
         save_results_in_run=False,
         make_comparable=True,
     )
-    return list(qrels), found
+    return [int(user) for user in qrels], found
 
 
 def values(name, case):
     users, found = scores(case)
-    by_user = dict(zip(users, found[name.format(k=case.k)].tolist(), strict=True))
-    return [by_user.get(f"{user}") for user in case.users]
-
-
-METRICS = {ours: partial(values, theirs) for ours, theirs in NAMES.items()}
+    return case.by_user(dict(zip(users, found[name.format(k=case.k)].tolist(), strict=True)))

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -10,11 +10,10 @@ from recbole.data.interaction import Interaction
 from recbole.evaluator import Collector, Evaluator
 
 CONVENTION = "recbole"
-_TRAIN = {"has_train": ""}
 NEEDS = {
     "*": {"full_lists": "it scores all items"},
-    "popularity@k": _TRAIN,
-    "aplt@k": _TRAIN,
+    "popularity@k": {"has_train": ""},
+    "aplt@k": {"has_train": ""},
 }
 NOT_COMPARED = {
     "auc": "over the pairs of all users together; its GAUC weighs users by the number of their "
@@ -23,7 +22,7 @@ NOT_COMPARED = {
     "entropy@k": "in nats, divided by the number of different items",
     "gini@k": "its padding is one more item of the catalogue",
 }
-NAMES = {
+METRICS = {
     "ndcg@k": "NDCG",
     "precision@k": "Precision",
     "recall@k": "Recall",
@@ -40,9 +39,11 @@ for name, kind in {"float": float, "bool": bool, "int": int}.items():
 
 
 @lru_cache(maxsize=1)
-def means(case, names):
+def means(case):
     config = {
-        "metrics": list(names),
+        "metrics": [
+            theirs for ours, theirs in METRICS.items() if case.has_train or ours not in NEEDS
+        ],
         "topk": [case.k],
         "eval_args": {"mode": {"valid": "full", "test": "full"}},
         "device": torch.device("cpu"),
@@ -67,9 +68,5 @@ def means(case, names):
     return Evaluator(config).evaluate(collected)
 
 
-def mean(name, case):
-    names = tuple(theirs for ours, theirs in NAMES.items() if case.has_train or ours not in NEEDS)
-    return float(means(case, names)[f"{name.lower()}@{case.k}"])
-
-
-METRICS = {ours: partial(mean, theirs) for ours, theirs in NAMES.items()}
+def values(name, case):
+    return float(means(case)[f"{name.lower()}@{case.k}"])

@@ -1,19 +1,8 @@
 """RecPack: sparse matrices of the truth and of predicted scores; its data are binary."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
-import numpy as np
-from recpack.metrics import (
-    DCGK,
-    NDCGK,
-    CalibratedRecallK,
-    CoverageK,
-    HitK,
-    PrecisionK,
-    RecallK,
-    ReciprocalRankK,
-)
-from scipy.sparse import csr_matrix
+from recpack import metrics
 
 CONVENTION = "recpack"
 NEEDS = {"*": {"binary": "a gain also enters the discount: 1 / log2(g·r + 1)"}}
@@ -21,45 +10,34 @@ NOT_COMPARED = {
     "percentile_rank": "as 100·(r − 1) / N, and an item that is not in the list by another rule",
     "diversity@k": "Jaccard distance instead of the cosine",
 }
+METRICS = {
+    "cg@k": metrics.HitK,
+    "dcg@k": metrics.DCGK,
+    "ndcg@k": metrics.NDCGK,
+    "precision@k": metrics.PrecisionK,
+    "recall@k": metrics.RecallK,
+    "recall(denominator=min)@k": metrics.CalibratedRecallK,
+    "mrr@k": metrics.ReciprocalRankK,
+    "coverage@k": metrics.CoverageK,
+}
+#: These have no value for each user, or sums of several.
+ONE_NUMBER = (metrics.HitK, metrics.CoverageK)
 
 
 @lru_cache(maxsize=1)
 def matrices(case):
-    """Return (true, predicted)."""
-    return (
-        matrix(case, [list(row.items()) for row in case.stored]),
-        # the later an item the lower its score, always above 0
-        matrix(case, [[(i, 1 / rank) for rank, i in enumerate(row, 1)] for row in case.lists]),
-    )
+    """Return (true, predicted); the later an item the lower its score, always above 0."""
+    return case.matrix(case.stored), case.matrix(case.listed(lambda rank: 1 / rank))
 
 
-def matrix(case, rows):
-    found = [(user, item, value) for user, row in enumerate(rows) for item, value in row]
-    users, items, values = zip(*found, strict=True) if found else ((), (), ())
-    return csr_matrix((np.array(values, float), (users, items)), (len(rows), case.n_items))
-
-
-def per_user(metric, case):
+def values(metric, case):
     found = metric(K=case.k)
     found.calculate(*matrices(case))
-    results = found.results
-    values = dict(zip(results["user_id"].astype(int), results["score"], strict=True))
-    return [values.get(user) for user in case.users]
+    return float(found.value) if metric in ONE_NUMBER else of_users(found, case.users)
 
 
-def one_number(metric, case):
-    found = metric(K=case.k)
-    found.calculate(*matrices(case))
-    return float(found.value)
-
-
-METRICS = {
-    "cg@k": partial(one_number, HitK),
-    "dcg@k": partial(per_user, DCGK),
-    "ndcg@k": partial(per_user, NDCGK),
-    "precision@k": partial(per_user, PrecisionK),
-    "recall@k": partial(per_user, RecallK),
-    "recall(denominator=min)@k": partial(per_user, CalibratedRecallK),
-    "mrr@k": partial(per_user, ReciprocalRankK),
-    "coverage@k": partial(one_number, CoverageK),
-}
+def of_users(metric, users):
+    """Return the value of each user, None for users that it leaves out."""
+    results = metric.results
+    found = dict(zip(results["user_id"].astype(int), results["score"], strict=True))
+    return [found.get(user) for user in users]

@@ -1,102 +1,73 @@
 """RecTools: frames of interactions, with only relevant rows, and of recommendations."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
-import pandas as pd
-from rectools import Columns
-from rectools.metrics import (
-    MAP,
-    MRR,
-    NDCG,
-    AvgRecPopularity,
-    CatalogCoverage,
-    CoveredUsers,
-    F1Beta,
-    HitRate,
-    MeanInvUserFreq,
-    Precision,
-    Recall,
-    Serendipity,
-)
+from rectools import Columns, metrics
 
 CONVENTION = "rectools"
-_TRAIN = {"has_train": ""}
-NEEDS = {
-    "novelty@k": _TRAIN,
-    "popularity@k": _TRAIN,
-    "serendipity@k": _TRAIN,
+METRICS = {
+    "ndcg@k": (metrics.NDCG, {}),
+    "precision@k": (metrics.Precision, {}),
+    "precision(denominator=min)@k": (metrics.Precision, {"r_precision": True}),
+    "recall@k": (metrics.Recall, {}),
+    "f1@k": (metrics.F1Beta, {}),
+    "f1(beta=2)@k": (metrics.F1Beta, {"beta": 2.0}),
+    "hit_rate@k": (metrics.HitRate, {}),
+    "mrr@k": (metrics.MRR, {}),
+    "map@k": (metrics.MAP, {}),
 }
+_TRAIN = {"has_train": ""}
+NEEDS = {"novelty@k": _TRAIN, "popularity@k": _TRAIN, "serendipity@k": _TRAIN}
 NOT_COMPARED = {
     "auc@k": "its PartialAUC and PAP end at the k-th miss, not at the k-th item",
     "diversity@k": "over distances that the caller gives; 0 for a list of one item",
 }
+PAIR = (Columns.User, Columns.Item)
 
 
 @lru_cache(maxsize=1)
 def frames(case):
     """Return (recommendations, interactions, earlier interactions)."""
-    recommended = [
-        (user, item, rank)
-        for user, items in enumerate(case.lists)
-        for rank, item in enumerate(items, start=1)
-    ]
-    return (
-        pd.DataFrame(recommended, columns=[Columns.User, Columns.Item, Columns.Rank]),
-        pairs(case.pairs),
-        pairs(case.train),
-    )
+    recommended = case.frame(case.listed(lambda rank: rank), *PAIR, Columns.Rank)
+    return recommended, case.frame(case.pairs, *PAIR), case.frame(case.train, *PAIR)
 
 
-def pairs(rows):
-    found = [(user, item) for user, items in enumerate(rows) for item in items]
-    return pd.DataFrame(found, columns=[Columns.User, Columns.Item], dtype="int64")
-
-
-def per_user(case, found):
-    """Return the values in the order of the users, None for missing users."""
-    found = found.to_dict()
-    return [found.get(user) for user in case.users]
-
-
-def accuracy(metric, options, case):
+def values(theirs, case):
+    metric, options = theirs
     recommended, interactions, _ = frames(case)
-    return per_user(case, metric(k=case.k, **options).calc_per_user(recommended, interactions))
+    return of_users(case, metric(k=case.k, **options), recommended, interactions)
 
 
-def over_lists(metric, case):
+def of_users(case, metric, *data):
+    return case.by_user(metric.calc_per_user(*data).to_dict())
+
+
+def novelty(case):
     recommended, _, earlier = frames(case)
-    return per_user(case, metric(k=case.k).calc_per_user(recommended, earlier))
+    return of_users(case, metrics.MeanInvUserFreq(k=case.k), recommended, earlier)
+
+
+def popularity(case):
+    recommended, _, earlier = frames(case)
+    return of_users(case, metrics.AvgRecPopularity(k=case.k), recommended, earlier)
 
 
 def serendipity(case):
-    recommended, interactions, earlier = frames(case)
-    metric = Serendipity(k=case.k)
-    catalogue = range(case.n_items)
-    return per_user(case, metric.calc_per_user(recommended, interactions, earlier, catalogue))
+    return of_users(case, metrics.Serendipity(k=case.k), *frames(case), range(case.n_items))
 
 
 def coverage(case):
-    recommended, _, _ = frames(case)
-    return CatalogCoverage(k=case.k, normalize=True).calc(recommended, range(case.n_items))
+    catalogue = range(case.n_items)
+    return metrics.CatalogCoverage(k=case.k, normalize=True).calc(frames(case)[0], catalogue)
 
 
 def user_coverage(case):
-    recommended, interactions, _ = frames(case)
-    return CoveredUsers(k=case.k).calc(recommended, interactions)
+    return metrics.CoveredUsers(k=case.k).calc(*frames(case)[:2])
 
 
-METRICS = {
-    "ndcg@k": partial(accuracy, NDCG, {}),
-    "precision@k": partial(accuracy, Precision, {}),
-    "precision(denominator=min)@k": partial(accuracy, Precision, {"r_precision": True}),
-    "recall@k": partial(accuracy, Recall, {}),
-    "f1@k": partial(accuracy, F1Beta, {}),
-    "f1(beta=2)@k": partial(accuracy, F1Beta, {"beta": 2.0}),
-    "hit_rate@k": partial(accuracy, HitRate, {}),
-    "mrr@k": partial(accuracy, MRR, {}),
-    "map@k": partial(accuracy, MAP, {}),
-    "novelty@k": partial(over_lists, MeanInvUserFreq),
-    "popularity@k": partial(over_lists, AvgRecPopularity),
+FUNCTIONS = {
+    "novelty@k": novelty,
+    "popularity@k": popularity,
     "serendipity@k": serendipity,
     "coverage@k": coverage,
     "user_coverage@k": user_coverage,

@@ -1,22 +1,8 @@
 """RePlay: frames of recommendations and of the truth, with only relevant rows."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
-import pandas as pd
-from replay.metrics import (
-    MAP,
-    MRR,
-    NDCG,
-    CategoricalDiversity,
-    Coverage,
-    HitRate,
-    Novelty,
-    PerUser,
-    Precision,
-    Recall,
-    RocAuc,
-    Surprisal,
-)
+from replay import metrics
 
 CONVENTION = "replay"
 _TRAIN = {"has_train": ""}
@@ -30,69 +16,49 @@ NEEDS = {
     "novelty(form=relative)@k": _TRAIN,
     "coverage@k": {"train_has_all": "its catalogue is the items of train"},
 }
-NOT_COMPARED = {}
+#: The metric, and the frame that it compares with the recommendations.
+METRICS = {
+    "ndcg@k": (metrics.NDCG, "true"),
+    "precision@k": (metrics.Precision, "true"),
+    "recall@k": (metrics.Recall, "true"),
+    "hit_rate@k": (metrics.HitRate, "true"),
+    "mrr@k": (metrics.MRR, "true"),
+    "map@k": (metrics.MAP, "true"),
+    "auc@k": (metrics.RocAuc, "true"),
+    "novelty@k": (metrics.Novelty, "train"),
+    "surprisal@k": (metrics.Surprisal, "train"),
+    "novelty(form=relative)@k": (metrics.Surprisal, "train"),
+}
+PAIR = ("query_id", "item_id")
 
 
 @lru_cache(maxsize=1)
 def frames(case):
-    """Return (recommendations, true, train)."""
-    recommended = [
-        (user, item, float(-rank))
-        for user, items in enumerate(case.lists)
-        for rank, item in enumerate(items)
-    ]
-    return (
-        pd.DataFrame(recommended, columns=["query_id", "item_id", "rating"]),
-        pairs(case.pairs),
-        pairs(case.train),
-    )
+    return {
+        "lists": case.frame(case.listed(), *PAIR, "rating"),
+        "true": case.frame(case.pairs, *PAIR),
+        "train": case.frame(case.train, *PAIR),
+    }
 
 
-def pairs(rows):
-    found = [(user, item) for user, items in enumerate(rows) for item in items]
-    return pd.DataFrame(found, columns=["query_id", "item_id"])
-
-
-def per_user(metric, case):
-    recommended, true, _ = frames(case)
-    (found,) = metric(case.k, mode=PerUser())(recommended, true).values()
-    return [found.get(user) for user in case.users]
-
-
-def over_lists(metric, case):
-    recommended, _, train = frames(case)
-    (found,) = metric(case.k, mode=PerUser())(recommended, train).values()
-    return [found.get(user) for user in case.users]
+def values(theirs, case):
+    metric, other = theirs
+    by_user = metric(case.k, mode=metrics.PerUser())
+    (found,) = by_user(frames(case)["lists"], frames(case)[other]).values()
+    return case.by_user(found)
 
 
 def categorical_diversity(case):
-    listed = [
-        (user, case.groups[item], float(-rank))
-        for user, items in enumerate(case.lists)
-        for rank, item in enumerate(items)
-    ]
-    frame = pd.DataFrame(listed, columns=["query_id", "category_id", "rating"])
-    (found,) = CategoricalDiversity(case.k, mode=PerUser())(frame).values()
-    return [found.get(user) for user in case.users]
+    listed = frames(case)["lists"]
+    groups = listed["item_id"].map(dict(enumerate(case.groups)))
+    by_user = metrics.CategoricalDiversity(case.k, mode=metrics.PerUser())
+    (found,) = by_user(listed.drop(columns="item_id").assign(category_id=groups)).values()
+    return case.by_user(found)
 
 
 def coverage(case):
-    recommended, _, train = frames(case)
-    (found,) = Coverage(case.k)(recommended, train).values()
+    (found,) = metrics.Coverage(case.k)(frames(case)["lists"], frames(case)["train"]).values()
     return found
 
 
-METRICS = {
-    "ndcg@k": partial(per_user, NDCG),
-    "precision@k": partial(per_user, Precision),
-    "recall@k": partial(per_user, Recall),
-    "hit_rate@k": partial(per_user, HitRate),
-    "mrr@k": partial(per_user, MRR),
-    "map@k": partial(per_user, MAP),
-    "auc@k": partial(per_user, RocAuc),
-    "novelty@k": partial(over_lists, Novelty),
-    "categorical_diversity@k": categorical_diversity,
-    "surprisal@k": partial(over_lists, Surprisal),
-    "novelty(form=relative)@k": partial(over_lists, Surprisal),
-    "coverage@k": coverage,
-}
+FUNCTIONS = {"categorical_diversity@k": categorical_diversity, "coverage@k": coverage}

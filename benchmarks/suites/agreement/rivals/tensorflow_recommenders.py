@@ -14,9 +14,11 @@ NEEDS = {
         "untied": "without ids an item is found if fewer than k candidates have a higher score"
     },
 }
+#: Whether items are found by their ids, or by their scores.
+METRICS = {"recall@k": True, "recall(average=micro)@k": False}
 
 
-def accuracy(case, *, by_ids):
+def values(by_ids, case):
     """Return its top-k categorical accuracy: users are unit vectors, items have their scores."""
     users, items = np.array([(u, i) for u, row in enumerate(case.relevant) for i in row]).T
     candidates = np.array(case.scores, np.float32).T
@@ -28,14 +30,3 @@ def accuracy(case, *, by_ids):
     )
     (value,) = metric.result()
     return float(value)
-
-
-def by_ids(case):
-    return accuracy(case, by_ids=True)
-
-
-def by_scores(case):
-    return accuracy(case, by_ids=False)
-
-
-METRICS = {"recall@k": by_ids, "recall(average=micro)@k": by_scores}

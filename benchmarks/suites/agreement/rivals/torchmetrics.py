@@ -1,33 +1,31 @@
 """TorchMetrics: one row for each score of a user and item."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import torch
-from torchmetrics.retrieval import (
-    RetrievalAUROC,
-    RetrievalHitRate,
-    RetrievalMAP,
-    RetrievalMRR,
-    RetrievalNormalizedDCG,
-    RetrievalPrecision,
-    RetrievalRecall,
-    RetrievalRPrecision,
-)
+from torchmetrics import retrieval
 
 CONVENTION = "torchmetrics"
 TIES = "average"
 TOLERANCE = 1e-6
 IMPRECISE = "computes in single precision, whatever the precision of its input"
+#: The metric, and whether it has the cut-off.
+METRICS = {
+    "ndcg": (retrieval.RetrievalNormalizedDCG, False),
+    "ndcg@k": (retrieval.RetrievalNormalizedDCG, True),
+    "precision@k": (retrieval.RetrievalPrecision, True),
+    "recall@k": (retrieval.RetrievalRecall, True),
+    "hit_rate@k": (retrieval.RetrievalHitRate, True),
+    "mrr@k": (retrieval.RetrievalMRR, True),
+    "map": (retrieval.RetrievalMAP, False),
+    "map@k": (retrieval.RetrievalMAP, True),
+    "r_precision": (retrieval.RetrievalRPrecision, False),
+    "auc": (retrieval.RetrievalAUROC, False),
+}
 _UNTIED = {"untied": "the order of equal scores is the sorting routine's"}
 NEEDS = {
+    **{name: _UNTIED for name in METRICS if "ndcg" not in name},
     "*": {"has_scores": "takes a score for every item"},
-    "precision@k": _UNTIED,
-    "recall@k": _UNTIED,
-    "hit_rate@k": _UNTIED,
-    "mrr@k": _UNTIED,
-    "map@k": _UNTIED,
-    "map": _UNTIED,
-    "r_precision": _UNTIED,
     "auc": {"untied": "ours has no expectation over equal scores"},
 }
 NOT_COMPARED = {"auc@k": "its cut-off leaves out all that is behind it"}
@@ -43,25 +41,11 @@ def tensors(case):
     return scores, torch.tensor(gains), users
 
 
-def per_user(metric, case, *, graded=False, **options):
+def values(theirs, case):
+    metric, cut = theirs
     scores, gains, users = tensors(case)
+    if metric is not retrieval.RetrievalNormalizedDCG:
+        gains = (gains > 0).long()
+    options = {"top_k": case.k} if cut else {}
     found = metric(aggregation=lambda values, dim=None: values, **options)
-    return found(scores, gains if graded else (gains > 0).long(), indexes=users).tolist()
-
-
-def cut_off(metric, case, **options):
-    return per_user(metric, case, top_k=case.k, **options)
-
-
-METRICS = {
-    "ndcg": partial(per_user, RetrievalNormalizedDCG, graded=True),
-    "ndcg@k": partial(cut_off, RetrievalNormalizedDCG, graded=True),
-    "precision@k": partial(cut_off, RetrievalPrecision),
-    "recall@k": partial(cut_off, RetrievalRecall),
-    "hit_rate@k": partial(cut_off, RetrievalHitRate),
-    "mrr@k": partial(cut_off, RetrievalMRR),
-    "map": partial(per_user, RetrievalMAP),
-    "map@k": partial(cut_off, RetrievalMAP),
-    "r_precision": partial(per_user, RetrievalRPrecision),
-    "auc": partial(per_user, RetrievalAUROC),
-}
+    return found(scores, gains, indexes=users).tolist()

@@ -4,16 +4,8 @@ It returns a hundred more items for all users. Users whose lists are too short w
 items are searched again, with as many additional items as the busiest of them has seen.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
-
 import faiss
 import numpy as np
-
-if TYPE_CHECKING:
-    from harness.worker import Values
-    from suites.checkpoint.case import Checkpoint
 
 # From 100 results on, faiss collects them in a different way, and a few dozen more cost nothing.
 MORE = 100
@@ -21,52 +13,37 @@ MORE = 100
 BLOCK = 4096
 
 
-class Raw(NamedTuple):
-    index: faiss.IndexFlatIP
-    seen: np.ndarray  # user * n_items + item, ascending
-    n_seen: np.ndarray
-
-
-def prepare(case: Checkpoint) -> Raw:
+def prepare(case):
     faiss.omp_set_num_threads(case.threads)
     index = faiss.IndexFlatIP(case.item_factors.shape[1])
     index.add(case.item_factors)
     entries = case.train.tocoo()
-    seen = np.sort(entries.row.astype(np.int64) * case.train.shape[1] + entries.col)
-    return Raw(index, seen, np.diff(case.train.indptr))
+    n_items = case.train.shape[1]
+    seen = np.sort(entries.row.astype(np.int64) * n_items + entries.col)
+    n_seen = np.diff(case.train.indptr)
 
+    def search():
+        lists, complete = unseen(case.users, case.k + MORE)
+        short = np.flatnonzero(~complete)
+        if len(short):
+            users = case.users[short]
+            lists[short], _ = unseen(users, case.k + int(n_seen[users].max()))
+        return lists
 
-def search(case: Checkpoint, raw: Raw) -> np.ndarray:
-    lists, complete = unseen(case, raw, case.users, case.k + MORE)
-    short = np.flatnonzero(~complete)
-    if len(short):
-        users = case.users[short]
-        lists[short], _ = unseen(case, raw, users, case.k + int(raw.n_seen[users].max()))
-    return lists
+    def unseen(users, n_asked):
+        """Return the first k unseen results, and which users have k of them."""
+        lists = np.full((len(users), case.k), -1, dtype=np.int64)
+        complete = np.zeros(len(users), dtype=bool)
+        for start in range(0, len(users), BLOCK):
+            block = slice(start, start + BLOCK)
+            _, found = index.search(case.user_factors[users[block]], min(n_asked, n_items))
+            keys = users[block, None] * n_items + found
+            places = np.searchsorted(seen, keys)
+            new = seen[np.minimum(places, len(seen) - 1)] != keys
+            rank = np.cumsum(new, axis=1, dtype=np.int32)
+            rows, columns = np.nonzero(new & (rank <= case.k))
+            lists[start + rows, rank[rows, columns] - 1] = found[rows, columns]
+            complete[block] = rank[:, -1] >= case.k
+        return lists, complete
 
-
-def unseen(
-    case: Checkpoint, raw: Raw, users: np.ndarray, n_asked: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first k unseen results, and which users have k of them."""
-    n_items = len(case.item_factors)
-    lists = np.full((len(users), case.k), -1, dtype=np.int64)
-    complete = np.zeros(len(users), dtype=bool)
-    for start in range(0, len(users), BLOCK):
-        block = slice(start, start + BLOCK)
-        _, found = raw.index.search(case.user_factors[users[block]], min(n_asked, n_items))
-        keys = users[block, None] * n_items + found
-        places = np.searchsorted(raw.seen, keys)
-        new = raw.seen[np.minimum(places, len(raw.seen) - 1)] != keys
-        rank = np.cumsum(new, axis=1, dtype=np.int32)
-        rows, columns = np.nonzero(new & (rank <= case.k))
-        lists[start + rows, rank[rows, columns] - 1] = found[rows, columns]
-        complete[block] = rank[:, -1] >= case.k
-    return lists, complete
-
-
-def values(case: Checkpoint, raw: Raw, result: np.ndarray) -> Values:
-    return {"ids": result}
-
-
-TASKS = {"IndexFlatIP": (search, values)}
+    return {"IndexFlatIP": (search, lambda ids: {"ids": ids})}

@@ -1,18 +1,12 @@
 """ranx's p-values of pairs of models, in ranx's environment.
 
-    python -P ranx.py FILE PERMUTATIONS
-
-FILE is an .npz with an array for each pair. It has two rows, a model's values for each user. The
-output is {test: {pair: p}}, as JSON. `student` and `fisher` are the tests of ranx for a pair.
+`student` and `fisher` are the tests of ranx for a pair.
 
 ranx seeds the thread that calls `fisher`, but other threads draw the signs, each from its own
 generator, so p-values are not repeatable. Here there is only one such thread, and it is seeded.
 """
 
-import json
 import os
-import sys
-from pathlib import Path
 
 os.environ["NUMBA_NUM_THREADS"] = "1"  # read when numba is imported
 
@@ -23,26 +17,23 @@ from ranx.statistical_tests import compute_statistical_significance
 SEED = 0
 
 
-def main(file: Path, permutations: int) -> dict[str, dict[str, float]]:
+def p_values(file: str, permutations: int) -> dict[str, dict[str, float]]:
+    """Return {test: {pair: p}}; the file has an array for each pair, with a row for each model."""
     with np.load(file, allow_pickle=False) as pairs:
         models = {name: {pair: pairs[pair][row] for pair in pairs} for row, name in enumerate("ab")}
     seed_thread()
-    p_values = {}
+    found = {}
     for test in ("student", "fisher"):
         # As `ranx.compare` calls it, once it has each user's values.
-        found = compute_statistical_significance(
+        compared = compute_statistical_significance(
             ["a", "b"], models, test, n_permutations=permutations
         )
-        of_pairs = found[frozenset("ab")]
-        p_values[test] = {pair: float(entry["p_value"]) for pair, entry in of_pairs.items()}
-    return p_values
+        of_pairs = compared[frozenset("ab")]
+        found[test] = {pair: float(entry["p_value"]) for pair, entry in of_pairs.items()}
+    return found
 
 
 @njit(parallel=True)
 def seed_thread() -> None:
     for _ in prange(1):
         np.random.seed(SEED)  # noqa: NPY002 - numba's, the one that ranx draws from
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))

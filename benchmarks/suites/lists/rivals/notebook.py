@@ -5,41 +5,36 @@ the validation matrix are found by subtracting masks. Then the positions are col
 converted to DCG, and an ideal DCG is computed from the number of relevant items.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
-if TYPE_CHECKING:
-    from harness.worker import Values
-    from suites.lists.case import Lists
-
 K = 10
 
 
-class Raw(NamedTuple):
-    validation: csr_matrix
-    clicks: pd.DataFrame
-
-
-def prepare(lists: Lists) -> Raw:
+def prepare(lists):
     entries = lists.validation.tocoo()
     clicks = pd.DataFrame({"user": entries.row, "item": entries.col, "clicked": entries.data})
-    return Raw(lists.validation, clicks)
+
+    def values(result):
+        return {"ndcg@10": result.set_index("user")["ndcg"].reindex(lists.users).to_numpy()}
+
+    return {
+        "ndcg@10": (lambda: ndcg(lists, clicks), values),
+        "ndcg@10, whole call": (lambda: ndcg(lists, clicks), values),  # no objects to make first
+        "diversity@10": (lambda: diversity(lists), lambda result: {"diversity@10": result}),
+    }
 
 
-def ndcg(lists: Lists, raw: Raw) -> pd.DataFrame:
+def ndcg(lists, clicks):
     predictions = _prediction_matrix(lists)
-    pairs = _relevant_positions(predictions, raw.validation)
-    scores = _dcg(pairs).merge(_idcg(raw.clicks), on="user", how="left")
+    pairs = _relevant_positions(predictions, lists.validation)
+    scores = _dcg(pairs).merge(_idcg(clicks), on="user", how="left")
     scores["ndcg"] = scores["dcg"] / scores["idcg"]
     return scores
 
 
-def diversity(lists: Lists, raw: Raw) -> np.ndarray:
+def diversity(lists):
     """Score with the cosines of all pairs of items that occur together, as one matrix."""
     norms = np.sqrt(np.maximum(np.asarray(lists.train.sum(axis=0)).ravel(), 1.0))
     unit = csr_matrix(lists.train @ diags(1.0 / norms))
@@ -49,11 +44,7 @@ def diversity(lists: Lists, raw: Raw) -> np.ndarray:
     return 1.0 - np.asarray(pairs).reshape(len(lists.ids), -1).mean(axis=1)
 
 
-def diversity_values(lists: Lists, raw: Raw, result: np.ndarray) -> Values:
-    return {"diversity@10": result}
-
-
-def _prediction_matrix(lists: Lists) -> csr_matrix:
+def _prediction_matrix(lists):
     frame = pd.DataFrame({"user": lists.users, "item": list(lists.ids)})
     frame["position"] = [np.arange(1, K + 1)] * len(frame)
     items = frame[["user", "item"]].explode("item", ignore_index=True)
@@ -62,7 +53,7 @@ def _prediction_matrix(lists: Lists) -> csr_matrix:
     return csr_matrix((frame["position"], (frame["user"], frame["item"])))
 
 
-def _relevant_positions(predictions: csr_matrix, validation: csr_matrix) -> pd.DataFrame:
+def _relevant_positions(predictions, validation):
     rows, columns = np.minimum(predictions.shape, validation.shape)
     predictions, validation = predictions[:rows, :columns], validation[:rows, :columns]
     predicted, relevant = _mask(predictions), _mask(validation)
@@ -85,13 +76,13 @@ def _relevant_positions(predictions: csr_matrix, validation: csr_matrix) -> pd.D
     return pairs
 
 
-def _mask(matrix: csr_matrix) -> csr_matrix:
+def _mask(matrix):
     mask = matrix.copy()
     mask.data = np.ones(mask.nnz, dtype=int)
     return mask
 
 
-def _dcg(pairs: pd.DataFrame) -> pd.DataFrame:
+def _dcg(pairs):
     ordered = pairs.sort_values(["user", "listed_at"])
     frame = ordered.groupby("user")["position"].agg(list).reset_index()
     positions = np.vstack(frame["position"].to_numpy())
@@ -99,7 +90,7 @@ def _dcg(pairs: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _idcg(clicks: pd.DataFrame) -> pd.DataFrame:
+def _idcg(clicks):
     first = clicks.loc[clicks["clicked"] > 0].groupby("user", as_index=False).head(K)
     frame = first[["user", "item"]].groupby("user", as_index=False).count()
     ranks = np.arange(1, K + 1)
@@ -108,18 +99,6 @@ def _idcg(clicks: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _discounted(gains: np.ndarray, shifted: np.ndarray) -> np.ndarray:
+def _discounted(gains, shifted):
     discounts = np.log2(shifted)
     return np.divide(gains, discounts, out=np.zeros(gains.shape), where=discounts > 0).sum(axis=1)
-
-
-def ndcg_values(lists: Lists, raw: Raw, result: pd.DataFrame) -> Values:
-    return {"ndcg@10": result.set_index("user")["ndcg"].reindex(lists.users).to_numpy()}
-
-
-# It uses matrices and frames directly: there are no objects to make first.
-TASKS = {
-    "ndcg@10": (ndcg, ndcg_values),
-    "ndcg@10, whole call": (ndcg, ndcg_values),
-    "diversity@10": (diversity, diversity_values),
-}

@@ -2,22 +2,15 @@
 
 import numpy as np
 from cornac.eval_methods import RatioSplit
-from cornac.metrics import AUC, MAP, MRR, NDCG, FMeasure, HitRatio, Precision, Recall
 from cornac.models import BPR, MF
 from scipy.sparse import csr_matrix
+from suites.agreement.rivals.cornac import METRICS, NOT_COMPARED
+
+__all__ = ["NOT_COMPARED", "answer"]
 
 PROTOCOL = "candidates"
 SUBJECT = "a ratio split, evaluated among the items of its training part"
-CUT = {
-    "ndcg@k": NDCG,
-    "precision@k": Precision,
-    "recall@k": Recall,
-    "f1@k": FMeasure,
-    "hit_rate@k": HitRatio,
-}
-UNCUT = {"auc": AUC, "map": MAP, "mrr": MRR}
 NOTES = ["not where a user has fewer items left than the cut-off, where it fails"]
-NOT_COMPARED = {"arhr@k": "its NCRR is divided by that of the ideal list"}
 
 
 def answer(problem):
@@ -28,10 +21,13 @@ def answer(problem):
     if len(items) - seen.max() < problem.k:
         return None
     model = make(problem, users, items)
-    cut = {name: metric(k=problem.k) for name, metric in CUT.items()}
     found = {}
-    # Separate calls: it ranks only down to the largest cut-off of a call.
-    for metrics in (cut, {name: metric() for name, metric in UNCUT.items()}):
+    for cut in (True, False):  # separate calls: it ranks only down to the largest cut-off of a call
+        metrics = {
+            name: make_metric(problem.k)
+            for name, make_metric in METRICS.items()
+            if name.endswith("@k") == cut
+        }
         result, _ = split.evaluate(model, list(metrics.values()), user_based=True)
         for name, metric in metrics.items():
             of_users = result.metric_user_results[metric.name]

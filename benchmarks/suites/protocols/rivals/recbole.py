@@ -11,18 +11,13 @@ from recbole.data import create_dataset, data_preparation
 from recbole.trainer import Trainer
 from recbole.utils import get_model, init_seed
 from scipy.sparse import csr_matrix
+from suites.agreement.rivals.recbole import CONVENTION, METRICS
+
+__all__ = ["CONVENTION", "answer"]
 
 PROTOCOL = "candidates"
 SUBJECT = "`uni100`: relevant items among a hundred sampled for each"
-CONVENTION = "recbole"
-NAMES = {
-    "ndcg@k": "NDCG",
-    "precision@k": "Precision",
-    "recall@k": "Recall",
-    "hit_rate@k": "Hit",
-    "mrr@k": "MRR",
-    "map@k": "MAP",
-}
+NAMES = ("ndcg@k", "precision@k", "recall@k", "hit_rate@k", "mrr@k", "map@k")
 NOTES = ["both among the negatives that it drew"]
 NOT_COMPARED = {"auc": "its GAUC weighs users by the number of their relevant items"}
 SEED = 3
@@ -52,7 +47,7 @@ def answer(problem):
     init_seed(SEED, reproducibility=True)  # for the same negatives again
     found = trainer.evaluate(test_data, load_best_model=False)
     return {
-        "values": {ours: found[f"{name.lower()}@{problem.k}"] for ours, name in NAMES.items()},
+        "values": {name: found[f"{METRICS[name].lower()}@{problem.k}"] for name in NAMES},
         "given": {"candidates": drawn},
     }
 
@@ -76,7 +71,7 @@ def options(problem):
         "benchmark_filename": ["train", "valid", "test"],
         "load_col": {"inter": ["user_id", "item_id"]},
         "eval_args": {"mode": {"valid": "uni100", "test": "uni100"}},
-        "metrics": list(NAMES.values()),
+        "metrics": [METRICS[name] for name in NAMES],
         "valid_metric": f"NDCG@{problem.k}",
         "topk": [problem.k],
         "metric_decimal_place": 15,

@@ -2,21 +2,10 @@
 
 import numpy as np
 from recometrics import calc_reco_metrics
+from suites.agreement.rivals.recometrics import METRICS, without_nan
 
 PROTOCOL = "biases"
 SUBJECT = "factors with biases of items"
-NAMES = {
-    "precision@k": "P@K",
-    "recall(denominator=min)@k": "TP@K",
-    "recall@k": "R@K",
-    "map@k": "AP@K",
-    "map(normalizer=min)@k": "TAP@K",
-    "ndcg@k": "NDCG@K",
-    "hit_rate@k": "Hit@K",
-    "mrr@k": "RR@K",
-    "auc": "ROC_AUC",
-    "map": "PR_AUC",
-}
 
 
 def answer(problem):
@@ -32,9 +21,4 @@ def answer(problem):
         break_ties_with_noise=False,
         nthreads=1,
     )
-    return {"values": {ours: values(found[theirs]) for ours, theirs in NAMES.items()}}
-
-
-def values(found):
-    """Return the values of users; users without a relevant item have NaN."""
-    return [None if np.isnan(value) else value for value in found.tolist()]
+    return {"values": {ours: without_nan(found[theirs]) for ours, theirs in METRICS.items()}}

@@ -7,19 +7,14 @@ import numpy as np
 import pandas as pd
 from recpack.algorithms import EASE
 from recpack.matrix import InteractionMatrix
-from recpack.metrics import NDCGK, CalibratedRecallK, PrecisionK, RecallK, ReciprocalRankK
 from recpack.scenarios import StrongGeneralization
+from suites.agreement.rivals.recpack import CONVENTION, METRICS, of_users
+
+__all__ = ["CONVENTION", "answer"]
 
 PROTOCOL = "new_users"
 SUBJECT = "`StrongGeneralization` with EASE: new users, to whom it recommends from a part"
-CONVENTION = "recpack"
-METRICS = {
-    "ndcg@k": NDCGK,
-    "precision@k": PrecisionK,
-    "recall@k": RecallK,
-    "recall(denominator=min)@k": CalibratedRecallK,
-    "mrr@k": ReciprocalRankK,
-}
+NAMES = ("ndcg@k", "precision@k", "recall@k", "recall(denominator=min)@k", "mrr@k")
 NOTES = [
     (
         "without users of whose best scores two are equal, in whatever order its sorting leaves "
@@ -44,21 +39,16 @@ def answer(problem):
     held_out.eliminate_zeros()
     if np.count_nonzero(held_out.getnnz(axis=1)) < 2:
         return None
-    values = {
-        name: per_user(metric(problem.k), held_out, predicted) for name, metric in METRICS.items()
-    }
+    values = {}
+    for name in NAMES:
+        metric = METRICS[name](problem.k)
+        metric.calculate(held_out, predicted)
+        values[name] = of_users(metric, range(held_out.shape[0]))
     given = {"train": train, "fold_in": fold_in, "validation": held_out}
     return {
         "values": values,
         "given": given | {"weights": ease.similarity_matrix_, "regularization": REGULARIZATION},
     }
-
-
-def per_user(metric, held_out, predicted):
-    metric.calculate(held_out, predicted)
-    results = metric.results
-    values = dict(zip(results["user_id"].astype(int), results["score"], strict=True))
-    return [values.get(user) for user in range(held_out.shape[0])]
 
 
 def separate(scores, k):

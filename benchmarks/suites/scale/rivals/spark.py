@@ -1,13 +1,10 @@
 """Time our evaluation of Spark tables and the one of Spark's own mllib, in one local session.
 
-    python -P spark.py FOLDER
-
-FOLDER has recs.parquet (user, item, rank) and truth.parquet (user, item). Both read the same files
-and compute the same four numbers, in turn, three times after a warm-up. Mllib's pairs of lists are
-grouped and joined by DataFrames and cached, because each of its metrics reads them again.
+Both read recs.parquet (user, item, rank) and truth.parquet (user, item), and compute the same four
+numbers, in turn, three times after a warm-up. Mllib's pairs of lists are grouped and joined by
+DataFrames and cached, because each of its metrics reads them again.
 """
 
-import json
 import os
 import platform
 import statistics
@@ -15,17 +12,14 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.values import difference
 from pyspark.mllib.evaluation import RankingMetrics
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-sys.path.append(str(Path(__file__).parents[3]))  # at the end: libraries come before our modules
-from suites.scale.calls import evaluate_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import sparse_eval as se
 
 THREADS, ROUNDS, K = 2, 3, 10
 TABLES = ("recs", "truth")
@@ -56,28 +50,14 @@ def start() -> SparkSession:
     return session
 
 
-def files(session: SparkSession, folder: Path) -> dict[str, float]:
-    """Evaluate the files with this package; its workers read them."""
-    return ours(session, *(folder / f"{name}.parquet" for name in TABLES))
-
-
-def frames(session: SparkSession, folder: Path) -> dict[str, float]:
-    """Evaluate DataFrames with this package; Spark reads and shuffles them."""
-    return ours(
-        session, *(session.read.parquet(str(folder / f"{name}.parquet")) for name in TABLES)
-    )
-
-
 def ours(session: SparkSession, recs: Any, truth: Any) -> dict[str, float]:
     asked = list(METRICS.values())
-    ev = evaluate_tables(recs, truth, asked, convention="spark", client=session)
+    ev = se.evaluate(recs, truth, asked, convention="spark", client=session)
     return {theirs: float(ev[name]) for theirs, name in METRICS.items()}
 
 
-def mllib(session: SparkSession, folder: Path) -> dict[str, float]:
+def mllib(recs: Any, truth: Any) -> dict[str, float]:
     """Evaluate with mllib as documented, on an RDD of pairs of lists."""
-    recs = session.read.parquet(str(folder / "recs.parquet"))
-    truth = session.read.parquet(str(folder / "truth.parquet"))
     lists = recs.groupBy("user").agg(
         f.array_sort(f.collect_list(f.struct("rank", "item"))).alias("ranked")
     )
@@ -94,27 +74,30 @@ def mllib(session: SparkSession, folder: Path) -> dict[str, float]:
         pairs.unpersist()
 
 
-def main(folder: Path) -> dict[str, Any]:
+def measure(folder: str) -> dict[str, Any]:
     """Measure, and return the results."""
     session = start()
-    contestants: dict[str, Callable[[SparkSession, Path], dict[str, float]]] = {
-        "sparse_eval": files,
-        "sparse_eval, DataFrames": frames,
-        "mllib": mllib,
+    paths = [Path(folder, f"{name}.parquet") for name in TABLES]
+
+    def frames() -> list[Any]:
+        return [session.read.parquet(str(path)) for path in paths]
+
+    contestants = {
+        "sparse_eval": lambda: ours(session, *paths),  # its workers read the files
+        "sparse_eval, DataFrames": lambda: ours(session, *frames()),  # Spark reads and shuffles
+        "mllib": lambda: mllib(*frames()),
     }
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     values: dict[str, dict[str, float]] = {}
     for turn in range(ROUNDS + 1):
         for name, evaluate in contestants.items():
             began = time.perf_counter()
-            values[name] = evaluate(session, folder)
+            values[name] = evaluate()
             took = time.perf_counter() - began
             print(f"{name}: {took:.2f} s" + ("" if turn else " (warm-up)"), file=sys.stderr)
             if turn:
                 seconds[name].append(took)
-    n_rows = {
-        name: session.read.parquet(str(folder / f"{name}.parquet")).count() for name in TABLES
-    }
+    n_rows = {name: frame.count() for name, frame in zip(TABLES, frames(), strict=True)}
     session.stop()
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     return {
@@ -125,18 +108,8 @@ def main(folder: Path) -> dict[str, Any]:
         | {"python": platform.python_version()},
         "convention": "spark",
         "values": values,
-        "largest_difference": max(
-            abs(found[name] - values["mllib"][name])
-            for found in values.values()
-            for name in METRICS
-        ),
+        "largest_difference": max(difference(values["mllib"], one) for one in values.values()),
         "seconds": seconds,
         "medians": medians,
         "ratios": {name: medians["mllib"] / seconds for name, seconds in medians.items()},
     }
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    print(json.dumps(main(Path(sys.argv[1]))))

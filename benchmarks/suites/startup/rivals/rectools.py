@@ -1,5 +1,3 @@
-"""The import; no first call is timed."""
+"""Import RecTools; no first call is timed."""
 
 MODULE = "rectools.metrics"
-FIRST_CALL = None
-PREPARED = False
