@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns, role_of
-from ..inputs.frames import to_pandas
-from ..inputs.kinds import Kind, kind_of
+from ..inputs.paths import Kind, kind_of
 from ..inputs.scores import Ties
-from ..inputs.tables import naming, open_table
+from ..inputs.tables import open_table, to_pandas
+from ..inputs.text import naming
 from .loading import is_split
 from .options import Rare
 from .terminal import note
 
 if TYPE_CHECKING:
     from ..inputs.item_data import ItemData
-    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import RankingsScan, RelevanceScan
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,14 @@ class Tables:
 
     def lists(self, path: Path, usual_ties: Ties) -> Any:
         """Return the predictions of `evaluate`; the convention has `usual_ties`."""
-        from ..inputs.paths import open_rankings, open_side
+        from ..inputs.paths import open_side
         from ..inputs.rankings import Rankings
+        from ..inputs.trec import read_run
 
         kind = kind_of(path)
         order = self.ties or usual_ties
         if kind is Kind.RUN:
-            return open_rankings(path, ties=order)
+            return read_run(path, ties=order)
         given: dict[str, Any] = {**self.ids, "rank": self.rank, "score": self.score}
         scan = Rankings.scan(path, **given) if kind.is_table else None
         chosen = None if scan is None else _chosen(scan, path)

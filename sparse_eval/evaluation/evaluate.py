@@ -14,8 +14,8 @@ from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
 from ..inputs.paths import open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan
-from ..inputs.tables import naming
+from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan
+from ..inputs.text import naming
 from ..metrics.request import Protocol, Request
 from .notices import give_notice
 from .run import evaluate_source

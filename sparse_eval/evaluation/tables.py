@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidDataError
 from ..inputs.item_data import KeyedPropensity
-from ..inputs.kinds import Kind, kind_of
-from ..inputs.scan import engine_of
+from ..inputs.paths import Kind, kind_of
+from ..inputs.tables import engine_of
 from .parquet import PER_ROW, ROWS_PER_BLOCK, ROWS_PER_TASK, ParquetSource
 from .run import evaluate_source, is_dask, is_spark
 
 if TYPE_CHECKING:
-    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from ..results import Evaluation
     from .arrow import TableSource

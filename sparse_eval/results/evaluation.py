@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from ..core.arguments import check_fraction
-from ..core.files import as_input, as_path, replacing
+from ..core.files import as_input, as_path, replacing, write_parquet
 from ..core.mistaken import describe
-from ..core.parquet import write_parquet
 from ..core.warning import warn
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
