@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from ..errors import InvalidDataError, InvalidFileError, shown
 from ..inputs.columns import USUAL, Columns, Usual, describe_columns
-from ..inputs.frames import to_pandas
-from ..inputs.kinds import Kind, kind_of
+from ..inputs.paths import Kind, kind_of
 from ..inputs.rankings import Ties
-from ..inputs.tables import naming, open_table
+from ..inputs.tables import open_table, to_pandas
+from ..inputs.text import naming
 from .options import Rare, check_applies, option, step, typed
 from .terminal import note
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..datasets import Interactions
     from ..datasets.split import Holdout
     from ..inputs.item_data import ItemData
-    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import RankingsScan, RelevanceScan
 
 #: How interactions are split.
 Method: TypeAlias = Literal["random", "leave-k-out", "last-n", "temporal", "users"]
@@ -342,8 +342,9 @@ class Tables:
 
     def lists(self, path: Path, usual_ties: Ties) -> Any:
         """Return the predictions of `evaluate`; the convention has `usual_ties`."""
-        from ..inputs.paths import open_rankings, open_side
+        from ..inputs.paths import open_side
         from ..inputs.rankings import Rankings
+        from ..inputs.trec import read_run
 
         kind, order = kind_of(path), self.ties or usual_ties
         scan: RankingsScan | None = None
@@ -357,7 +358,7 @@ class Tables:
                 f"--ties orders equal scores, and {path} holds ranks; leave it out"
             )
         if scan is None:
-            return open_rankings(path, order)
+            return read_run(path, ties=order) if kind is Kind.RUN else path
         return scan if order == "item" else open_side(scan, order)  # a scan need not fit in memory
 
     def gains(self, path: Path) -> Any:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import typer
 
-from ..core.files import make_folder, make_folder_of, replacing
+from ..core.files import make_folder, make_folder_of, replacing, write_parquet
 from ..core.formatting import escaped, plain, records
 from ..core.hashing import digest_file
-from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, shown
 from ..metrics.request import NoRelevant, WithoutList
 from ..results.intervals import Interval

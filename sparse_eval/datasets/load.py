@@ -13,8 +13,8 @@ from ..errors import InvalidDataError, InvalidFileError
 from ..inputs.columns import USUAL, Usual, role_of
 from ..inputs.npy import read_sparse
 from ..inputs.rows import union_of
-from ..inputs.tables import files_at, format_of_name, naming, open_table
-from ..inputs.text import SEPARATORS, numbered_lines, read_text
+from ..inputs.tables import files_at, format_of_name, open_table
+from ..inputs.text import SEPARATORS, naming, numbered_lines, read_text
 from .interactions import Interactions, read_interactions
 from .public import MIND_FILE, MOVIELENS_FILES, load_adjacency, load_mind, load_movielens
 

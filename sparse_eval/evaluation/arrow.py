@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Items
     from ..inputs.item_data import KeyedPropensity
-    from ..inputs.scan import RankingsScan, RelevanceScan
-    from ..inputs.tables import Table
+    from ..inputs.tables import RankingsScan, RelevanceScan, Table
     from ..metrics.request import Request
 
 RECS, TRUTH = "the recommendations", "the relevant items"

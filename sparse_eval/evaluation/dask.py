@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..inputs.item_data import KeyedPropensity
-    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from .runners import ClientLike, Work
     from .sources import Block

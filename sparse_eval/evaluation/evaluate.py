@@ -12,13 +12,12 @@ from ..core.arguments import show_spelling
 from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import KeyedPropensity, item_inputs
-from ..inputs.kinds import Kind, kind_of
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
-from ..inputs.paths import open_lists, open_side, open_truth, read_truth
+from ..inputs.paths import Kind, kind_of, open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
-from ..inputs.scan import FrameLike, RankingsScan, RelevanceScan, engine_of
-from ..inputs.tables import naming
+from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of
+from ..inputs.text import naming
 from ..metrics.request import Protocol, Request
 from .notices import give_notice
 from .run import evaluate_source, is_dask, is_spark

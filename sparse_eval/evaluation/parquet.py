@@ -22,13 +22,19 @@ import numpy as np
 
 from ..core.csr import group_rows
 from ..core.hashing import hash_labels
-from ..core.parquet import check_columns, open_parquet
 from ..core.progress import progress_bar
 from ..core.threads import thread_count
 from ..errors import InvalidDataError, InvalidFileError, OutputError, shown
 from ..inputs.axes import encode
 from ..inputs.cells import is_text, numbers_of
-from ..inputs.tables import ArrowTable, naming, open_table, read_parquet_rows
+from ..inputs.tables import (
+    ArrowTable,
+    check_columns,
+    open_parquet,
+    open_table,
+    read_parquet_rows,
+)
+from ..inputs.text import naming
 from .arrow import (
     RowsLoader,
     TableSource,
@@ -44,7 +50,7 @@ if TYPE_CHECKING:
 
     from ..core.types import PathLike
     from ..inputs.item_data import KeyedPropensity
-    from ..inputs.scan import RankingsScan, RelevanceScan
+    from ..inputs.tables import RankingsScan, RelevanceScan
     from ..metrics.request import Request
     from .runners import Execution
     from .sources import Block
@@ -182,7 +188,7 @@ def _bounds(statistics: Any) -> tuple[Any, Any]:
 def _uncoded(rows: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     """Return rows with the types of a schema, so with text where codes were read."""
     with naming(path):
-        check_columns(rows, path)
+        check_columns(rows)
         return rows.select(schema.names).cast(schema)  # in the order of the file
 
 

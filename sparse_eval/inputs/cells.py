@@ -5,6 +5,7 @@ Columns are those of Arrow, or arrays of objects where Arrow has no common type 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +13,18 @@ import numpy as np
 from ..core.arrays import check_exact
 from ..core.csr import MAX_ITEMS
 from ..errors import InvalidDataError
-from .text import MalformedLineError, nanoseconds, parse_number, parser_of
+from .text import MalformedLineError, nanoseconds, parse_number, parser_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Hashable, Mapping
 
     from ..core.types import AnyArray, Booleans, Floats, Integers
 
 #: The time of a row that has none. It is before all others, and pandas' NaT.
 UNDATED = int(np.iinfo(np.int64).min)
+
+#: Text is a whole number only if nothing is lost: "007" and "7" are different ids.
+_INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 
 _TIME = "a whole number or a date"
 _UNDATED_HINT = (
@@ -156,7 +160,7 @@ class Times:
         self.name, self.undated = name, undated
         self.blocks: list[Integers] = []
         self.unit: Any = None
-        self._parse: Callable[[str], int] | None = None
+        self._is_known = False  # whether a row had a time
 
     def add(self, column: Any, first: int) -> None:
         """Add the rows of a batch, the first of which has a number."""
@@ -167,11 +171,11 @@ class Times:
             self.blocks.append(np.full(len(column), UNDATED, np.int64))
             return
         times, unit = self._times(column, missing, first)
-        if self.blocks and unit != self.unit and (self.blocks[-1] != UNDATED).any():
+        if self._is_known and unit != self.unit:
             expected = "whole numbers" if self.unit is None else "dates"
             found = at(column, int(np.argmin(missing)))
             raise bad_row(first, self.name, f"expected {expected} as before, found {found!r}")
-        self.unit = unit
+        self.unit, self._is_known = unit, True
         times[missing] = UNDATED
         self.blocks.append(times)
 
@@ -200,7 +204,9 @@ class Times:
 
     def _of_text(self, column: Any, first: int) -> tuple[Integers, str | None]:
         codes, texts = codes_of(column)  # the first text stays the first
-        parse = self._parse = self._parse or parser_of(texts[codes[codes >= 0][0]])
+        parse = parser_of(texts[codes[codes >= 0][0]])
+        if self._is_known:
+            parse = whole if self.unit is None else nanoseconds
         times = np.zeros(len(texts) + 1, np.int64)
         for code, text in enumerate(texts):
             try:
@@ -228,3 +234,26 @@ def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: 
         )
         raise bad_row(first + row, name, message)
     return worth
+
+
+def as_numbers(chunks: list[Any]) -> list[Any]:
+    """Return codes of text as codes of whole numbers if all of it are such."""
+    import pyarrow.compute as pc
+
+    for chunk in chunks:
+        if not pc.all(pc.match_substring_regex(chunk.dictionary, _INTEGER)).as_py():
+            return chunks
+    return cast_codes(chunks, "int64")
+
+
+def cast_codes(chunks: list[Any], *dtypes: str) -> list[Any]:
+    """Return codes as codes of the first dtype that has room for all values, or as they are."""
+    import pyarrow as pa
+
+    for dtype in dtypes:
+        with suppress(pa.ArrowInvalid):
+            return [
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(dtype))
+                for chunk in chunks
+            ]
+    return chunks

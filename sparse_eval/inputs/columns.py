@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import EllipsisType
@@ -14,7 +13,7 @@ from ..core.messages import warn
 from ..errors import InvalidDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class GuessWarning(UserWarning):
@@ -102,16 +101,6 @@ class Columns:
             f"with {role}=, or none with {role}=None"
         )
 
-    @contextmanager
-    def remedied(self, role: str) -> Iterator[None]:
-        """Add the remedy to errors about a column that nobody named."""
-        try:
-            yield
-        except InvalidDataError as error:
-            if not (remedy := self.remedy(role)):
-                raise
-            raise InvalidDataError(f"{error}{remedy}", row=error.row, column=error.column) from None
-
     def warn_of_zeros(self, role: str, n_zeros: int, n: int, where: str = "") -> None:
         """Warn if values are 0 that may not mean that an item was shown and not chosen.
 
@@ -171,39 +160,42 @@ def choose_columns(
         role; two roles have the same column; or a column may hold the value.
     """
     names = list(names)
-    _check_given({**given, "event": event})
-    taken = {_named(name, names) for name in (*given.values(), event) if name not in (None, USUAL)}
-    columns: dict[str, Hashable] = {}
-    for role, name in _without_second_order(given, names).items():
-        if name is USUAL:
-            found = _recognized(role, [column for column in names if column not in taken])
-            if found is not None:
-                columns[role] = found
-        elif name is not None:
-            columns[role] = _named(name, names)
-    needed = columns if event is None else {**columns, "event": _named(event, names)}
-    for role, column in needed.items():
-        _check_once(role, column, names)
+    for role, name in {**given, "event": event}.items():
+        if not isinstance(name, Hashable) or (name is None and role in ("user", "item")):
+            raise InvalidDataError(
+                f"{role}: expected the name of a column, found {name!r}", argument=role
+            )
+    wanted = dict(_with_one_order(given, names))
+    if event is not None:
+        wanted["event"] = event
+    columns = {
+        role: _find(role, name, names) for role, name in wanted.items() if name not in (None, USUAL)
+    }
+    free = [column for column in names if column not in columns.values()]
+    for role, name in wanted.items():
+        if name is USUAL and (found := _recognized(role, free)) is not None:
+            columns[role] = _find(role, found, names)
+    columns = {role: columns[role] for role in wanted if role in columns}
     if columns.get("user") == columns["item"]:
         raise InvalidDataError(
             f"user and item are both the column {columns['user']!r}; name a column for each",
             column=columns["user"],
         )
     refused = {_ROLE_OF.get(role, "value") for role, name in given.items() if name is None}
-    ignored = tuple(
+    ignored = [
         column
         for column in dict.fromkeys(names)
-        if column not in needed.values() and role_of(column) not in refused
-    )
+        if column not in columns.values() and role_of(column) not in refused
+    ]
     value = next((role for role in ("value", "gain") if given.get(role) is USUAL), None)
     if value is not None and value not in columns and event is None:
         _check_left_over(value, ignored, is_number)
     recognized = {
         role: column
         for role, column in columns.items()
-        if given[role] is USUAL and column != role and {role, column} != {"gain", "value"}
+        if wanted[role] is USUAL and column != role and {role, column} != {"gain", "value"}
     }
-    return Columns(needed, recognized, ignored, given)
+    return Columns(columns, recognized, tuple(ignored), given)
 
 
 def role_of(column: Hashable) -> str | None:
@@ -215,40 +207,41 @@ def _plain(column: str) -> str:
     return re.sub(r"[\W_]+", "", column.partition(":")[0].lower())
 
 
-def _check_given(given: Mapping[str, Hashable]) -> None:
-    for role, name in given.items():
-        if not isinstance(name, Hashable) or (name is None and role in ("user", "item")):
-            raise InvalidDataError(
-                f"{role}: expected the name of a column, found {name!r}", argument=role
-            )
+def _find(role: str, name: Hashable, names: Sequence[Hashable]) -> Hashable:
+    """Return the one column of a name; a column called 0 may be named by the text "0"."""
+    found = [column for column in names if column == name]
+    found = found or [column for column in names if str(column) == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        message = f"there are {len(found)} columns named {name!r}; rename one"
+    else:
+        texts = [column for column in names if isinstance(column, str)]
+        near = get_close_matches(str(name), texts, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        message = f"there is no column {name!r}; the columns are {_listed(names)}{hint}"
+    raise InvalidDataError(f"{role}: {message}", column=name)
 
 
-def _named(name: Hashable, names: Sequence[Hashable]) -> Hashable:
-    """Return the column of a name; a column called 0 may be named by the text "0"."""
-    if name in names:
-        return name
-    return next((column for column in names if str(column) == name), name)
-
-
-def _without_second_order(
+def _with_one_order(
     given: Mapping[str, Hashable], names: Sequence[Hashable]
 ) -> Mapping[str, Hashable]:
     """Leave only one of rank and score: the named one, or else the first that is recognized."""
-    if not {"rank", "score"} <= set(given):
+    orders = [role for role in ("rank", "score") if role in given]
+    if len(orders) < 2:
         return given
-    named = [role for role in ("rank", "score") if given[role] not in (None, USUAL)]
+    named = [role for role in orders if given[role] not in (None, USUAL)]
     if len(named) == 2:
         raise InvalidDataError("give one of rank= and score=, the column to order by")
-    usual = [role for role in ("rank", "score") if given[role] is USUAL]
-    found = [role for role in usual if role in names]
-    found += [role for role in usual if role in map(role_of, names)]
-    if not named and not found:
+    usual = [role for role in orders if given[role] is USUAL]
+    named += [role for role in usual if role in names]
+    named += [role for role in usual if role in map(role_of, names)]
+    if not named:
         raise InvalidDataError(
             "there is no column 'rank' or 'score', nor one with another usual name of these, among "
             f"{_listed(names)}; name one with rank= or score="
         )
-    order = (named + found)[0]
-    return {role: name for role, name in given.items() if role not in {"rank", "score"} - {order}}
+    return {role: name for role, name in given.items() if role not in orders or role == named[0]}
 
 
 def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
@@ -273,20 +266,6 @@ def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
     return None
 
 
-def _check_once(role: str, column: Hashable, names: Sequence[Hashable]) -> None:
-    n = names.count(column)
-    if n == 1:
-        return
-    if n:
-        message = f"there are {n} columns named {column!r}; rename one"
-    else:
-        texts = [name for name in names if isinstance(name, str)]
-        near = get_close_matches(str(column), texts, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        message = f"there is no column {column!r}; the columns are {_listed(names)}{hint}"
-    raise InvalidDataError(f"{role}: {message}", column=column)
-
-
 def _check_left_over(
     role: str, ignored: Sequence[Hashable], is_number: Callable[[Hashable], bool]
 ) -> None:
@@ -295,7 +274,7 @@ def _check_left_over(
         column
         for column in ignored
         if role_of(column) in (None, "score")
-        and not (isinstance(column, str) and _NO_VALUE.fullmatch(_words(column)))
+        and not (isinstance(column, str) and _names_no_value(column))
         and is_number(column)
     ]
     if doubtful:
@@ -308,9 +287,9 @@ def _check_left_over(
         )
 
 
-def _words(column: str) -> str:
-    """Return a name in lower case, `_` between its words."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.partition(":")[0]).lower()
+def _names_no_value(column: str) -> bool:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.partition(":")[0])  # of userId
+    return _NO_VALUE.fullmatch(words.lower()) is not None
 
 
 def _listed(names: Sequence[Hashable]) -> str:

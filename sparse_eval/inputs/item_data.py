@@ -15,8 +15,7 @@ from ..core.csr import canonical_csr, check_entries, plain_matrix
 from ..errors import InvalidDataError
 from .axes import Axis
 from .columns import role_of
-from .frames import to_pandas
-from .tables import exports_rows
+from .tables import exports_rows, to_pandas
 from .training import digest_by_item
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import chain, groupby
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,10 +13,9 @@ from ..core.arrays import column_names, describe
 from ..errors import InvalidDataError
 from .axes import Axis, order_of
 from .columns import role_of
-from .scan import engine_of
+from .tables import engine_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
     from ..core.types import Items
@@ -42,6 +41,7 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     users: list[Any] = []
     items: list[Any] = []
     numbers: list[Any] = []
+    are_mappings = set()
     for user, row in given.items():
         has_no_order = column == "score" and isinstance(row, Set)
         if isinstance(row, str | bytes) or not isinstance(row, Iterable) or has_no_order:
@@ -54,19 +54,15 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
         users += [user] * len(listed)
         items += listed
         numbers += row.values() if isinstance(row, Mapping) else range(1, len(listed) + 1)
-    are_mappings = {isinstance(row, Mapping) for row in given.values()}
+        are_mappings.add(isinstance(row, Mapping))
     if len(are_mappings) > 1:
         raise InvalidDataError(
             f"{name} has lists of items for some users and mappings for others; give one of them"
         )
-    frame = pd.DataFrame(
-        {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
-    )
-    if are_mappings == {True}:
-        frame[column] = np.array(numbers, float)
-    else:
-        frame["rank"] = np.array(numbers, int)
-    return frame
+    ids = {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
+    if True in are_mappings:
+        return pd.DataFrame({**ids, column: np.array(numbers, float)})
+    return pd.DataFrame({**ids, "rank": np.array(numbers, int)})
 
 
 def pad_lists(lists: Any) -> tuple[Any, Axis | None]:
@@ -102,23 +98,22 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
 
     Returns None for a frame with a row for each item.
     """
-    if engine_of(frame) not in ("pandas", "polars", "pyarrow", "arrow"):
-        return None
     import pyarrow as pa
 
-    names = column_names(frame)
+    engine, names = engine_of(frame), column_names(frame)
     users = [name for name in names if role_of(name) == "user"]
-    if len(users) != 1 or any(role_of(name) in ("rank", "score") for name in names):
+    is_by_item = any(role_of(name) in ("rank", "score") for name in names)
+    if engine in (None, "dask", "pyspark") or len(users) != 1 or is_by_item:
         return None
     others = [name for name in names if name not in users]
     wide = _wide(others)
-    if not wide and not _may_be_lists(frame, others):
-        return None
-    table = (
-        pa.Table.from_pandas(frame, preserve_index=False)
-        if engine_of(frame) == "pandas"
-        else pa.table(frame)
-    )
+    if engine == "pandas":
+        first = frame.iloc[:1].to_numpy().flat
+        if not wide and not any(isinstance(cell, list | tuple | np.ndarray) for cell in first):
+            return None  # without converting all rows
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    else:
+        table = pa.table(frame)
     user = _plain(table.column(users[0]))
     if wide:
         return _of_wide(user, [_plain(table.column(name)) for name in wide])
@@ -128,25 +123,17 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
 
 def _wide(names: list[str]) -> list[str]:
     """Return columns that are numbered without a gap, by number."""
-    matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
-    stems = groupby(sorted(matches, key=lambda match: match["stem"]), lambda match: match["stem"])
-    for _, group in stems:
-        ordered = sorted(group, key=lambda match: int(match["number"]))
-        numbers = [int(match["number"]) for match in ordered]
-        if len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-            return [match[0] for match in ordered]
+    by_stem: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        if match := _NUMBERED.fullmatch(name):
+            by_stem.setdefault(match["stem"], []).append((int(match["number"]), name))
+    for numbered in map(sorted, by_stem.values()):
+        first = numbered[0][0]
+        if len(numbered) > 1 and [number for number, _ in numbered] == list(
+            range(first, first + len(numbered))
+        ):
+            return [name for _, name in numbered]
     return []
-
-
-def _may_be_lists(frame: Any, names: list[str]) -> bool:
-    if engine_of(frame) != "pandas":
-        return True
-    pandas: pd.DataFrame = frame
-    return any(
-        isinstance(pandas[name].iloc[0], list | tuple | np.ndarray)
-        for name in names
-        if len(pandas) and pandas[name].dtype == object
-    ) or any("list" in str(pandas[name].dtype) for name in names)
 
 
 def _plain(column: Any) -> Any:

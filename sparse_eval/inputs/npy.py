@@ -15,7 +15,7 @@ from ..core.csr import bounds_of, canonical_csr, check_csr_arrays, plain_matrix
 from ..core.files import as_input
 from ..core.saved_arrays import map_array
 from ..errors import InvalidDataError, InvalidFileError
-from .tables import naming
+from .text import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,9 +120,8 @@ def read_sparse(path: Path) -> Any:
 @contextmanager
 def reading_npz(path: Path, expected: str) -> Iterator[None]:
     """Turn any error from reading an npz file into `InvalidFileError`."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise InvalidFileError("there is no such file", path) from None
-    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidFileError(f"expected {expected} ({error})", path) from error
+    with naming(path):
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InvalidFileError(f"expected {expected} ({error})", path) from error

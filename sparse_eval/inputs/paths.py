@@ -1,36 +1,149 @@
-"""Open whatever holds recommendations, relevant items or training data."""
+"""Recognize by its content what a path holds, and open recommendations and relevant items."""
 
 from __future__ import annotations
 
+import math
+import zipfile
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import issparse
 
+from ..core.files import as_input
 from ..errors import InvalidFileError
 from .columns import USUAL, Usual
-from .kinds import Kind, kind_of
 from .nested import rows_by_user, rows_of_columns
 from .npy import open_csr, read_sparse, sliceable_csr
 from .rankings import Rankings
 from .relevance import Relevance
-from .scan import RankingsScan, RelevanceScan, engine_of
-from .tables import naming, open_table
+from .tables import (
+    RankingsScan,
+    RelevanceScan,
+    engine_of,
+    files_at,
+    format_of,
+    open_table,
+    read_head,
+)
+from .text import naming, parse_number
+from .trec import read_qrels, read_run
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, PathLike
     from .rankings import Ties
 
+_EXPECTED = (
+    "Parquet, CSV, JSON lines, Arrow, .npz, a folder of .npy files, a TREC run (six fields in a "
+    "line) or qrels (four fields)"
+)
+
+
+class Kind(Enum):
+    """What a file or folder holds."""
+
+    PARQUET = "Parquet"
+    CSV = "CSV"
+    ARROW = "Arrow IPC"
+    JSON = "JSON lines"
+    CSR_FOLDER = "a CSR matrix in .npy files"
+    MATRIX = "a sparse matrix"
+    FACTORS_FOLDER = "factors in .npy files"
+    CHECKPOINT = "a model"
+    RUN = "a TREC run"
+    QRELS = "TREC qrels"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it has named columns."""
+        return self in (Kind.PARQUET, Kind.CSV, Kind.ARROW, Kind.JSON)
+
+
+def kind_of(path: PathLike) -> Kind:
+    """Return what a file or folder holds.
+
+    ===========================================  =========================================
+    Holds                                        Kind
+    ===========================================  =========================================
+    a folder with ``indptr.npy``                 a CSR matrix that stays on disk
+    a folder with ``user_factors.npy``           the factors of a model, staying on disk
+    Parquet, Arrow IPC, JSON lines               a table
+    a folder, or a pattern, of tables            a table
+    ``.npz`` of `scipy.sparse.save_npz`          a matrix
+    ``.npz`` with factors or similarities        a model that implicit saved
+    lines of six fields, ``user Q0 item …``      a TREC run; the last may be several words
+    lines of four fields, the last a number      TREC qrels
+    any other text with a comma, ``;`` or tab    a table in CSV
+    ===========================================  =========================================
+
+    Raises
+    ------
+    InvalidFileError
+        If the path does not exist, cannot be read or holds something else.
+    """
+    folder = as_input(path)
+    if (folder / "indptr.npy").exists():
+        return Kind.CSR_FOLDER
+    if any((folder / f"{side}_factors.npy").exists() for side in ("user", "item")):
+        return Kind.FACTORS_FOLDER
+    path = files_at(path)[0]
+    head = read_head(path)
+    if head.startswith(b"PK"):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = {Path(name).stem for name in archive.namelist() if name.endswith(".npy")}
+        except (zipfile.BadZipFile, NotImplementedError) as error:
+            raise InvalidFileError(f"cannot be read ({error})", path) from None
+        if not names:
+            raise InvalidFileError(f"is a .zip without arrays; expected {_EXPECTED}", path)
+        # Similarities of neighbour models are saved by SciPy's parts, without its format.
+        return Kind.MATRIX if "format" in names else Kind.CHECKPOINT
+    if (found := format_of(head)) is not None:
+        return Kind[found.upper()]
+    if head.startswith(b"\x93NUMPY"):
+        raise InvalidFileError(
+            "is a single array; give the folder of the .npy files that belong together", path
+        )
+    return _kind_of_text(head, path)
+
+
+def _kind_of_text(head: bytes, path: Path) -> Kind:
+    text = head.decode("utf-8", "replace").lstrip("\ufeff")
+    lines = [line for line in text.splitlines() if line.strip()]
+    line = lines[0] if lines else ""
+    # Comments may come before the lines of a run or qrels; a table may have a # in its header.
+    fields = next((line for line in lines if not line.lstrip().startswith("#")), "").split()
+    # The tag of a run may be several fields, but an item is no tag.
+    is_run = len(fields) == 6 or (len(fields) > 6 and not all(map(_is_number, fields)))
+    if is_run and _is_number(fields[4]) and "," not in "".join(fields[:5]):
+        return Kind.RUN
+    if len(fields) == 4 and _is_number(fields[3]) and "," not in "".join(fields):
+        return Kind.QRELS
+    if "\0" not in text and any(separator in line for separator in ",;\t|"):
+        return Kind.CSV
+    found = "holds something else" if line else "is empty"
+    raise InvalidFileError(f"{found}; expected {_EXPECTED}", path)
+
+
+def _is_number(text: str) -> bool:
+    return not math.isnan(parse_number(text))
+
 
 def open_lists(side: Any) -> Any:
     """Return recommendations.
 
-    A path is opened, a frame becomes a table, mappings and lists of lists become `Rankings`;
-    anything else is kept as it is.
+    A path is opened, where tables and folders of arrays stay on disk; a frame becomes a table,
+    mappings and lists of lists become `Rankings`; anything else is kept as it is.
     """
     if isinstance(side, str | Path):
-        return open_rankings(side)
+        kind = kind_of(side)
+        if kind is Kind.RUN:
+            return read_run(side)
+        if kind.is_table:
+            return Rankings.scan(side)
+        expected = "recommendations: positions of users × items, a run or a table"
+        return _open_matrix(side, kind, expected, sum_duplicates=False)
     if issparse(side):  # a dok_matrix is a mapping
         return side
     if engine_of(side) is not None:
@@ -47,10 +160,17 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     """Return relevant items, training data or candidates.
 
     A path is opened, a frame becomes a table, `Interactions` become their matrix, and a mapping of
-    users to items becomes `Relevance`; anything else is kept as it is.
+    users to items becomes `Relevance`; anything else is kept as it is. `gain` is a column of a
+    table.
     """
     if isinstance(side, str | Path):
-        return open_relevance(side, gain)
+        kind = kind_of(side)
+        if kind is Kind.QRELS:
+            return read_qrels(side)
+        if kind.is_table:
+            return Relevance.scan(side, gain=gain)
+        expected = "gains: values of users × items, qrels or a table"
+        return _open_matrix(side, kind, expected, sum_duplicates=True)
     if issparse(side):
         return side
     if isinstance(side, Mapping):
@@ -79,46 +199,6 @@ def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None
 def read_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     """Return what `open_truth` returns, with tables read into memory."""
     return open_side(open_truth(side, gain))
-
-
-def open_rankings(path: PathLike, ties: Ties = "item") -> Rankings | RankingsScan | CSRMatrix:
-    """Open the recommendations at a path; tables and folders of arrays stay on disk.
-
-    Raises
-    ------
-    InvalidFileError
-        If it cannot be read, or holds no recommendations.
-    """
-    from .trec import read_run
-
-    kind = kind_of(path)
-    if kind is Kind.RUN:
-        return read_run(path, ties=ties)
-    if kind.is_table:
-        return Rankings.scan(path)
-    expected = "recommendations: positions of users × items, a run or a table"
-    return _open_matrix(path, kind, expected, sum_duplicates=False)
-
-
-def open_relevance(
-    path: PathLike, gain: str | Usual | None = USUAL
-) -> Relevance | RelevanceScan | CSRMatrix:
-    """Open the relevant items, or the training data, at a path; `gain` is a column of a table.
-
-    Raises
-    ------
-    InvalidFileError
-        If it cannot be read, or holds no gains.
-    """
-    from .trec import read_qrels
-
-    kind = kind_of(path)
-    if kind is Kind.QRELS:
-        return read_qrels(path)
-    if kind.is_table:
-        return Relevance.scan(path, gain=gain)
-    expected = "gains: values of users × items, qrels or a table"
-    return _open_matrix(path, kind, expected, sum_duplicates=True)
 
 
 def _open_matrix(path: PathLike, kind: Kind, expected: str, *, sum_duplicates: bool) -> CSRMatrix:

@@ -35,8 +35,8 @@ from .axes import label_of
 from .labelled import UserRows, labels_of, matrix_labels
 from .nested import pad_lists, rows_by_user, rows_of_columns
 from .rows import read_rows
-from .scan import RankingsScan, named, order_of
-from .tables import naming, open_table
+from .tables import RankingsScan, named, open_table
+from .text import naming
 from .training import popular_lists
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from .columns import Columns
     from .relevance import Relevance
     from .rows import Rows
-    from .scan import FrameLike
-    from .tables import ArrowStream, Frame, Table
+    from .tables import ArrowStream, Frame, FrameLike, Table
 
 
 #: How equal scores are ordered.
@@ -386,7 +385,7 @@ class Rankings(UserRows):
         """
         rows = rows_of_columns(df) if rank is None and score is None else None
         table = open_table(df if rows is None else rows)
-        columns = table.choose(named(user, item, **order_of(rank, score)))
+        columns = table.choose(named(user, item, rank=rank, score=score))
         if "rank" in columns.names and ties is not None:
             raise InvalidDataError("ranks have no ties; give ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
@@ -503,7 +502,7 @@ class Rankings(UserRows):
         >>> se.evaluate(lists, se.Relevance.scan(clicks), "mrr")["mrr"]
         1.0
         """
-        return RankingsScan(table, named(user, item, **order_of(rank, score)))
+        return RankingsScan(table, named(user, item, rank=rank, score=score))
 
     @classmethod
     def from_popularity(cls, train: Any, k: int, *, filter_seen: bool = True) -> Rankings:

@@ -21,8 +21,8 @@ from ..errors import InvalidDataError
 from .columns import USUAL, Usual
 from .labelled import LabelledMatrix, UserRows, matrix_labels
 from .rows import read_rows
-from .scan import RelevanceScan, named
-from .tables import naming, open_table
+from .tables import RelevanceScan, named, open_table
+from .text import naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from ..core.types import Floats, Integers, Items, PathLike
     from .axes import Axis
     from .columns import Columns
-    from .scan import FrameLike
-    from .tables import ArrowStream, Frame, Table
+    from .tables import ArrowStream, Frame, FrameLike, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

@@ -13,9 +13,20 @@ import numpy as np
 from ..core.threads import for_each
 from ..errors import InvalidDataError
 from .axes import Axis, encode, order_of
-from .cells import Times, at, codes_of, event_gains, gains_of, is_missing, is_text, orders_of
-from .tables import naming
-from .text import Field
+from .cells import (
+    Times,
+    as_numbers,
+    at,
+    bad_row,
+    cast_codes,
+    codes_of,
+    event_gains,
+    gains_of,
+    is_missing,
+    is_text,
+    orders_of,
+)
+from .text import Field, naming
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -31,9 +42,6 @@ _KINDS: dict[str, Any] = {
     "user": "id", "item": "id", "value": "gain", "gain": "gain", "rank": "number",
     "score": "number", "timestamp": "time", "event": "text",
 }  # fmt: skip
-
-#: Text is a whole number only if nothing is lost: "007" and "7" are different ids.
-_INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 
 
 @dataclass(slots=True)
@@ -109,29 +117,43 @@ def read_rows(
     events: set[str] = set()
     starts: list[tuple[int, Path | None]] = []
     n_rows = 0
+
+    def add(batch: Batch, first: int, role: str) -> None:
+        """Add a column of a batch, the first row of which has a number."""
+        column, name, kind = batch[role], names[role], _KINDS[role]
+        if kind == "id":
+            ids[role].add(column, first)
+        elif kind == "time":
+            times.add(column, first)
+        elif kind == "number":
+            numbers.append(orders_of(column, name, first, ranks=role == "rank"))
+        elif kind == "gain":
+            numbers.append(gains_of(column, name, first))
+        elif gains is not None:
+            numbers.append(event_gains(column, name, gains, first))
+        elif keep is not None:
+            codes, found = codes_of(column)
+            texts = list(map(str, found))
+            events.update(texts)
+            kept.append(np.array([*(text in keep for text in texts), False])[codes])
+
     for part in table.parts:
         starts.append((n_rows, part.where))
         with naming(part.where):
             for batch in part.batches(fields):
                 first = n_rows - starts[-1][0]
                 n_rows += len(batch["user"])
-                for_each(partial(_add, ids, batch, first), list(ids))
-                for role, name in names.items():
-                    column = batch[role]
-                    with columns.remedied(role):
-                        if role == "timestamp":
-                            times.add(column, first)
-                        elif role == "event" and keep is not None:
-                            codes, found = codes_of(column)
-                            texts = list(map(str, found))
-                            events.update(texts)
-                            kept.append(np.array([*(text in keep for text in texts), False])[codes])
-                        elif role == "event" and gains is not None:
-                            numbers.append(event_gains(column, name, gains, first))
-                        elif _KINDS[role] == "number":
-                            numbers.append(orders_of(column, name, first, ranks=role == "rank"))
-                        elif _KINDS[role] == "gain":
-                            numbers.append(gains_of(column, name, first))
+                for_each(partial(add, batch, first), list(ids))
+                for field in fields:
+                    if field.role in ids:
+                        continue
+                    try:
+                        add(batch, first, field.role)
+                    except InvalidDataError as error:
+                        if not field.way_out:
+                            raise
+                        about: Any = {"row": error.row, "column": error.column}
+                        raise InvalidDataError(f"{error}{field.way_out}", **about) from None
     with naming(table.where):
         if not n_rows:
             raise InvalidDataError(table.empty)
@@ -141,29 +163,31 @@ def read_rows(
                 raise InvalidDataError(
                     f"keep: there is no event {name!r}; there are {listed}", argument="keep"
                 )
-    given = {"user": users, "item": items}
-    before = dict(zip(given, order, strict=True))
 
     def finish(role: str) -> tuple[Items, Axis]:
-        codes, labels = ids[role].encode(given[role], before[role], text=table.is_text)
+        given = users if role == "user" else items
+        first = order[0] if role == "user" else order[1]
+        codes, labels = ids[role].encode(given, first, text=table.is_text)
         bad = codes < 0
-        if labels.is_text and (blank := labels.blank).any():
+        blank = np.zeros(1, bool)
+        if labels.dtype == object:
+            blank = labels.blank if labels.is_text else np.array([*map(_is_blank, labels)], bool)
+        if blank.any():
             bad |= blank[codes]
         if bad.any():
             row = int(np.argmax(bad))
             start, where = next(place for place in reversed(starts) if place[0] <= row)
             with naming(where):
-                raise ids[role].fault(row, row - start, given[role])
+                raise ids[role].fault(row, row - start, given)
         return codes, labels
 
     (user_codes, user_labels), (item_codes, item_labels) = for_each(finish, list(ids))
     encoded = (user_labels, item_labels, user_codes, item_codes)
-    dated = _joined(times.blocks), times.unit
-    return Rows(*encoded, _joined(numbers), *dated, _joined(kept))
+    return Rows(*encoded, _joined(numbers), _joined(times.blocks), times.unit, _joined(kept))
 
 
-def _add(ids: dict[str, _Ids], batch: Batch, first: int, role: str) -> None:
-    ids[role].add(batch[role], first)
+def _is_blank(label: object) -> bool:
+    return isinstance(label, str) and not label.strip()
 
 
 def _joined(blocks: list[NDArray[Any]]) -> Any:
@@ -195,7 +219,8 @@ class _Ids:
         """Add the rows of a batch, the first of which has a number."""
         missing = is_missing(column)
         if missing.any():
-            raise self._missing(column, int(np.argmax(missing)), first)
+            row = int(np.argmax(missing))
+            raise self._missing(at(column, row), first + row)
         column, kind = _classified(column)
         if self.kind and kind != self.kind:
             raise InvalidDataError(
@@ -218,7 +243,7 @@ class _Ids:
         if text and (given is None or given.is_integer):
             chunks = as_numbers(chunks)
         elif self.kind == "whole numbers":
-            chunks = _of_one_type(chunks)
+            chunks = cast_codes(chunks, "int64", "uint64")
         codes, axis = encode(chunks, given, first)
         if text and given is None and axis is not first:
             axis.written = True
@@ -231,48 +256,40 @@ class _Ids:
                 break
             row -= len(chunk)
         found = at(chunk, row)
-        if given is None or (isinstance(found, str) and not found.strip()):
-            return self._missing(chunk, row, place - row)
+        if given is None or _is_blank(found):
+            return self._missing(found, place)
         kind = "text" if given.is_text else given.dtype
-        return InvalidDataError(
-            f"row {place}, column {self.name!r}: {found!r} is not one of the {len(given):,} given "
-            f"{self.role}s ({kind} labels); leave the row out or add the label",
-            row=place,
-            column=self.name,
+        return bad_row(
+            place,
+            self.name,
+            f"{found!r} is not one of the {len(given):,} given {self.role}s ({kind} labels); leave "
+            "the row out or add the label",
         )
 
-    def _missing(self, column: Any, row: int, first: int) -> InvalidDataError:
-        return InvalidDataError(
-            f"row {first + row}, column {self.name!r}: the {self.role} id is missing "
-            f"({at(column, row)!r}); every row needs one",
-            row=first + row,
-            column=self.name,
-        )
+    def _missing(self, found: object, row: int) -> InvalidDataError:
+        message = f"the {self.role} id is missing ({found!r}); every row needs one"
+        return bad_row(row, self.name, message)
 
     def _factorize(self, column: NDArray[np.object_]) -> tuple[NDArray[np.intp], Axis]:
-        """Factorize ids of any types, among which pandas would not tell 1, 1.0 and True apart."""
-        numbers: defaultdict[tuple[type, Hashable], int] = defaultdict(count().__next__)
+        """Factorize ids of any types, among which pandas does not tell 1, 1.0 and True apart."""
+        import pandas as pd
+
         values = [x.item() if isinstance(x, np.generic) else x for x in column.tolist()]
-        is_blank = [isinstance(value, str) and not value.strip() for value in values]
-        if any(is_blank):
-            raise self._missing(column, is_blank.index(True), 0)
+        objects = np.empty(len(values), object)
+        objects[:] = values
         try:
-            codes = np.array([numbers[type(value), value] for value in values], np.intp)
+            codes, labels = pd.factorize(objects)
         except TypeError as error:
             raise InvalidDataError(
                 f"column {self.name!r}: {error}; expected text or numbers as ids", column=self.name
             ) from None
-        distinct: dict[Hashable, Hashable] = {}
-        for _, label in numbers:
-            if label in distinct:
+        for code, value in zip(codes.tolist(), values, strict=True):
+            if type(value) is not type(labels[code]):
                 raise InvalidDataError(
-                    f"column {self.name!r}: the {self.role} ids {distinct[label]!r} and {label!r} "
-                    "are equal but of different types; convert the column to one type",
+                    f"column {self.name!r}: the {self.role} ids {labels[code]!r} and {value!r} are "
+                    "equal but of different types; convert the column to one type",
                     column=self.name,
                 )
-            distinct[label] = label
-        labels = np.empty(len(distinct), dtype=object)
-        labels[:] = list(distinct)
         return codes, Axis(labels)
 
 
@@ -325,35 +342,3 @@ def _classified(column: Any) -> tuple[Any, str]:
     objects = np.empty(len(column), object)
     objects[:] = column.to_pandas().tolist()
     return objects, "objects"
-
-
-def as_numbers(chunks: list[Any]) -> list[Any]:
-    """Return text that is all whole numbers as such."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for chunk in chunks:
-        if not pc.all(pc.match_substring_regex(chunk.dictionary, _INTEGER)).as_py():
-            return chunks
-    try:
-        return [_recoded(chunk, chunk.dictionary.cast(pa.int64())) for chunk in chunks]
-    except pa.ArrowInvalid:  # beyond 64 bits
-        return chunks
-
-
-def _of_one_type(chunks: list[Any]) -> list[Any]:
-    """Return whole numbers as int64, or as uint64 if one needs it."""
-    import pyarrow as pa
-
-    if all(chunk.type.value_type == pa.int64() for chunk in chunks):
-        return chunks
-    try:
-        return [_recoded(chunk, chunk.dictionary.cast(pa.int64())) for chunk in chunks]
-    except pa.ArrowInvalid:
-        return [_recoded(chunk, chunk.dictionary.cast(pa.uint64())) for chunk in chunks]
-
-
-def _recoded(chunk: Any, dictionary: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.DictionaryArray.from_arrays(chunk.indices, dictionary)

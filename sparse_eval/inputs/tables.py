@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast, get_args
 from urllib.parse import unquote
 
 import numpy as np
 
 from ..core.files import as_input
-from ..core.parquet import check_columns, open_parquet
 from ..errors import InvalidDataError, InvalidFileError
-from .cells import is_number
-from .columns import choose_columns
+from .cells import as_numbers, is_number, numbers_of
+from .columns import USUAL, choose_columns
 from .text import (
     BadLines,
     Field,
     MalformedLineError,
     Reader,
     TextFile,
+    naming,
+    open_file,
     opened,
     parse_number,
     separator_of,
@@ -53,7 +55,7 @@ class ArrowStream(Protocol):
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
 #: Rows of a column by its role: an Arrow array, or objects for which Arrow has no type.
-Batch: TypeAlias = "Mapping[str, Any]"
+Batch: TypeAlias = "dict[str, Any]"
 
 #: The suffixes of files of tables in folders, by format.
 _FORMATS = {
@@ -117,7 +119,6 @@ class Table:
         """Yield the rows of some columns, without empty batches."""
         import pyarrow as pa
 
-        stored = [field for field in fields if field.column in self.names]
         for field in fields:
             n = list(self.names).count(field.column)
             if n > 1 or (n == 0 and field.column not in self.keys):
@@ -126,16 +127,13 @@ class Table:
                     f"{', '.join(map(repr, self.names))}",
                     column=field.column,
                 )
-        if len(stored) == len(fields):
-            yield from self._batches(stored)
-            return
+        stored = [field for field in fields if field.column in self.names]
         for batch in self._batches(stored):
             columns = {field.role: batch[field.role] for field in stored}
-            n_rows = len(next(iter(columns.values())))
             for field in set(fields).difference(stored):
                 text = self.keys[str(field.column)]
-                value = None if text == _NO_KEY else text
-                columns[field.role] = pa.repeat(pa.scalar(value, pa.string()), n_rows)
+                value = pa.scalar(None if text == _NO_KEY else text, pa.string())
+                columns[field.role] = pa.repeat(value, len(next(iter(columns.values()))))
             yield columns
 
     def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
@@ -233,33 +231,6 @@ def exports_rows(table: object) -> bool:
     )
 
 
-@contextmanager
-def naming(where: Path | None) -> Iterator[None]:
-    """Name the file in errors about its content."""
-    try:
-        yield
-    except (InvalidFileError, MemoryError):
-        raise
-    except InvalidDataError as error:
-        if where is None:
-            raise
-        about = {name: getattr(error, name) for name in ("argument", "row", "column", "user")}
-        raise InvalidFileError(str(error), where, **about) from error
-    except FileNotFoundError as error:
-        raise InvalidFileError("there is no such file", where) from error
-    except Exception as error:
-        from pyarrow import ArrowException  # only now, as many files are read without Arrow
-
-        # IndexError: damaged codes may be of texts behind the last one.
-        damaged = (ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError)
-        if not isinstance(error, damaged):
-            raise
-        message = f"cannot be read ({error})"
-        if where is None:
-            raise InvalidDataError(f"the table {message}") from error
-        raise InvalidFileError(message, where) from error
-
-
 class PandasTable(Table):
     """A frame of pandas."""
 
@@ -272,8 +243,7 @@ class PandasTable(Table):
         column = self.frame.iloc[:, self.names.index(name)]
         return is_number(_of_pandas(column, "number").type)
 
-    def batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
-        """Yield all rows."""
+    def _batches(self, fields: Sequence[Field]) -> Iterator[Batch]:
         if len(self.frame):
             yield {field.role: _of_pandas(self.frame[field.column], field.kind) for field in fields}
 
@@ -331,16 +301,56 @@ class ArrowTable(Table):
 class ParquetTable(ArrowTable):
     """A file of Parquet, whose text is read as the codes that the file has for it."""
 
+    where: Path
+
     def __init__(self, path: Path) -> None:
         with naming(path):
             file = open_parquet(path)
         self.metadata = file.metadata
+        super().__init__(file.schema_arrow, self._read, path)
 
-        def read(fields: Sequence[Field]) -> Iterator[Any]:
-            names = list(dict.fromkeys(str(field.column) for field in fields))
-            return read_parquet_rows(path, names)
+    def _read(self, fields: Sequence[Field]) -> Iterator[Any]:
+        names = dict.fromkeys(str(field.column) for field in fields)
+        return read_parquet_rows(self.where, list(names))
 
-        super().__init__(file.schema_arrow, read, path)
+
+def open_parquet(path: Path, coded: Collection[Hashable] = ()) -> Any:
+    """Open a file as a `pyarrow.parquet.ParquetFile` that verifies checksums.
+
+    Parameters
+    ----------
+    path : Path
+    coded : collection of str, optional
+        Text columns that are read as codes, with each distinct text stored once.
+
+    Raises
+    ------
+    OSError, pyarrow.ArrowException
+        If it is not a Parquet file.
+    """
+    from pyarrow import parquet
+
+    # As an open file: a path like year=2024/x.parquet must not add a column.
+    file = parquet.ParquetFile(open_file(path), page_checksum_verification=True)
+    paths = [file.schema.column(number).path for number in range(len(file.schema))]
+    return parquet.ParquetFile(
+        open_file(path),
+        metadata=file.metadata,
+        read_dictionary=[name for name in coded if paths.count(name) == 1],
+        page_checksum_verification=True,
+    )
+
+
+def check_columns(rows: pa.Table | pa.RecordBatch) -> None:
+    """Raise `InvalidDataError` if text is not UTF-8, or a code has no text."""
+    from pyarrow import ArrowException
+
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except ArrowException as error:
+            message = f"column {name!r} is damaged, or its text is not UTF-8 ({error})"
+            raise InvalidDataError(message, column=name) from None
 
 
 def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iterator[Any]:
@@ -351,7 +361,7 @@ def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iter
     with open_parquet(path, names) as file:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(n_rows, row_groups=[group], columns=names):
-                check_columns(batch, path)
+                check_columns(batch)
                 n_read += len(batch)
                 yield batch
         n_told = file.metadata.num_rows
@@ -455,20 +465,14 @@ class FolderTable(Table):
         self.tables = [_open_file(file, options) for file in files]
         self.is_text = self.tables[0].is_text
         for table, file in zip(self.tables, files, strict=True):
-            table.keys = _partition(file, base)
+            folders = (folder.partition("=") for folder in file.relative_to(base).parts[:-1])
+            table.keys = {key: unquote(value) for key, equals, value in folders if equals}
         first = self.tables[0]
         self.names = [*first.names, *(key for key in first.keys if key not in first.names)]
 
     def is_number(self, name: Hashable) -> bool:
         """Return whether a column has numbers in the first file; a column of the path has not."""
         return name in self.tables[0].names and self.tables[0].is_number(name)
-
-
-def _partition(file: Path, base: Path) -> dict[str, str]:
-    """Return the columns that a path names: ``year=2024/month=1/a.csv``."""
-    folders = file.relative_to(base).parts[:-1]
-    pairs = (folder.partition("=") for folder in folders)
-    return {key: unquote(value) for key, equals, value in pairs if equals}
 
 
 def _open_path(source: str | Path, options: Mapping[str, Any]) -> Table:
@@ -481,22 +485,20 @@ def _open_path(source: str | Path, options: Mapping[str, Any]) -> Table:
 
 
 def files_at(path: PathLike) -> list[Path]:
-    """Return a file, or the files of the table in a folder or that match a pattern, in order."""
-    if not _WILD.search(str(path)) or Path(path).exists():
-        found = as_input(path)
-        return files_of(found) if found.is_dir() else [found]
-    paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
-    files = [one for one in paths if not one.is_dir()]  # a broken link is an error
-    if not files:
-        raise InvalidFileError("no file matches this pattern", path)
-    return files
+    """Return a file, or the files of the table in a folder or that match a pattern, in order.
 
-
-def files_of(folder: Path) -> list[Path]:
-    """Return the files of the table in a folder and below it, all of one format.
-
-    Names that begin with ``.`` or ``_`` are left out, as every writer of such folders expects.
+    A folder has files of one format. Names that begin with ``.`` or ``_`` are left out, as every
+    writer of such folders expects.
     """
+    if _WILD.search(str(path)) and not Path(path).exists():
+        paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
+        files = [one for one in paths if not one.is_dir()]  # a broken link is an error
+        if not files:
+            raise InvalidFileError("no file matches this pattern", path)
+        return files
+    folder = as_input(path)
+    if not folder.is_dir():
+        return [folder]
     files = [
         file
         for file in sorted(folder.rglob("*"))
@@ -518,10 +520,8 @@ def files_of(folder: Path) -> list[Path]:
 
 def format_of_name(path: Path) -> str | None:
     """Return the format of a table by the name of its file: "csv", "parquet", "json", "arrow"."""
-    suffixes = [suffix[1:].lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in ("gz", "bz2", "zst"):
-        suffixes.pop()
-    return _FORMATS.get(suffixes[-1]) if suffixes else None
+    suffix = re.search(r"\.(\w+)(\.gz|\.bz2|\.zst)?$", path.name.lower())
+    return _FORMATS.get(suffix[1]) if suffix else None
 
 
 def _open_file(path: Path, options: Mapping[str, Any]) -> Table:
@@ -622,3 +622,141 @@ def _check_whole(column: Any, name: Hashable) -> None:
             f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
             column=name,
         )
+
+
+Engine = Literal["pandas", "polars", "pyarrow", "dask", "pyspark", "arrow"]
+
+
+class FrameLike(Protocol):
+    """A frame of pandas, polars, Arrow, Dask or Spark."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns, or their names."""
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A table with a row for each item of a user.
+
+    Attributes
+    ----------
+    table : str, Path or frame
+        A file, folder or pattern of tables, or a frame (anything with ``__arrow_c_stream__`` is
+        one).
+    given : mapping of str to hashable
+        The column of each role; None for no column, or `USUAL`.
+    """
+
+    table: PathLike | FrameLike | ArrowStream
+    given: Mapping[str, Hashable]
+
+    content: ClassVar[str]
+    call: ClassVar[str]
+
+    def choose(self, table: Table) -> Columns:
+        """Return the columns to read, or raise an error as `choose_columns` does."""
+        hint = f"; name the columns with {self.call}"
+        return table.choose(self.given, content=f"{self.content}: ", hint=hint)
+
+
+class RankingsScan(_Scan):
+    """A table with a row for each recommended item; made by `Rankings.scan`."""
+
+    content = "the recommendations"
+    call = "Rankings.scan(…, user=…, item=…, rank=…)"
+
+
+class RelevanceScan(_Scan):
+    """A table with a row for each relevant item; made by `Relevance.scan`."""
+
+    content = "the relevant items"
+    call = "Relevance.scan(…, user=…, item=…, gain=…)"
+
+
+def named(user: Hashable, item: Hashable, **values: Hashable) -> dict[str, Hashable]:
+    """Return the column of each role.
+
+    A default of users and items is `USUAL`, and so are ranks and scores if neither is named.
+    """
+    given = {"user": user, "item": item, **values}
+    usual = [role for role in ("user", "item") if isinstance(given[role], str)]
+    usual = [role for role in usual if given[role] == role]
+    if "rank" in given and given["rank"] is None and given["score"] is None:
+        usual += ["rank", "score"]
+    return {**given, **dict.fromkeys(usual, USUAL)}
+
+
+def engine_of(table: object) -> Engine | None:
+    """Return the library that a frame belongs to, "arrow" for any other, None if it is no frame.
+
+    A list of rows, each of them a dict, is a frame too.
+    """
+    # Of the type: the columns of a lazy frame of polars take a computation.
+    if hasattr(type(table), "columns"):
+        library = type(table).__module__.partition(".")[0].removesuffix("_expr")  # of Dask
+        if library in get_args(Engine):
+            return cast("Engine", library)
+    are_rows = isinstance(table, list | tuple) and len(table) and isinstance(table[0], Mapping)
+    return "arrow" if are_rows or exports_rows(table) or hasattr(table, "__dataframe__") else None
+
+
+def to_pandas(source: Any, *, text: bool = False) -> pd.DataFrame:
+    """Return a table as a frame of pandas.
+
+    Parameters
+    ----------
+    source
+        As of `open_table`.
+    text : bool
+        Whether the cells of text files stay text, even if a column has only numbers.
+
+    Raises
+    ------
+    InvalidDataError, InvalidFileError
+        As from `open_table`; or if a row cannot be read, or two columns have the same name.
+    """
+    table = open_table(source)
+    if isinstance(table, PandasTable):
+        return table.frame
+    import pandas as pd
+    import pyarrow as pa
+
+    with naming(table.where):
+        names = [str(name) for name in table.names]
+        fields = [Field(str(number), name, "text") for number, name in enumerate(table.names)]
+        tables = [
+            pa.table({field.role: batch[field.role] for field in fields})
+            for part in table.parts
+            for batch in part.batches(fields)
+        ]
+        if not tables:
+            return pd.DataFrame(columns=names)
+        columns = [
+            _decoded(column, typed=table.is_text and not text)
+            for column in pa.concat_tables(tables).columns
+        ]
+        metadata = table.schema.metadata if isinstance(table, ParquetTable) else None
+        try:
+            frame: pd.DataFrame = (  # with the index that pandas has stored
+                pa.table(columns, names).replace_schema_metadata(metadata).to_pandas()
+            )
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InvalidDataError(f"cannot be read ({error})") from None
+        return frame
+
+
+def _decoded(column: Any, *, typed: bool) -> Any:
+    """Return a column of codes as its values: if `typed`, as numbers if all are."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    chunks = as_numbers(column.chunks) if typed else column.chunks
+    column = pa.chunked_array(chunks)
+    column = column.cast(column.type.value_type)
+    if typed and not pa.types.is_integer(column.type):
+        numbers = numbers_of(column, "", "")
+        if not np.isnan(numbers).any():
+            return pa.array(numbers)
+    return column

@@ -22,9 +22,10 @@ import codecs
 import csv
 import io
 import math
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -32,7 +33,6 @@ import numpy as np
 
 from ..core.arguments import check_choice
 from ..core.messages import warn
-from ..core.parquet import open_file
 from ..core.threads import thread_count
 from ..errors import InvalidDataError, InvalidFileError
 from ..kernels.text import strip_quotes
@@ -71,8 +71,8 @@ _PIECE = 2**16
 
 SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 
-#: Bytes that may stand for a separator that Arrow does not know.
-_STAND_INS = b"\t\x1f\x1e\x1d\x1c\x01\x02\x03"
+#: What stands for a separator that Arrow does not know.
+_STAND_IN = b"\x1f"
 
 #: The years of which int64 has every nanosecond.
 _YEARS = ("1678", "2261")
@@ -179,6 +179,33 @@ class BadLines:
         return self.count
 
 
+@contextmanager
+def naming(where: Path | None) -> Iterator[None]:
+    """Name the file in errors about its content."""
+    try:
+        yield
+    except (InvalidFileError, MemoryError):
+        raise
+    except InvalidDataError as error:
+        if where is None:
+            raise
+        about = {name: getattr(error, name) for name in ("argument", "row", "column", "user")}
+        raise InvalidFileError(str(error), where, **about) from error
+    except FileNotFoundError as error:
+        raise InvalidFileError("there is no such file", where) from error
+    except Exception as error:
+        from pyarrow import ArrowException  # only now, as many files are read without Arrow
+
+        # IndexError: damaged codes may be of texts behind the last one.
+        damaged = (ArrowException, EOFError, IndexError, OSError, UnicodeDecodeError)
+        if not isinstance(error, damaged):
+            raise
+        message = f"cannot be read ({error})"
+        if where is None:
+            raise InvalidDataError(f"the table {message}") from error
+        raise InvalidFileError(message, where) from error
+
+
 class TextFile:
     r"""A text file as blocks of whole lines.
 
@@ -218,11 +245,12 @@ class TextFile:
         """
         n_lines, is_ascii = 0, True
         escape = "surrogateescape" if self._encoding == _UTF8 else "strict"
-        try:
-            with (
-                opened(self.path) as file,
-                io.TextIOWrapper(file, self._encoding, escape) as lines,
-            ):
+        with (
+            naming(self.path),
+            opened(self.path) as file,
+            io.TextIOWrapper(file, self._encoding, escape) as lines,
+        ):
+            try:
                 while text := lines.read(size) + lines.readline():
                     if self._guess and is_ascii and not text.isascii():
                         is_ascii = False
@@ -237,28 +265,20 @@ class TextFile:
                     except UnicodeEncodeError as error:
                         at = error.start
                     if at >= 0:
-                        line = n_lines + 1 + text.count("\n", 0, at)
-                        raise self._no_text(ord(text[at]) & 0xFF, line)
+                        hint = " or, with encoding=, name its encoding" if self._can_name else ""
+                        raise InvalidFileError(
+                            f"expected UTF-8 text, found the byte {ord(text[at]) & 0xFF:#04x}; "
+                            f"convert or unpack the file{hint}",
+                            self.path,
+                            n_lines + 1 + text.count("\n", 0, at),
+                        )
                     block += b"\n" * (text[-1] != "\n")
                     del text  # before the next one is read
                     yield n_lines, block
                     n_lines += count_lines(block)
-        except FileNotFoundError:
-            raise InvalidFileError("there is no such file", self.path) from None
-        except OSError as error:
-            raise InvalidFileError(f"cannot be read ({error})", self.path) from error
-        except UnicodeError as error:
-            raise InvalidFileError(
-                f"expected text in {self._encoding} ({error}); give another encoding=", self.path
-            ) from None
-
-    def _no_text(self, byte: int, line: int) -> InvalidFileError:
-        hint = " or, with encoding=, name its encoding" if self._can_name else ""
-        return InvalidFileError(
-            f"expected UTF-8 text, found the byte {byte:#04x}; convert or unpack the file{hint}",
-            self.path,
-            line,
-        )
+            except UnicodeError as error:
+                message = f"expected text in {self._encoding} ({error}); give another encoding="
+                raise InvalidFileError(message, self.path) from None
 
     def warn_of_guess(self) -> None:
         """Warn once if the file is read as Latin-1."""
@@ -301,6 +321,13 @@ def in_arrow(data: bytes) -> Any:
     copy = pa.BufferOutputStream()
     copy.write(data)
     return pa.BufferReader(copy.getvalue())
+
+
+def open_file(path: Path) -> Any:
+    """Open a file for Arrow, whose own functions misread ``~`` and names that are not UTF-8."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path), "rb")
 
 
 def opened(path: Path) -> Any:
@@ -437,10 +464,14 @@ class Reader:
         if len(first) != self.n_fields:
             raise _UnlikeError
         parsers = self._parsers_of(first)
-        lines, sep = _with_short_separator(lines, self.sep)
+        sep = self.sep.encode()
+        if len(sep) > 1:
+            if _STAND_IN in lines:
+                raise _UnlikeError
+            lines, sep = lines.replace(sep, _STAND_IN), _STAND_IN
         is_quoted = len(self.sep) == 1 and b'"' in lines
         if is_quoted:
-            plain = _without_quotes(lines, sep)
+            plain = _without_quotes(lines, ord(sep))
             if self.n_fields > 1:  # an empty field alone would become a blank line
                 lines, is_quoted = plain, b'"' in plain
         if lines.startswith(codecs.BOM_UTF8):  # part of a field, which Arrow would drop
@@ -460,7 +491,9 @@ class Reader:
             read_options=ReadOptions(
                 column_names=names, block_size=_CHUNK, use_threads=thread_count(None) > 1
             ),
-            parse_options=ParseOptions(delimiter=chr(sep), quote_char='"' if is_quoted else False),
+            parse_options=ParseOptions(
+                delimiter=sep.decode(), quote_char='"' if is_quoted else False
+            ),
             convert_options=ConvertOptions(
                 column_types=column_types,
                 include_columns=list(column_types),
@@ -506,14 +539,12 @@ class Reader:
             return
         columns = {}
         for field, cells in zip(self.fields, zip(*rows, strict=True), strict=True):
+            column = pa.array(cells, pa.int64() if field.kind == "time" else None)
             if field.kind in ("id", "text"):
-                columns[field.role] = pa.array(cells, pa.string()).dictionary_encode()
-            elif field.kind == "time":
-                times = pa.array(cells, pa.int64())
-                is_dated = self.parsers[field.role] is nanoseconds
-                columns[field.role] = times.cast(pa.timestamp("ns")) if is_dated else times
-            else:
-                columns[field.role] = pa.array(cells, pa.float64())
+                column = column.dictionary_encode()
+            elif self.parsers[field.role] is nanoseconds:
+                column = column.cast(pa.timestamp("ns"))
+            columns[field.role] = column
         yield pa.record_batch(columns)
 
     def _row(self, line: str) -> list[str | float]:
@@ -523,12 +554,11 @@ class Reader:
             raise MalformedLineError(
                 f"expected {self.n_fields} fields separated by {self.sep!r}, found {len(texts)}"
             )
-        for field, number in zip(self.fields, self.numbers, strict=True):
-            if field.kind == "id" and not texts[number].strip():
-                raise MalformedLineError(f"the {field.role} id is missing")
         row: list[str | float] = []
         parsers = self._parsers_of(texts)
         for field, number in zip(self.fields, self.numbers, strict=True):
+            if field.kind == "id" and not texts[number].strip():
+                raise MalformedLineError(f"the {field.role} id is missing")
             try:
                 row.append(parsers[field.role](texts[number]))
             except MalformedLineError as error:
@@ -556,10 +586,7 @@ def split_fields(line: str, sep: str) -> list[str]:
 
 def separator_of(path: Path, line: str) -> str:
     """Return the separator of a file, given its first line."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] in ([".gz"], [".bz2"], [".zst"]):
-        suffixes.pop()
-    if suffixes[-1:] in ([".tsv"], [".txt"]) and "\t" in line:
+    if "\t" in line and re.search(r"\.(tsv|txt)(\.gz|\.bz2|\.zst)?$", path.name.lower()):
         return "\t"
     best = max(SEPARATORS, key=line.count)
     if best not in line:
@@ -567,16 +594,6 @@ def separator_of(path: Path, line: str) -> str:
             "expected fields separated by a tab, ',', ';', '|' or '::'; give sep="
         )
     return best
-
-
-def _with_short_separator(lines: bytes, sep: str) -> tuple[bytes, int]:
-    """Return lines with a separator of one byte, and that."""
-    if len(sep) == 1 and sep.isascii():
-        return lines, ord(sep)
-    for stand_in in _STAND_INS:
-        if stand_in not in lines:
-            return lines.replace(sep.encode(), bytes([stand_in])), stand_in
-    raise _UnlikeError
 
 
 def _without_quotes(lines: bytes, sep: int) -> bytes:

@@ -15,9 +15,8 @@ import math
 import re
 from array import array
 from collections import Counter
-from contextlib import contextmanager
 from sys import intern
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -29,11 +28,10 @@ from ..errors import InvalidDataError, InvalidFileError
 from .rankings import Rankings, Ties, check_ties
 from .relevance import Relevance
 from .rows import Rows, encode_texts
-from .tables import naming
-from .text import MalformedLineError, numbered_lines, parse_number, read_text, shorten
+from .text import naming, numbered_lines, parse_number, read_text, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from ..core.types import AnyArray, PathLike
@@ -285,15 +283,29 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
     items: list[str] = []
     values = array("d")
     for number, line in numbered_lines(read_text(path)):
-        try:
-            parsed = _parse(line, fields, number_at)
-        except MalformedLineError as error:
-            raise InvalidFileError(f"{error}; found {shorten(line)}", path, number) from None
-        if parsed is not None:
-            texts, value = parsed
+        texts = line.split()
+        value = parse_number(texts[number_at]) if len(texts) > number_at else math.nan
+        is_long = len(texts) > len(fields) and fields[-1] == "tag"  # of several words
+        is_row = (len(texts) == len(fields) or is_long) and math.isfinite(value)
+        is_comment = texts[0].startswith("#")
+        if is_row and not is_comment:
             users.append(intern(texts[user_at]))
             items.append(intern(texts[item_at]))
             values.append(value)
+        elif is_row:
+            raise InvalidFileError(
+                "a line that starts with # is a comment to trec_eval 10, and a user of that name "
+                f"to older releases; remove the line or rename the user; found {shorten(line)}",
+                path,
+                number,
+            )
+        elif not is_comment:
+            raise InvalidFileError(
+                f"expected {len(fields)} fields separated by white space ({' '.join(fields)}), "
+                f"with a finite number as {number_field}; correct {shorten(line)}",
+                path,
+                number,
+            )
     if not values:
         raise InvalidFileError("holds nothing but comments", path)
     (user_codes, user_labels), (item_codes, item_labels) = map(encode_texts, (users, items))
@@ -301,45 +313,27 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
     return Rows(*labels, user_codes, item_codes, np.array(values))
 
 
-def _parse(line: str, fields: tuple[str, ...], number_at: int) -> tuple[list[str], float] | None:
-    """Return the fields of a line and the value of the one that is a number; None of a comment."""
-    texts = line.split()
-    value = parse_number(texts[number_at]) if len(texts) > number_at else math.nan
-    complete = len(texts) == len(fields) or (len(texts) > len(fields) and fields[-1] == "tag")
-    if texts[0].startswith("#"):
-        if not complete or not math.isfinite(value):
-            return None
-        raise MalformedLineError(
-            "a line that starts with # is a comment to trec_eval 10, and a user of that name to "
-            "older releases; remove the line or rename the user"
-        )
-    if not complete:
-        raise MalformedLineError(
-            f"expected {len(fields)} fields separated by white space ({' '.join(fields)}), not "
-            f"{len(texts)}; correct the line"
-        )
-    if not math.isfinite(value):
-        raise MalformedLineError(
-            f"expected a finite number as {fields[number_at]}, not {shorten(texts[number_at])}; "
-            "correct the line"
-        )
-    return texts, value
-
-
 def _write(
     path: PathLike, given: Rankings | Relevance, lines_of: Callable[..., Iterable[str]]
 ) -> None:
-    """Write the lines of each user, made of the user, the items, and the gains if there are any."""
+    """Write the lines of each user, made of the user, the items, and the gains if there are any.
+
+    They are compressed if the name ends in ``.gz``.
+    """
     if not len(given.items):
         raise InvalidDataError("there is nothing to write: no user has an item")
     users = _label_texts(given.users, np.flatnonzero(np.diff(given.indptr)), "user")
     items = _label_texts(given.items_index, np.unique(given.items), "item")
-    with _writing(path) as file:
-        for row, user in users.items():
-            entries = slice(given.indptr[row], given.indptr[row + 1])
-            listed = [items[item] for item in given.items[entries].tolist()]
-            gains = None if isinstance(given, Rankings) else given.gains[entries]
-            file.writelines(lines_of(user, listed, gains))
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        # Without a name and a time in the header, equal content gives equal files.
+        is_packed = temporary.suffix.lower() == ".gz"
+        packed: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else file
+        with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as text:
+            for row, user in users.items():
+                entries = slice(given.indptr[row], given.indptr[row + 1])
+                listed = [items[item] for item in given.items[entries].tolist()]
+                gains = None if isinstance(given, Rankings) else given.gains[entries]
+                text.writelines(lines_of(user, listed, gains))
 
 
 def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, str]:
@@ -366,15 +360,3 @@ def _check_field(what: str, text: str, given: object) -> None:
             "character and no white space, NUL, byte order mark or unpaired surrogate, and no # "
             "in front of a user"
         )
-
-
-@contextmanager
-def _writing(path: PathLike) -> Iterator[TextIO]:
-    """Open a text file that replaces `path` when it is complete, compressed if it is a ``.gz``."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        binary: BinaryIO | gzip.GzipFile = file
-        if temporary.suffix.lower() == ".gz":
-            # Without a name and a time in the header, equal content gives equal files.
-            binary = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-        with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
-            yield text

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Integers, PathLike, SparseInput
     from ..datasets import Interactions
-    from ..inputs.scan import FrameLike
+    from ..inputs.tables import FrameLike
     from .model import Model
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..core.arguments import check_fraction
 from ..core.arrays import describe
-from ..core.files import as_input, as_path, replacing
+from ..core.files import as_input, as_path, replacing, write_parquet
 from ..core.messages import warn
-from ..core.parquet import write_parquet
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from .comparison import compare

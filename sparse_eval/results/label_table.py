@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..errors import InvalidDataError
 from ..inputs.columns import role_of
-from ..inputs.frames import to_pandas
-from ..inputs.tables import exports_rows
+from ..inputs.tables import exports_rows, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,8 +22,8 @@ from sparse_eval.core.files import (
     remove,
     replacing,
     replacing_together,
+    write_parquet,
 )
-from sparse_eval.core.parquet import write_parquet
 from sparse_eval.errors import InvalidDataError, OutputError
 
 

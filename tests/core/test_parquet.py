@@ -12,10 +12,9 @@ import pytest
 from raising import raises
 
 import sparse_eval as se
-from sparse_eval.core import parquet
-from sparse_eval.core.files import replacing
+from sparse_eval.core.files import replacing, write_parquet
 from sparse_eval.errors import InvalidFileError, OutputError
-from sparse_eval.inputs.frames import to_pandas
+from sparse_eval.inputs.tables import to_pandas
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def odd(tmp_path: Path) -> Path:
 def test_a_frame_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "year=2024.parquet"
     frame = pd.DataFrame({"user": ["b", "a"], "kind": ["x", "y"]}, [7, 5])
-    parquet.write_parquet(frame, path, index=True)
+    write_parquet(frame, path, index=True)
     pd.testing.assert_frame_equal(to_pandas(path), frame)
 
 
@@ -51,7 +50,7 @@ def test_names_beyond_utf8(odd: Path) -> None:
     events = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"], "rank": [1, 1]})
     try:
         with replacing(odd) as temporary:
-            parquet.write_parquet(events, temporary, index=False)
+            write_parquet(events, temporary, index=False)
     except OutputError:
         pytest.skip("the file system has no names but UTF-8")
     assert to_pandas(odd)["user"].tolist() == ["ann", "bob"]

@@ -21,7 +21,7 @@ from tables_cases import saved_csr
 import sparse_eval as se
 from sparse_eval import trec
 from sparse_eval.errors import InvalidFileError, SparseEvalError
-from sparse_eval.inputs.kinds import Kind, kind_of
+from sparse_eval.inputs.paths import Kind, kind_of
 
 METRICS = ["ndcg@3", "recall@2", "coverage@2"]
 

@@ -132,9 +132,10 @@ def test_without_gains_every_row_counts_one() -> None:
 
 @pytest.mark.parametrize("table", [3, np.eye(2), {"user": [1]}, se.Rankings.scan("a.csv")])
 def test_refuses_what_is_no_table(table: Any) -> None:
-    for scan in (se.Rankings.scan, se.Relevance.scan):
+    good = pd.DataFrame({"user": [1], "item": [1], "rank": [1]})
+    for sides in ((se.Rankings.scan(table), good), (good, se.Relevance.scan(table))):
         with raises(InvalidDataError):
-            scan(table)
+            se.evaluate(*sides, METRICS)
 
 
 def test_the_rank_decides_beside_a_score() -> None:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from sparse_eval import Rankings, Relevance, trec
 from sparse_eval.errors import InvalidDataError, InvalidFileError
-from sparse_eval.inputs.kinds import Kind, kind_of
+from sparse_eval.inputs.paths import Kind, kind_of
 
 RUN = "u2 Q0 milk 1 0.5 als\nu1 Q0 eggs 1 2 als\nu2 Q0 eggs 2 0.75 als\nu2 Q0 9 3 -1e1 als\n"
 QRELS = "u2 0 milk 2\nu1 0 eggs 0\nu2 0 9 0.5\nu2 1 eggs -2\n"

@@ -23,7 +23,7 @@ from ...core.threads import for_blocks, for_each
 from ...errors import InvalidDataError, SparseEvalError
 from ...inputs.cells import UNDATED
 from ...inputs.labelled import labels_of
-from ...inputs.scan import engine_of
+from ...inputs.tables import engine_of
 from ..interactions import Interactions
 from ..load import load
 from ..times import Clock
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ...core.types import Booleans, Floats, Hashes, Integers, PathLike, SparseInput
     from ...inputs.axes import Axis
-    from ...inputs.scan import FrameLike
+    from ...inputs.tables import FrameLike
     from ..times import TimeUnit
 
 #: What to do with held-out events whose pair is known from before.

@@ -17,7 +17,7 @@ from ...errors import InvalidDataError, InvalidFileError
 from ...inputs.columns import USUAL
 from ...inputs.labelled import LabelledMatrix, SplitPart, matrix_labels
 from ...inputs.npy import read_sparse, reading_npz
-from ...inputs.tables import naming
+from ...inputs.text import naming
 from ..interactions import label_array
 from ..times import time_text
 
