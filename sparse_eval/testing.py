@@ -147,7 +147,7 @@ class _Problem(NamedTuple):
         shape = n_users, n_items
         kinds = [metric.definition for metric in protocol.metrics]
         certain = plain or any(one.over == "lists" or "judged" in one.uses for one in kinds)
-        zero = float(convention_named(protocol.convention).refuses_zeros)
+        zero = float(convention_named(protocol.convention).zeros == "error")
         positions = np.zeros(shape, np.int64)
         stored = rng.random(shape) < rng.choice([0.2, 0.5])
         stored[rng.random(n_users) < 0.1] = False
@@ -281,7 +281,7 @@ def _spellings(entry: Definition) -> list[str]:
         values.append([f"{option.name}={word}" for word in words])
     cutoffs = [] if entry.cutoff == "required" else [""]
     if entry.cutoff != "none":
-        cutoffs += [f"@{k}" for k in (1, 2, 5) if k >= entry.least_cutoff]
+        cutoffs += [f"@{k}" for k in (1, 2, 5) if k >= entry.formula.least_cutoff]
     names = []
     for number, chosen in enumerate(product(*values)):
         form = entry.name + (f"({','.join(chosen)})" if chosen else "")
@@ -296,7 +296,7 @@ def _spellings(entry: Definition) -> list[str]:
 
 def _check_range(ev: Evaluation, where: str) -> None:
     for plan in ev.request.plans:
-        name, low, high = str(plan.metric), plan.definition.lower, plan.upper
+        name, low, high = str(plan.metric), plan.definition.range[0], plan.upper
         if ev.request.no_relevant != "exclude":  # a user may count 0
             low, high = min(low, 0.0), max(high, 0.0)
         found = {"all users": ev[name], **_values(ev, name)}

@@ -74,7 +74,7 @@ class Aligned:
         if self.weights is not None:
             return self.weights, False
         gains, binary = self.relevance.gains, self.relevance.binary
-        if self.convention.stored_zeros and not binary:
+        if self.convention.zeros == "hit" and not binary:
             return np.where(gains > 0, gains, 1.0), False
         return gains, binary
 

@@ -104,21 +104,21 @@ class ExpectedStatistics(Statistics):
         # A hit at rank r has (r − 1)(n − 1)/(C − 1) hits above it.
         hits_above = (c.n_hits - 1) / np.maximum(c.n_candidates - 1, 1)
         precision_sum = c.over(n_hits) * (c.harmonic + hits_above * (m - c.harmonic))
-        return cls(
-            k=k,
-            first_found=np.zeros(len(m), np.int64),
-            lengths=m,
-            hits=n_hits * c.share,
-            gain=c.gain * c.share,
-            dcg=c.over(c.gain) * c.discount_sum,
-            dcg_binary=c.over(n_hits) * c.discount_sum,
-            precision_sum=precision_sum,
-            reciprocal_sum=c.over(n_hits) * c.harmonic,
-            reciprocal_gain=c.over(c.gain) * c.harmonic,
-            dcg_exp=c.over(c.exp_gain) * c.discount_sum,
-            chances=chances,
-            **others,
-        )
+        values = {
+            "k": k,
+            "first_found": np.zeros(len(m), np.int64),
+            "lengths": m,
+            "hits": n_hits * c.share,
+            "gain": c.gain * c.share,
+            "dcg": c.over(c.gain) * c.discount_sum,
+            "dcg_binary": c.over(n_hits) * c.discount_sum,
+            "precision_sum": precision_sum,
+            "reciprocal_sum": c.over(n_hits) * c.harmonic,
+            "reciprocal_gain": c.over(c.gain) * c.harmonic,
+            "dcg_exp": c.over(c.exp_gain) * c.discount_sum,
+            "chances": chances,
+        }
+        return cls(values | others)
 
     @property
     def any_hit(self) -> Floats:

@@ -17,7 +17,7 @@ from ..kernels.structures import Rows
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
 from .plan import MetricColumns, Plan, fits
-from .registry import Definition
+from .registry import Definition, Formula
 from .statistics import Statistics, TiedStatistics
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class _Sweep:
         self.columns = columns
         # For the loop over blocks: tuples are read faster than the attributes of plans.
         self.formulas = [
-            (row, plan.depth, plan.metric, plan.definition.formula, plan.arguments)
+            (row, plan.depth, plan.metric, plan.definition.formula.function, plan.arguments)
             for row, plan in ((row, plans[row]) for row in swept)
         ]
         # A user without items that count adds nothing to either sum of a micro average.
@@ -192,7 +192,7 @@ class _Sweep:
             values = {name: table[at, cut] for at, name in self.sums} | found
             if largest is not None:
                 values["largest_sum"] = largest[cut]
-            statistics[k] = kind(k=k, n_relevant=n_relevant, lengths=lengths, **values)
+            statistics[k] = kind(values | {"k": k, "n_relevant": n_relevant, "lengths": lengths})
         return statistics
 
     def _optional(
@@ -292,7 +292,7 @@ def _measure_lists(
     def work(first: int, last: int) -> None:
         lists = aligned.lists(plan.metric.k, np.arange(first, last))
         with np.errstate(divide="ignore", invalid="ignore"):  # empty lists
-            value = plan.definition.formula(lists, **plan.arguments)
+            value = plan.compute(lists)
             columns.store(row, first, last, value, plan.metric)
 
     for_blocks(work, aligned.n_users, num_threads, block)
@@ -306,7 +306,7 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
         collected.append(statistics.all_hits)
         return statistics.hits
 
-    definition = Definition("hits", keep, "", "", uses=("hits",))
+    definition = Definition("hits", Formula(keep), "", "", uses=("hits",))
     plan = Plan(Metric("hits", k), definition, {})
     measure(aligned, [plan], num_threads=1, block=max(aligned.n_users, 1))
     return collected[0]
@@ -323,13 +323,13 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
         If the formula does not return one number.
     """
     try:
-        value = plan.definition.formula(lists, **plan.arguments)
+        value = plan.compute(lists)
     except ZeroDivisionError:
         if lists.n_users:
             raise
         return math.nan
-    if plan.definition.combine is not None:
-        value = plan.definition.combine(value, **plan.arguments)
+    if plan.definition.formula.combine is not None:
+        value = plan.definition.formula.combine(value, **plan.arguments)
     if not fits(value, ()):
         raise InvalidMetricError(
             f"the formula of metric {plan.metric} returned {reprlib.repr(value)}; expected one "

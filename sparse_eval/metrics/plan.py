@@ -51,10 +51,14 @@ class Plan(NamedTuple):
     definition: Definition
     arguments: dict[str, Any]
 
+    def compute(self, data: Any) -> Any:
+        """Apply its formula to `Statistics` or `Lists`."""
+        return self.definition.formula.function(data, **self.arguments)
+
     @property
     def is_micro(self) -> bool:
         """Whether numerators and denominators are summed over users before they are divided."""
-        return self.definition.is_ratio or self.arguments.get("average") in OF_SUMS
+        return self.definition.formula.is_ratio or self.arguments.get("average") in OF_SUMS
 
     def number_of(self, ratio: float) -> float:
         """Return the metric of all users, given the ratio of their sums."""
@@ -63,12 +67,12 @@ class Plan(NamedTuple):
     @property
     def of_everyone(self) -> bool:
         """Whether its formula has a value for users without relevant items too."""
-        return self.definition.of_everyone or self.arguments.get("average") == "geometric"
+        return self.definition.formula.of_everyone or self.arguments.get("average") == "geometric"
 
     @property
     def items(self) -> str:
         """Which of the relevant items count: "all", or a selection by `Aligned.of_items`."""
-        return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
+        return str(self.arguments.get("items", "all")) if self.definition.formula.by_item else "all"
 
     @property
     def weights(self) -> Weights | None:
@@ -118,7 +122,7 @@ class Plan(NamedTuple):
     @property
     def upper(self) -> float:
         """The largest possible value."""
-        upper = self.definition.upper
+        upper = self.definition.range[1]
         return upper(self.arguments) if callable(upper) else upper
 
     @property
@@ -140,8 +144,8 @@ class Plan(NamedTuple):
         """
         over_lists = not self.is_swept and self.metric.name != "user_coverage"
         return (
-            convention.lists_of_all and over_lists,
-            self.metric.name in convention.without_list_zero,
+            convention.exceptions.lists_of_all and over_lists,
+            self.metric.name in convention.exceptions.without_list_zero,
         )
 
 

@@ -1,6 +1,6 @@
 """The metrics of how popular the recommended items are, and how equally they are shown.
 
-Metrics of all users together add up integers over users, and `Definition.combine` computes the
+Metrics of all users together add up integers over users, and `Formula.combine` computes the
 value from these sums. So the value does not depend on how users are divided into blocks.
 """
 

@@ -140,9 +140,8 @@ def random_totals(
 
 def is_exact(plan: Plan) -> bool:
     """Return whether a plan over statistics has an exact expectation."""
-    return plan.is_swept and (
-        plan.definition.expected is not None or plan.definition.closed_form(plan.arguments)
-    )
+    formula = plan.definition.formula
+    return plan.is_swept and (formula.expected is not None or formula.closed_form(plan.arguments))
 
 
 def _summed(draws: Sequence[MetricColumns], row: int, users: Integers) -> RandomSums:
@@ -179,8 +178,8 @@ def _expected_columns(aligned: Aligned, plans: Sequence[Plan]) -> MetricColumns:
                 for k, statistics in _expected_statistics(part, first, last, chosen):
                     for row, plan in zip(rows, chosen, strict=True):
                         if plan.metric.k == k:
-                            formula = plan.definition.expected or plan.definition.formula
-                            value = formula(statistics, **plan.arguments)
+                            of = plan.definition.formula
+                            value = (of.expected or of.function)(statistics, **plan.arguments)
                             columns.store(row, first, last, value, plan.metric)
         _count_as_zero(part, columns, chosen, rows)
     return columns
@@ -232,7 +231,7 @@ def _expected_lists(
     aligned: Aligned, plan: Plan, users: Integers
 ) -> RandomSums | Expectation | None:
     """Return the expectation of a plan over lists, None if it is unknown."""
-    formula = plan.definition.expected
+    formula = plan.definition.formula.expected
     if formula is None:
         return None
     shape = aligned.rankings.shape

@@ -271,7 +271,7 @@ class Evaluated(Scores):
 
     def _rests_on_few(self, row: int) -> bool:
         plan = self.request.plans[row]
-        return plan.per_user and rests_on_few(self._part.moments[row], plan.definition.lower < 0)
+        return plan.per_user and rests_on_few(self._part.moments[row], plan.definition.range[0] < 0)
 
     def _replicates(self, row: int) -> Floats:
         saved = self._part.saved.get(row)

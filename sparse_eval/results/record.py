@@ -99,7 +99,7 @@ def _describe_lists(block: Measured) -> dict[str, Any]:
         curve = _describe_curve(precision_recall(block, min(longest, MAX_RANKS)))
     by = {}
     if aligned.side_data.training is not None:
-        divisible = any(plan.definition.by_item for plan in block.request.plans)
+        divisible = any(plan.definition.formula.by_item for plan in block.request.plans)
         for groups in ("activity", "popularity") if divisible else ("activity",):
             by[groups] = records(break_down(block, groups).reset_index())
     return {

@@ -40,6 +40,7 @@ from ..inputs.candidates import JUDGED
 from ..inputs.text import in_arrow
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
+from ..metrics.registry import Formula
 from ..metrics.request import Request
 from .parts import UserValues, pack, unpack
 from .record import SCHEMA, check_about, make_record
@@ -87,7 +88,7 @@ def facts_of(evaluation: Any) -> dict[str, Any]:
         "higher_is_better": {
             name: plan.definition.higher_is_better for name, plan in plans.items()
         },
-        "lower": {name: plain(plan.definition.lower) for name, plan in plans.items()},
+        "lower": {name: plain(plan.definition.range[0]) for name, plan in plans.items()},
         "labels": labels,
     }
 
@@ -273,7 +274,7 @@ def _request_of(content: dict[str, Any]) -> Request:
         (content["candidates"] or {}).get("kind") == JUDGED,
         content["without_list"],
     )
-    if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
+    if not any(isinstance(plan.definition.formula.function, _Unregistered) for plan in plans):
         return Request(*options)
     return _SavedRequest(*options, content)
 
@@ -293,12 +294,12 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
     is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
     definition = Definition(
         name,
-        _Unregistered(name),
+        Formula(_Unregistered(name)),
         "",
         "",
         over="statistics" if per_user or is_micro else "lists",
         per_user=per_user or is_micro,
-        lower=-np.inf if lower is None else lower,
+        range=(-np.inf if lower is None else lower, 1.0),
         higher_is_better=content["higher_is_better"][name],
     )
     cut = re.fullmatch(r"(.+)@([0-9]+)", name)

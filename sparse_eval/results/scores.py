@@ -196,7 +196,7 @@ def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expect
 
 def _lift(mean: float, random: float, plan: Plan) -> float:
     """Return how many times as good as random lists it is; NaN where that means nothing."""
-    if plan.definition.lower < 0 or random == 0:
+    if plan.definition.range[0] < 0 or random == 0:
         return math.nan
     if plan.definition.higher_is_better:
         return mean / random

@@ -219,7 +219,7 @@ def deviation_between(block: Measured, groups: Any, bands: int = 4) -> pd.DataFr
 
 
 def _by_popularity(block: Measured, bands: int) -> pd.DataFrame:
-    plans = [plan for plan in block.request.plans if plan.definition.by_item]
+    plans = [plan for plan in block.request.plans if plan.definition.formula.by_item]
     if not plans:
         raise InvalidMetricError(
             "none of the metrics can be divided by items; evaluate recall or hit_rate too"
