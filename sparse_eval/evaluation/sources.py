@@ -21,8 +21,8 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, align, match
-from ..metrics.aligned import Aligned
-from ..results.curves import row_of_user
+from ..metrics.lists import Aligned
+from ..results.details import row_of_user
 from ..results.measured import Measured
 from .runners import USERS_PER_BLOCK, users_per_block
 

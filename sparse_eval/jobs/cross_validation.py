@@ -15,8 +15,8 @@ from ..core.files import as_path
 from ..core.formatting import number, text_table
 from ..errors import InvalidDataError, InvalidFileError
 from ..results.comparison import compare
+from ..results.details import make_record
 from ..results.intervals import LEVEL
-from ..results.record import make_record
 from ..results.runs import Cells, Fold, Run, Runs, RunValues
 from ..results.scores import Scores
 from .ledger import INPUTS, Ledger
@@ -125,7 +125,7 @@ class CrossValidation(Runs):
             for name in self.names
             if self.is_per_user(name)
         }
-        frame = pd.DataFrame(columns, index=self._users.index.rename("user"))
+        frame = pd.DataFrame(columns, index=self._matched[0].index.rename("user"))
         return frame.dropna(how="all")
 
     def compare(

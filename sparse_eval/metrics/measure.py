@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import reprlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.exact_sums import Moments
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels.hits import Hits, TiedHits
@@ -16,7 +17,7 @@ from ..kernels.statistics import AT, NAMES, sum_ideal, sweep, sweep_tied
 from ..kernels.structures import Rows
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
-from .plan import MetricColumns, Plan, fits
+from .plan import Plan
 from .registry import Definition, Formula
 from .statistics import Statistics, TiedStatistics
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.relevance import Relevance
-    from .aligned import Aligned
+    from .lists import Aligned
+
 
 #: The number of ranks whose discounts are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
@@ -384,3 +386,81 @@ def _discount_tables(shift: int, size: int) -> tuple[Floats, Floats]:
     sums = np.cumsum(discounts)
     discounts.flags.writeable = sums.flags.writeable = False
     return discounts, sums
+
+
+class MetricColumns(NamedTuple):
+    """The values of some plans for each user, before any user is left out.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_plans, n_users)
+        For a micro average, the numerators. NaN if the plan has only one number for all users.
+    denominators : dict of int to ndarray of float64, shape (n_users,)
+        The denominators of micro averages, by row.
+    """
+
+    values: Floats
+    denominators: dict[int, Floats]
+
+    @classmethod
+    def empty(cls, plans: Sequence[Plan], n_users: int) -> MetricColumns:
+        """Allocate the columns of `plans`."""
+        micro = (row for row, plan in enumerate(plans) if plan.is_micro)
+        return cls(np.empty((len(plans), n_users)), {row: np.empty(n_users) for row in micro})
+
+    def store(self, row: int, first: int, last: int, value: object, metric: object) -> None:
+        """Store the result of a metric's formula for the users from `first` to `last`."""
+        size = last - first
+        if isinstance(value, tuple) and len(value) == 2:
+            above, below = value
+            if fits(above, (size,)) and (fits(below, ()) or fits(below, (size,))):
+                if row in self.denominators:
+                    self.values[row, first:last], self.denominators[row][first:last] = above, below
+                else:
+                    self.values[row, first:last] = _divide(above, below)
+                return
+        elif row not in self.denominators and fits(value, (size,)):
+            self.values[row, first:last] = np.asarray(value)
+            return
+        raise InvalidMetricError(
+            f"the formula of metric {metric} returned {reprlib.repr(value)} for {size} users; "
+            "expected a real number for each, or a pair of numerators and denominators, which "
+            "average=micro needs",
+            metric=metric,
+        )
+
+    def moments(
+        self, row: int, users: Integers | slice = slice(None), *, squares: bool = False
+    ) -> Moments:
+        """Sum the values of some users, or their numerators."""
+        return Moments.of(self.values[row, users], squares=squares)
+
+    def mean(self, row: int, users: Integers | slice = slice(None)) -> float:
+        """Return the mean over some users, or the ratio of sums of a micro average.
+
+        Each sum is rounded once, so it does not depend on the order of the users. The mean is NaN
+        without users.
+        """
+        above = self.moments(row, users)
+        if row in self.denominators and above.n:
+            return ratio_of(above, Moments.of(self.denominators[row][users], squares=False))
+        return above.mean
+
+
+def ratio_of(above: Moments, below: Moments) -> float:
+    """Return the ratio of two sums, each rounded once; 0 / 0 is 0."""
+    if math.isinf(above.sum) or math.isinf(below.sum):  # numbers near the largest float
+        return above.mean / (below.mean or 1.0)
+    return above.sum / (below.sum or 1.0)
+
+
+def fits(value: object, shape: tuple[int, ...]) -> bool:
+    """Return whether a value is real and has the given shape."""
+    return isinstance(value, np.ndarray | np.number | int | float) and (
+        np.shape(value) == shape and np.asarray(value).dtype.kind in "fiub"
+    )
+
+
+def _divide(above: Floats, below: Floats | float) -> Floats:
+    """Divide; 0 / 0 is 0."""
+    return np.divide(above, below, out=np.zeros(np.shape(above)), where=np.not_equal(below, 0))

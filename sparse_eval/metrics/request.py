@@ -13,8 +13,7 @@ from ..errors import InvalidMetricError
 from .conventions import Convention, convention_named
 from .corrected import check_corrected, correct
 from .grammar import Metric, parse_metrics
-from .plan import Plan
-from .propensity import check_weights
+from .plan import Plan, check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ..inputs.candidates import Estimator
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
+
 
 #: One or several metrics, by name or parsed, with or without their rules.
 MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric] | Protocol"

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
-    from ..metrics.aligned import Aligned
-    from ..metrics.plan import MetricColumns
+    from ..metrics.lists import Aligned
+    from ..metrics.measure import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber

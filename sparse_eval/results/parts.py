@@ -26,8 +26,7 @@ from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import is_sampled
-from ..metrics.measure import value_of_lists
-from ..metrics.plan import ratio_of
+from ..metrics.measure import ratio_of, value_of_lists
 from ..metrics.random_baseline import Expectation, RandomSums, RandomTotals
 from .intervals import FEWEST_FOR_T, N_GROUPS
 

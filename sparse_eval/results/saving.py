@@ -42,8 +42,8 @@ from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
 from ..metrics.registry import Formula
 from ..metrics.request import Request
+from .details import SCHEMA, check_about, make_record
 from .parts import UserValues, pack, unpack
-from .record import SCHEMA, check_about, make_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,7 +126,11 @@ def save(
         content = content | {"about": check_about(about)}
     files = {TOTALS: pack(savable.parts)}
     if savable.table is not None:
-        files[f"{PER_USER}.{table_kind}"] = _table_as_bytes(savable.table, table_kind)
+        from pyarrow import csv, parquet
+
+        stream = io.BytesIO()
+        (csv.write_csv if table_kind == "csv" else parquet.write_table)(savable.table, stream)
+        files[f"{PER_USER}.{table_kind}"] = stream.getvalue()
     folder = make_folder(folder)
     _write(folder, content, files)
     for name in _TABLES:  # of the evaluation that was there
@@ -145,14 +149,6 @@ def _write(folder: Path, content: dict[str, Any], files: Mapping[str, bytes]) ->
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
         temporary_for(SUMMARY).write_text(text, encoding="utf-8")
-
-
-def _table_as_bytes(table: pa.Table, kind: str) -> bytes:
-    from pyarrow import csv, parquet
-
-    stream = io.BytesIO()
-    (csv.write_csv if kind == "csv" else parquet.write_table)(table, stream)
-    return stream.getvalue()
 
 
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:

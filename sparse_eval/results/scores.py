@@ -107,7 +107,7 @@ class Scores(Requested, ABC):
     @property
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """What the page shows with the numbers, see `sparse_eval.results.record`."""
+        """What the page shows with the numbers, see `sparse_eval.results.details`."""
 
     @property
     def baselines(self) -> Mapping[str, Scores]:
