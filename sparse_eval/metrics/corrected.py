@@ -116,7 +116,7 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> 
         function=formula,
         expected=expected,
         averages_ties=never,
-        by_item=False,
+        by_item=plan.items != "all",
     )
     return replace(plan.definition, formula=new, uses=uses, range=(-np.inf, np.inf))
 
