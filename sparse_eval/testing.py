@@ -147,7 +147,7 @@ class _Problem(NamedTuple):
         shape = n_users, n_items
         kinds = [metric.definition for metric in protocol.metrics]
         certain = plain or any(one.over == "lists" or "judged" in one.uses for one in kinds)
-        zero = float(convention_named(protocol.convention).refuses_zeros)
+        zero = float(convention_named(protocol.convention).zeros == "error")
         positions = np.zeros(shape, np.int64)
         stored = rng.random(shape) < rng.choice([0.2, 0.5])
         stored[rng.random(n_users) < 0.1] = False
@@ -281,7 +281,7 @@ def _spellings(entry: Definition) -> list[str]:
         values.append([f"{option.name}={word}" for word in words])
     cutoffs = [] if entry.cutoff == "required" else [""]
     if entry.cutoff != "none":
-        cutoffs += [f"@{k}" for k in (1, 2, 5) if k >= entry.least_cutoff]
+        cutoffs += [f"@{k}" for k in (1, 2, 5) if k >= entry.formula.least_cutoff]
     names = []
     for number, chosen in enumerate(product(*values)):
         form = entry.name + (f"({','.join(chosen)})" if chosen else "")
@@ -296,7 +296,7 @@ def _spellings(entry: Definition) -> list[str]:
 
 def _check_range(ev: Evaluation, where: str) -> None:
     for plan in ev.request.plans:
-        name, low, high = str(plan.metric), plan.definition.lower, plan.upper
+        name, low, high = str(plan.metric), plan.definition.range[0], plan.upper
         if ev.request.no_relevant != "exclude":  # a user may count 0
             low, high = min(low, 0.0), max(high, 0.0)
         found = {"all users": ev[name], **_values(ev, name)}
@@ -415,93 +415,85 @@ def check_model(
     """
     parts = (train,) if isinstance(train, Holdout) else (train, validation)
     protocol = Protocol.of(metrics)
+    held = validation
+    if isinstance(train, Holdout):
+        held = train.validation
+        train = train.train if train.fold_in is None else train.seen
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check = _ModelCheck(model, parts, protocol, k)
-        check.lists()
-        check.ways()
+        seen = open_train(train)
+        recs = _check_lists(model, parts[0], seen, protocol, k)
+        _check_ways(model, (*parts, protocol), recs, seen, held)
 
 
-class _ModelCheck:
-    """The lists of a model for the users of some data, and its evaluation."""
+def _check_lists(model: Any, data: Any, seen: Any, protocol: Protocol, k: int) -> pd.DataFrame:
+    """Check what is in the lists, and that they depend on their users only; return the lists."""
+    import pandas as pd
 
-    def __init__(self, model: Any, parts: tuple[Any, ...], protocol: Protocol, k: int) -> None:
-        self.model, self.parts, self.protocol = model, parts, protocol
-        self.name = type(model).__name__
-        self.exact = as_model(model).exact
-        whole = parts[0]
-        self.held = whole.validation if isinstance(whole, Holdout) else parts[1]
-        if isinstance(whole, Holdout):
-            whole = whole.train if whole.fold_in is None else whole.seen
-        self.seen = open_train(whole)
-        self.length = max([k, *(metric.k for metric in protocol.metrics)])
-        self.recs = recommend(model, parts[0], self.length, filter_seen=protocol.filter_seen)
-
-    def fail(self, what: str, rows: pd.DataFrame) -> None:
-        """Raise an `AssertionError` if there are rows, which show a fault."""
+    def fail(what: str, rows: pd.DataFrame) -> None:
         if len(rows):
             user, item = rows["user"].tolist()[0], rows["item"].tolist()[0]
-            raise AssertionError(f"{self.name}: {what}, first for user {user!r} and item {item!r}")
-
-    def lists(self) -> None:
-        """Check what is in the lists, and that they depend on their users only."""
-        import pandas as pd
-
-        recs, filter_seen = self.recs, self.protocol.filter_seen
-        self.fail("an item is listed twice", recs[recs.duplicated(["user", "item"])])
-        place = recs.groupby("user", sort=False).cumcount() + 1
-        self.fail("ranks do not count from 1", recs[recs["rank"] != place])
-        if filter_seen:
-            users, items = (
-                np.arange(n) if ids is None else ids
-                for n, ids in zip(self.seen.shape, labels_of(self.seen), strict=True)
+            raise AssertionError(
+                f"{type(model).__name__}: {what}, first for user {user!r} and item {item!r}"
             )
-            rows, columns = self.seen.tocoo().coords
-            seen = pd.DataFrame({"user": users[rows], "item": items[columns]})
-            self.fail("an item of train is listed", recs.merge(seen, on=["user", "item"]))
-        users = recs["user"].unique()
-        shuffled = np.random.default_rng(0).permutation(users)
-        columns = ["user", "item", "rank"] + ["score"] * self.exact
-        for change, group, threads in (
-            ("users are in another order", shuffled, None),
-            ("users are in two groups", users[: len(users) // 3], None),
-            ("users are in two groups", users[len(users) // 3 :], None),
-            ("one thread is used", users, 1),
-        ):
-            options: dict[str, Any] = {"users": group, "num_threads": threads}
-            found = recommend(
-                self.model, self.parts[0], self.length, filter_seen=filter_seen, **options
-            )
-            expected = recs.set_index("user").loc[group].reset_index()
-            same = len(found) == len(expected) and (
-                found[columns].reset_index(drop=True) == expected[columns]
-            ).all(axis=1)
-            differ = np.broadcast_to(~np.asarray(same), len(expected))
-            self.fail(f"the lists differ if {change}", expected[differ])
 
-    def ways(self) -> None:
-        """Check all methods of computing the metrics."""
-        data = (*self.parts, self.protocol)
-        whole = evaluate_model(self.model, *data)
-        _check_range(whole, self.name)
-        ways: dict[str, dict[str, Any]] = {
-            "one thread is used": {"num_threads": 1},
-            _TOTALS: {"keep": "totals"},
-            "lists are kept": {"keep": "lists"},
-        }
-        with ThreadPoolExecutor(2) as pool:
-            if self.exact:
-                ways["memory is limited"] = {"memory": _MEMORY}
-                ways["users are shared by an executor"] = {"client": pool}
-            for change, options in ways.items():
-                found = evaluate_model(self.model, *data, **options)
-                _check_same(found, whole, f"{change}, {self.name}")
-        own: Any = self.recs[self.recs["user"].isin(_users(whole))].drop(columns="score")
-        if whole.users is None:
-            rows = own["rank"], (own["user"], own["item"])
-            own = Rankings.from_positions(sparse.csr_matrix(rows, self.seen.shape))
-        found = evaluate(own, self.held, self.protocol, train=self.seen)
-        _check_same(found, whole, f"its lists are evaluated, {self.name}")
+    length, seen_out = max([k, *(metric.k for metric in protocol.metrics)]), protocol.filter_seen
+    recs = recommend(model, data, length, filter_seen=seen_out)
+    fail("an item is listed twice", recs[recs.duplicated(["user", "item"])])
+    place = recs.groupby("user", sort=False).cumcount() + 1
+    fail("ranks do not count from 1", recs[recs["rank"] != place])
+    if seen_out:
+        users, items = (
+            np.arange(n) if ids is None else ids
+            for n, ids in zip(seen.shape, labels_of(seen), strict=True)
+        )
+        rows, columns = seen.tocoo().coords
+        known = pd.DataFrame({"user": users[rows], "item": items[columns]})
+        fail("an item of train is listed", recs.merge(known, on=["user", "item"]))
+    users = recs["user"].unique()
+    shuffled = np.random.default_rng(0).permutation(users)
+    names = ["user", "item", "rank"] + ["score"] * as_model(model).exact
+    for change, group, threads in (
+        ("users are in another order", shuffled, None),
+        ("users are in two groups", users[: len(users) // 3], None),
+        ("users are in two groups", users[len(users) // 3 :], None),
+        ("one thread is used", users, 1),
+    ):
+        found = recommend(
+            model, data, length, filter_seen=seen_out, users=group, num_threads=threads
+        )
+        expected = recs.set_index("user").loc[group].reset_index()
+        same = len(found) == len(expected) and (
+            found[names].reset_index(drop=True) == expected[names]
+        ).all(axis=1)
+        differ = np.broadcast_to(~np.asarray(same), len(expected))
+        fail(f"the lists differ if {change}", expected[differ])
+    return recs
+
+
+def _check_ways(model: Any, data: Any, recs: pd.DataFrame, seen: Any, held: Any) -> None:
+    """Check all methods of computing the metrics."""
+    name = type(model).__name__
+    whole = evaluate_model(model, *data)
+    _check_range(whole, name)
+    ways: dict[str, dict[str, Any]] = {
+        "one thread is used": {"num_threads": 1},
+        _TOTALS: {"keep": "totals"},
+        "lists are kept": {"keep": "lists"},
+    }
+    with ThreadPoolExecutor(2) as pool:
+        if as_model(model).exact:
+            ways["memory is limited"] = {"memory": _MEMORY}
+            ways["users are shared by an executor"] = {"client": pool}
+        for change, options in ways.items():
+            found = evaluate_model(model, *data, **options)
+            _check_same(found, whole, f"{change}, {name}")
+    own: Any = recs[recs["user"].isin(_users(whole))].drop(columns="score")
+    if whole.users is None:
+        rows = own["rank"], (own["user"], own["item"])
+        own = Rankings.from_positions(sparse.csr_matrix(rows, seen.shape))
+    found = evaluate(own, held, data[-1], train=seen)
+    _check_same(found, whole, f"its lists are evaluated, {name}")
 
 
 def check_source(

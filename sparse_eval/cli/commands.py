@@ -79,9 +79,10 @@ def facts_of(entry: Definition) -> list[tuple[str, str]]:
         "none": "none: uses whole lists",
     }
     defaults = {option.name: option.default for option in entry.options}
-    upper = entry.upper(defaults) if callable(entry.upper) else entry.upper
-    reach = f"{entry.lower:g} and above" if upper == math.inf else f"{entry.lower:g} to {upper:g}"
-    if callable(entry.upper):
+    lower, most = entry.range
+    upper = most(defaults) if callable(most) else most
+    reach = f"{lower:g} and above" if upper == math.inf else f"{lower:g} to {upper:g}"
+    if callable(most):
         reach += ", above with other options"
     needs = [*entry.needs, *(f"{need} ({option.name}={value})"
              for option in entry.options for value, need in option.needs.items())]  # fmt: skip
@@ -102,7 +103,7 @@ def facts_of(entry: Definition) -> list[tuple[str, str]]:
         "values": "for each user" if entry.per_user else "one for all users together",
         "range": reach,
         "needs": ", ".join(needs) or "nothing else",
-        "expectation over tied items": "yes" if entry.averages_ties(arguments) else "no",
+        "expectation over tied items": "yes" if entry.formula.averages_ties(arguments) else "no",
     }
     for option in entry.options:
         facts[f"option {option.name}"] = f"{option.allowed}: {option.description}"

@@ -86,7 +86,7 @@ class Measuring:
             m.name if m.name in convention.uncut else str(m)
             for m in parse_metrics(self.usual)
             if m.name not in convention.unlike
-            and (not averaged or m.definition.averages_ties(convention.arguments(m)))
+            and (not averaged or m.definition.formula.averages_ties(convention.arguments(m)))
         ]
         return Protocol(
             self.metrics or usual,

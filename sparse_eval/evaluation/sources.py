@@ -21,8 +21,8 @@ from ..inputs.npy import release, slice_rows, sliceable_csr
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, align, match
-from ..metrics.aligned import Aligned
-from ..results.curves import row_of_user
+from ..metrics.lists import Aligned
+from ..results.details import row_of_user
 from ..results.measured import Measured
 from .runners import USERS_PER_BLOCK, users_per_block
 
@@ -127,14 +127,14 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
     rankings, relevance = block.rankings, block.relevance
     if rankings.last_positions is not None:
         for plan in request.plans:
-            if not plan.definition.averages_ties(plan.arguments):
+            if not plan.definition.formula.averages_ties(plan.arguments):
                 raise InvalidMetricError(
                     f"{plan.metric} has no expectation over tied items; make the lists with "
                     'ties="item"'
                 )
     if request.uses_judged and not block.knows_judged:
         check_judged_listed(rankings, relevance)
-    if request.convention.refuses_zeros and not relevance.states_irrelevant:
+    if request.convention.zeros == "error" and not relevance.states_irrelevant:
         for entry in np.flatnonzero(relevance.gains == 0)[:1]:
             row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
             first_row = block.first_row if relevance.users is None else 0

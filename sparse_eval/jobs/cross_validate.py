@@ -38,8 +38,8 @@ from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
 from ..evaluation.runners import Execution
 from ..models.inputs import training_part
 from ..results.comparison import compare
+from ..results.details import make_record
 from ..results.intervals import LEVEL
-from ..results.record import make_record
 from ..results.runs import Cells, Fold, Run, Runs, RunValues
 from ..results.saving import SUMMARY
 from ..results.scores import Scores
@@ -458,7 +458,7 @@ class CrossValidation(Runs):
             for name in self.names
             if self.is_per_user(name)
         }
-        frame = pd.DataFrame(columns, index=self._users.index.rename("user"))
+        frame = pd.DataFrame(columns, index=self._matched[0].index.rename("user"))
         return frame.dropna(how="all")
 
     def compare(

@@ -33,9 +33,9 @@ from ..core.formatting import escaped, plain
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.candidates import name_among
+from ..results.details import check_about
 from ..results.differences import CORRECTIONS, correct, significance
 from ..results.intervals import LEVEL
-from ..results.record import check_about
 from ..results.runs import UNKNOWN, Error, add_variances
 from ..results.shared import are_row_numbers
 from .ledger import Ledger

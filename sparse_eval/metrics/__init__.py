@@ -3,10 +3,10 @@
 from ..inputs.training import Training
 from ..kernels.hits import Hits
 from . import accuracy, beyond_accuracy, intents, popularity_bias  # noqa: F401 - they register
-from .conventions import CONVENTIONS, STANDARD, Convention, convention_named
+from .conventions import CONVENTIONS, STANDARD, Convention, Exceptions, convention_named
 from .grammar import Metric, parse, parse_metrics
 from .lists import Lists
-from .registry import REGISTRY, Choice, Definition, Number
+from .registry import REGISTRY, Choice, Definition, Formula, Number
 from .statistics import FULL_LIST, Statistics
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     "Choice",
     "Convention",
     "Definition",
+    "Exceptions",
+    "Formula",
     "Hits",
     "Lists",
     "Metric",

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..kernels import hits as kernels
-from .propensity import WEIGHTED, YANG
+from .plan import WEIGHTED, YANG
 from .registry import Choice, Number, always, metric, never
 
 if TYPE_CHECKING:
     from ..core.types import Floats, Integers
-    from .expectation import ExpectedStatistics
+    from .random_baseline import ExpectedStatistics
     from .registry import Arguments
     from .statistics import Statistics
 
@@ -371,15 +371,11 @@ def r_precision(s: Statistics, denominator: str, multiple: float) -> Floats:
     return s.hits_within(first) / (np.minimum(first, s.k) if denominator == "min" else first)
 
 
-def _expected_fcp(s: ExpectedStatistics) -> Floats:
-    return np.full(len(s.hits), 0.5)  # a list and its reverse are equally likely
-
-
 @metric(
     "fcp",
     uses=("hits",),
     closed_form=never,
-    expected=_expected_fcp,
+    expected=lambda s: np.full(len(s.hits), 0.5),  # a list and its reverse are equally likely
     source="Koren and Sill, 2013, IJCAI",
 )
 def fcp(s: Statistics) -> Floats:
@@ -392,10 +388,6 @@ def fcp(s: Statistics) -> Floats:
     """
     concordant, discordant = s.pairs
     return concordant / (concordant + discordant)
-
-
-def _averages_auc(options: Arguments) -> bool:
-    return options["among"] == "candidates" and options["weights"] == "none"
 
 
 def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float | str) -> Floats:
@@ -419,7 +411,7 @@ def _expected_auc(s: ExpectedStatistics, among: str, weights: str, gamma: float 
         *WEIGHTED,
     ),
     uses=("hits", "candidates"),
-    averages_ties=_averages_auc,
+    averages_ties=lambda o: o["among"] == "candidates" and o["weights"] == "none",
     expected=_expected_auc,
     source=YANG,
     upper=_upper_unless_weighted,
@@ -724,11 +716,12 @@ def set_f(s: Statistics, beta: float) -> Floats:
     return f_measure(s, s.list_length, beta)
 
 
-def _expected_set_map(s: ExpectedStatistics) -> Ratio:
-    return 2 * s.step_sum - s.hits, s.list_length * s.n_relevant  # h² = h(h + 1) − h
-
-
-@metric("set_map", cutoff="none", expected=_expected_set_map)
+@metric(
+    "set_map",
+    cutoff="none",
+    # h² = h(h + 1) − h
+    expected=lambda s: (2 * s.step_sum - s.hits, s.list_length * s.n_relevant),
+)
 def set_map(s: Statistics) -> Ratio:
     """precision times recall of the whole list
 

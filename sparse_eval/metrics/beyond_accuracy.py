@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .conventions import STANDARD
-from .eligible import are_in, eligible_items
-from .expectation import chances_of_first
-from .lists import row_sums
+from .lists import are_in, eligible_items, row_sums
 from .measure import discount_tables
+from .random_baseline import chances_of_first
 from .registry import Choice, metric
 from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from ..core.types import Booleans, Floats, Integers, Items
+    from ..core.types import Floats, Integers, Items
     from ..inputs.training import Training
     from .lists import Lists, RandomLists
 
@@ -50,11 +49,12 @@ def coverage(lists: Lists) -> float:
     return np.count_nonzero(lists.item_counts > 0) / lists.n_items
 
 
-def _expected_user_coverage(random: RandomLists) -> float:
-    return float((np.minimum(random.depths, random.n_unseen) > 0).mean())
-
-
-@metric("user_coverage", over="lists", per_user=False, expected=_expected_user_coverage)
+@metric(
+    "user_coverage",
+    over="lists",
+    per_user=False,
+    expected=lambda random: (np.minimum(random.depths, random.n_unseen) > 0).mean(),
+)
 def user_coverage(lists: Lists) -> float:
     """share of the evaluated users who get anything
 
@@ -102,16 +102,12 @@ def entropy(lists: Lists, unit: str) -> float:
     return math.fsum(-shares * (np.log(shares) if unit == "nats" else np.log2(shares)))
 
 
-def _expected_popularity(random: RandomLists) -> Floats:
-    return random.mean_of(random.lists.train.item_counts.astype(np.float64))
-
-
 @metric(
     "popularity",
     over="lists",
     needs=("train",),
     upper=np.inf,
-    expected=_expected_popularity,
+    expected=lambda random: random.mean_of(random.lists.train.item_counts.astype(np.float64)),
     higher_is_better=False,
 )
 def popularity(lists: Lists) -> Floats:
@@ -434,13 +430,6 @@ def _expected_novelty(
     return means
 
 
-def _in_history(lists: Lists, rows: Integers, items: Items) -> Booleans:
-    """Return whether the users of some rows have interacted with items in train."""
-    bounds, known = lists.train.history(lists.users)
-    owners = np.repeat(np.arange(len(lists.users)), np.diff(bounds))
-    return are_in(rows * lists.n_items + items, owners * lists.n_items + known)
-
-
 @metric(
     "novelty",
     over="lists",
@@ -477,7 +466,10 @@ def novelty(lists: Lists, form: str, unknown: str, denominator: str) -> Floats:
     """
     n_users = len(lists.users)
     if form == "unseen":
-        unseen = ~_in_history(lists, lists.rows, lists.items)
+        bounds, interacted = lists.train.history(lists.users)
+        owners = np.repeat(np.arange(n_users), np.diff(bounds))
+        history = owners * lists.n_items + interacted
+        unseen = ~are_in(lists.rows * lists.n_items + lists.items, history)
         return np.bincount(lists.rows, unseen, n_users) / lists.lengths
     values = _bits(lists.train, form, denominator)
     rows, items = lists.rows, lists.items

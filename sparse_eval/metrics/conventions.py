@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import InvalidMetricError
 from .registry import definition, nearest
@@ -18,15 +19,29 @@ if TYPE_CHECKING:
 #: The largest cut-off whose ideal list can have k items for every user.
 MOST_SLOTS = 1_000_000
 
-#: A value of a `Convention`'s attribute.
-Fact: TypeAlias = str | int | tuple[str, ...]
-
 
 def discount(rank: int, shift: int) -> float:
     """Return 1 / log2(max(rank + shift, 2))."""
     # math.log2, not np.log2: on processors with wider vectors, NumPy uses a different routine, and
     # the last bit may differ.
     return 1.0 / math.log2(max(rank + shift, 2))
+
+
+class Exceptions(NamedTuple):
+    """The metrics for which a convention counts other users.
+
+    Attributes
+    ----------
+    lists_of_all : bool
+        Whether metrics of recommended items count every list, including the lists of users without
+        relevant items.
+    without_list_zero : tuple of str
+        Metrics for which a user without a list counts 0 although `Convention.without_list` is
+        "exclude".
+    """
+
+    lists_of_all: bool = False
+    without_list_zero: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +71,19 @@ class Convention:
         the user in the validation data.
     without_list : {"zero", "exclude"}
         A user with relevant items and no list counts 0, or is left out.
-    without_list_zero : tuple of str
-        Metrics for which such a user counts 0 although `without_list` is "exclude".
-    lists_of_all : bool
-        Whether metrics of recommended items count every list, including the lists of users without
-        relevant items.
-    stored_zeros : bool
-        Whether an item stored with a zero in the validation data is a hit of gain 1 in the sums
-        over the list. It is never part of n or of the ideal list.
-    refuses_zeros : bool
-        Whether an item stored with a zero in the validation data raises an error, because the
-        library counts it as relevant.
+    exceptions : Exceptions
+        The metrics for which other users count.
+    zeros : {"miss", "hit", "error"}
+        An item stored with a zero in the validation data is not relevant; or a hit of gain 1 in the
+        sums over the list, and never part of n or of the ideal list; or it raises an error, because
+        the library counts it as relevant.
     whole_catalogue : bool
         Whether seen items are candidates too.
     ties : {"item", "item_descending", "average", "pessimistic"}
         How lists should order equal scores, as in `Rankings.from_scores`.
-    uncut : tuple of str
-        Metrics that the library only computes without a cut-off.
-    ranks_all : bool
-        Whether `uncut` metrics are computed on the ranking of all candidates, rather than on the
-        lists as given.
+    uncut : mapping of str to {"lists", "candidates"}
+        Metrics that the library only computes without a cut-off, and whether it computes them on
+        lists as given or on the ranking of all candidates.
     unlike : mapping of str to str
         For metrics of the library that have our name but a different definition, the library's
         definition. They are not reproduced, and raise an error.
@@ -93,14 +101,11 @@ class Convention:
     ideal: Literal["relevant", "slots", "length"] = "relevant"
     no_relevant: Literal["exclude", "zero", "judged"] = "exclude"
     without_list: Literal["exclude", "zero"] = "zero"
-    without_list_zero: tuple[str, ...] = ()
-    lists_of_all: bool = False
-    stored_zeros: bool = False
-    refuses_zeros: bool = False
+    exceptions: Exceptions = field(default_factory=Exceptions)
+    zeros: Literal["miss", "hit", "error"] = "miss"
     whole_catalogue: bool = False
     ties: Ties = "item"
-    uncut: tuple[str, ...] = ()
-    ranks_all: bool = False
+    uncut: Mapping[str, str] = field(default_factory=dict)
     unlike: Mapping[str, str] = field(default_factory=dict)
 
     def discount(self, rank: int) -> float:
@@ -141,10 +146,17 @@ class Convention:
             rows += [
                 (f"{name}({option})", value, defaults[option]) for option, value in options.items()
             ]
-        for attribute, subject in _SUBJECTS.items():
-            here, standard = getattr(self, attribute), getattr(STANDARD, attribute)
+        for attribute, (subject, words) in _RULES.items():
+            here, standard = map(attrgetter(attribute), (self, STANDARD))
             if here != standard:
-                rows.append((subject, _words(attribute, here), _words(attribute, standard)))
+                rows.append((subject, words[here], words[standard]))
+        if names := self.exceptions.without_list_zero:
+            rows.append(("user without a list still counts 0", ", ".join(names), "for no metric"))
+        if self.uncut:
+            ranked = " and ".join(sorted(set(self.uncut.values())))
+            rows.append(
+                ("without cut-off only", f"{', '.join(self.uncut)}: of {ranked}", "no metric")
+            )
         rows += [(f"{name}: not reproduced", how, "") for name, how in self.unlike.items()]
         return rows + [("note", note, "") for note in self.notes]
 
@@ -154,51 +166,49 @@ class Convention:
         return Convention, tuple(getattr(self, each.name) for each in fields(self))
 
 
-_SUBJECTS = {
-    "shift": "discount",
-    "ideal": "ideal list",
-    "no_relevant": "user without relevant items",
-    "without_list": "user without a list",
-    "without_list_zero": "user without a list still counts 0",
-    "lists_of_all": "metrics of lists (coverage, novelty, …)",
-    "stored_zeros": "item stored with a zero",
-    "refuses_zeros": "item stored with a zero, which the library counts as relevant",
-    "whole_catalogue": "candidates",
-    "ties": "equal scores (ties= of Rankings and read_run)",
-    "uncut": "without cut-off only",
-    "ranks_all": "without cut-off",
+#: What each rule is about, by attribute, and its values in words.
+_RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
+    "shift": ("discount", {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"}),
+    "ideal": (
+        "ideal list",
+        {
+            "relevant": "min(n, k) items",
+            "slots": "k items of gain 1",
+            "length": "min(n, k, list length) items",
+        },
+    ),
+    "no_relevant": (
+        "user without relevant items",
+        {
+            "exclude": "left out",
+            "zero": "counts 0",
+            "judged": "counts 0 if zeros are stored for it",
+        },
+    ),
+    "without_list": ("user without a list", {"exclude": "left out", "zero": "counts 0"}),
+    "exceptions.lists_of_all": (
+        "metrics of lists (coverage, novelty, …)",
+        {True: "over all users with a list", False: "over the evaluated users"},
+    ),
+    "zeros": (
+        "item stored with a zero",
+        {
+            "hit": "a hit of gain 1 in the list's sums",
+            "error": "an error, as the library counts it as relevant",
+            "miss": "not relevant",
+        },
+    ),
+    "whole_catalogue": ("candidates", {True: "all items", False: "items not seen in train"}),
+    "ties": (
+        "equal scores (ties= of Rankings and read_run)",
+        {
+            "item": "lower id first",
+            "item_descending": "higher id first",
+            "average": "expectation over their orders",
+            "pessimistic": "relevant items last",
+        },
+    ),
 }
-_WORDS: dict[str, dict[Fact, str]] = {
-    "shift": {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"},
-    "ideal": {
-        "relevant": "min(n, k) items",
-        "slots": "k items of gain 1",
-        "length": "min(n, k, list length) items",
-    },
-    "no_relevant": {
-        "exclude": "left out",
-        "zero": "counts 0",
-        "judged": "counts 0 if zeros are stored for it",
-    },
-    "lists_of_all": {True: "over all users with a list", False: "over the evaluated users"},
-    "without_list": {"exclude": "left out", "zero": "counts 0"},
-    "ranks_all": {True: "all candidates are ranked", False: "the list as it comes"},
-    "stored_zeros": {True: "a hit of gain 1 in the list's sums", False: "not relevant"},
-    "refuses_zeros": {True: "an error", False: "not relevant"},
-    "whole_catalogue": {True: "all items", False: "items not seen in train"},
-    "ties": {
-        "item": "lower id first",
-        "item_descending": "higher id first",
-        "average": "expectation over their orders",
-        "pessimistic": "relevant items last",
-    },
-}
-
-
-def _words(attribute: str, value: Fact) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value) or "for no metric"
-    return _WORDS[attribute][value]
 
 
 def convention_named(name: str | None) -> Convention:
@@ -234,7 +244,7 @@ CONVENTIONS: dict[str, Convention] = {
             no_relevant="judged",
             without_list="exclude",
             ties="item_descending",
-            uncut=("bpref", "infap", "iprec_at_recall", "mrr"),
+            uncut=dict.fromkeys(("bpref", "infap", "iprec_at_recall", "mrr"), "lists"),
             notes=(
                 "-c is without_list='zero', -J judged_only=True, -M N Rankings.head(N)",
                 "-l N is threshold=N, which takes smaller gains out of ndcg too, as -l does not",
@@ -248,7 +258,7 @@ CONVENTIONS: dict[str, Convention] = {
             "rankereval",
             "rankereval 0.2.0",
             options=_MAP_MIN,
-            refuses_zeros=True,
+            zeros="error",
             unlike={
                 "hit_rate": "of users with one relevant item only",
                 "mean_rank": "an item that is not in the list has the rank 0",
@@ -266,7 +276,7 @@ CONVENTIONS: dict[str, Convention] = {
             options=_BINARY_GAIN
             | _MAP_MIN
             | {"precision": {"denominator": "min", "average": "micro"}},
-            refuses_zeros=True,
+            zeros="error",
             whole_catalogue=True,
             notes=("a list of fewer than k items is filled with misses in its auc, not here",),
         ),
@@ -284,18 +294,17 @@ CONVENTIONS: dict[str, Convention] = {
             "rectools",
             "RecTools",
             options=_BINARY_GAIN | {"serendipity": {"form": "rank"}},
-            refuses_zeros=True,
+            zeros="error",
             ideal="slots",
-            lists_of_all=True,
+            exceptions=Exceptions(lists_of_all=True),
             notes=("NDCG(divide_by_achievable=True) is the standard ndcg(gain=binary)",),
         ),
         Convention(
             "recbole",
             "RecBole 1.2.1",
             options=_BINARY_GAIN | _MAP_MIN | {"aplt": {"tail": "0.1"}},
-            refuses_zeros=True,
-            uncut=("auc",),
-            ranks_all=True,
+            zeros="error",
+            uncut=dict.fromkeys(("auc",), "candidates"),
             unlike={
                 "auc": "over the pairs of all users together",
                 "coverage": "its padding is one more item of the catalogue",
@@ -307,9 +316,8 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "lightfm",
             "LightFM 1.17, lightfm.evaluation",
-            refuses_zeros=True,
-            uncut=("auc", "mrr"),
-            ranks_all=True,
+            zeros="error",
+            uncut=dict.fromkeys(("auc", "mrr"), "candidates"),
             notes=(
                 "an item has the worst rank of all that have its score, be they relevant or not",
                 "it computes in float32",
@@ -319,8 +327,7 @@ CONVENTIONS: dict[str, Convention] = {
             "cornac",
             "cornac 3.0.1",
             options=_BINARY_GAIN,
-            uncut=("auc", "map", "mrr"),
-            ranks_all=True,
+            uncut=dict.fromkeys(("auc", "map", "mrr"), "candidates"),
             notes=(
                 "relevant to it are ratings of 1 and more: give that as threshold=",
                 "an irrelevant item with the score of a relevant one is above it in auc and map",
@@ -330,9 +337,8 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "recometrics",
             "recometrics 0.1.6",
-            refuses_zeros=True,
-            uncut=("auc",),
-            ranks_all=True,
+            zeros="error",
+            uncut=dict.fromkeys(("auc",), "candidates"),
             notes=(
                 "its TP@K is recall(denominator=min), and its TAP@K map(normalizer=min)",
                 "its PR_AUC is map without a cut-off",
@@ -344,7 +350,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "napkinxc",
             "napkinXC 0.7.2",
-            refuses_zeros=True,
+            zeros="error",
             options=_BINARY_GAIN,
             no_relevant="zero",
             unlike={
@@ -373,7 +379,7 @@ CONVENTIONS: dict[str, Convention] = {
             "evidently",
             "Evidently 0.7.23",
             options={"novelty": {"unknown": "skip"}, "precision": {"denominator": "length"}},
-            lists_of_all=True,
+            exceptions=Exceptions(lists_of_all=True),
             unlike={
                 "diversity": "of distances between the features of items",
                 "f1": "of the mean precision and the mean recall",
@@ -439,10 +445,10 @@ CONVENTIONS: dict[str, Convention] = {
                 "recall": {"denominator": "min"},
                 "rbp": {"p": "0.85"},
             },
-            refuses_zeros=True,
+            zeros="error",
             shift=0,
             no_relevant="zero",
-            lists_of_all=True,
+            exceptions=Exceptions(lists_of_all=True),
             unlike={"popularity": "of ranks by popularity"},
             notes=(
                 "a user without relevant items is NaN to it, and counts 0 in its summaries",
@@ -453,10 +459,9 @@ CONVENTIONS: dict[str, Convention] = {
             "recommenders",
             "recommenders, python_evaluation",
             options=_BINARY_GAIN | {"serendipity": {"form": "cosine"}},
-            refuses_zeros=True,
+            zeros="error",
             without_list="exclude",
-            without_list_zero=("ndcg",),
-            lists_of_all=True,
+            exceptions=Exceptions(lists_of_all=True, without_list_zero=("ndcg",)),
             notes=(
                 "its map_at_k is map(normalizer=min)",
                 "its catalog_coverage is of the items in train",
@@ -486,8 +491,8 @@ CONVENTIONS: dict[str, Convention] = {
                 "novelty": {"form": "unseen", "denominator": "k"},
                 "surprisal": {"form": "relative"},
             },
-            refuses_zeros=True,
-            lists_of_all=True,
+            zeros="error",
+            exceptions=Exceptions(lists_of_all=True),
             notes=(
                 "its Surprisal is surprisal, which is novelty(form=relative)",
                 "its Novelty leaves out users who are not in train; 1 for one without a list",
@@ -500,7 +505,7 @@ CONVENTIONS: dict[str, Convention] = {
             | {"precision": {"denominator": "length"}, "entropy": {"unit": "nats"}},
             ideal="length",
             without_list="exclude",
-            refuses_zeros=True,
+            zeros="error",
         ),
         Convention(
             "spark",
@@ -519,8 +524,7 @@ CONVENTIONS: dict[str, Convention] = {
             options={"map": {"normalizer": "hits"}},
             no_relevant="zero",
             ties="average",
-            uncut=("auc",),
-            ranks_all=True,
+            uncut=dict.fromkeys(("auc",), "candidates"),
             notes=("only its ndcg averages ties", "it computes in float32"),
         ),
         Convention(
@@ -528,7 +532,7 @@ CONVENTIONS: dict[str, Convention] = {
             "a notebook on MIND that scores an ALS model",
             options=_BINARY_GAIN,
             without_list="exclude",
-            stored_zeros=True,
+            zeros="hit",
             notes=("ndcg can exceed 1",),
         ),
     )

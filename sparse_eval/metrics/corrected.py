@@ -111,16 +111,14 @@ def _definition(plan: Plan, row: int, of_all: _Tables, corrected: Estimator) -> 
         return values
 
     uses = tuple(dict.fromkeys((*plan.definition.uses, "candidates", "population", "hits")))
-    return replace(
-        plan.definition,
-        formula=formula,
-        uses=uses,
+    new = replace(
+        plan.definition.formula,
+        function=formula,
         expected=expected,
-        lower=-np.inf,
-        upper=np.inf,
         averages_ties=never,
-        by_item=False,
+        by_item=plan.items != "all",
     )
+    return replace(plan.definition, formula=new, uses=uses, range=(-np.inf, np.inf))
 
 
 def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
@@ -154,16 +152,16 @@ class _OneHit(Statistics):
     def at(cls, rank: Floats, k: int, n_items: Integers) -> _OneHit:
         """Return the statistics of whole rankings of `n_items` items each."""
         hit = (rank <= k).astype(np.float64)
-        discount = hit / np.log2(rank + 1.0)
-        ones = np.ones(len(rank))
-        return cls(
-            k=k, n_relevant=np.ones(len(rank), np.int64), lengths=n_items, rank=rank,
-            first_found=np.ceil(rank).astype(np.int64), hits=hit, gain=hit,
-            dcg=discount, dcg_exp=discount, dcg_binary=discount,
-            idcg=ones, idcg_exp=ones, idcg_binary=ones,
-            precision_sum=hit / rank, reciprocal_sum=hit / rank, reciprocal_gain=hit / rank,
-            candidates=n_items, all_gain=ones, largest_gain=1.0,
-        )  # fmt: skip
+        values = dict.fromkeys(("hits", "gain"), hit)
+        values |= dict.fromkeys(("dcg", "dcg_exp", "dcg_binary"), hit / np.log2(rank + 1.0))
+        values |= dict.fromkeys(("precision_sum", "reciprocal_sum", "reciprocal_gain"), hit / rank)
+        ones = dict.fromkeys(("idcg", "idcg_exp", "idcg_binary", "all_gain"), np.ones(len(rank)))
+        others = {
+            "k": k, "rank": rank, "first_found": np.ceil(rank).astype(np.int64),
+            "n_relevant": np.ones(len(rank), np.int64), "lengths": n_items,
+            "candidates": n_items, "largest_gain": 1.0,
+        }  # fmt: skip
+        return cls(values | ones | others)
 
     @property
     def reciprocal_rank(self) -> Floats:
@@ -186,7 +184,7 @@ def _values(plan: Plan, rank: Floats, n_items: Integers) -> Floats:
     """Return a metric's values for users with one relevant item at a rank among `n_items`."""
     statistics = _OneHit.at(rank, plan.metric.k, n_items)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = plan.definition.formula(statistics, **plan.arguments)
+        value = plan.compute(statistics)
     if isinstance(value, tuple):
         value = value[0] / value[1]
     values: Floats = np.broadcast_to(np.asarray(value, np.float64), len(rank))

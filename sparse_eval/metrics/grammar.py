@@ -267,7 +267,7 @@ def _cutoffs(entry: Definition, text: str | None, part: str) -> list[int | None]
     numbers = (text[1:-1] if braced else text).split(",")
     cutoffs: list[int | None] = []
     for number in numbers:
-        least = entry.least_cutoff
+        least = entry.formula.least_cutoff
         if not re.fullmatch("[0-9]{1,18}", number) or int(number) < least:
             raise InvalidMetricError(
                 f"{part[:80]!r} has the cut-off {number[:40]!r}; expected a whole number of at "

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import reprlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.exact_sums import Moments
 from ..core.threads import for_blocks
 from ..errors import InvalidDataError, InvalidMetricError
 from ..kernels.hits import Hits, TiedHits
@@ -16,8 +17,8 @@ from ..kernels.statistics import AT, NAMES, sum_ideal, sweep, sweep_tied
 from ..kernels.structures import Rows
 from .conventions import MOST_SLOTS, Convention, discount
 from .grammar import Metric
-from .plan import MetricColumns, Plan, fits
-from .registry import Definition
+from .plan import Plan
+from .registry import Definition, Formula
 from .statistics import Statistics, TiedStatistics
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.relevance import Relevance
-    from .aligned import Aligned
+    from .lists import Aligned
+
 
 #: The number of ranks whose discounts are tabulated, unless a user has more relevant items.
 MAX_TABLE = 1 << 20
@@ -77,7 +79,7 @@ class _Sweep:
         self.columns = columns
         # For the loop over blocks: tuples are read faster than the attributes of plans.
         self.formulas = [
-            (row, plan.depth, plan.metric, plan.definition.formula, plan.arguments)
+            (row, plan.depth, plan.metric, plan.definition.formula.function, plan.arguments)
             for row, plan in ((row, plans[row]) for row in swept)
         ]
         # A user without items that count adds nothing to either sum of a micro average.
@@ -192,7 +194,7 @@ class _Sweep:
             values = {name: table[at, cut] for at, name in self.sums} | found
             if largest is not None:
                 values["largest_sum"] = largest[cut]
-            statistics[k] = kind(k=k, n_relevant=n_relevant, lengths=lengths, **values)
+            statistics[k] = kind(values | {"k": k, "n_relevant": n_relevant, "lengths": lengths})
         return statistics
 
     def _optional(
@@ -292,7 +294,7 @@ def _measure_lists(
     def work(first: int, last: int) -> None:
         lists = aligned.lists(plan.metric.k, np.arange(first, last))
         with np.errstate(divide="ignore", invalid="ignore"):  # empty lists
-            value = plan.definition.formula(lists, **plan.arguments)
+            value = plan.compute(lists)
             columns.store(row, first, last, value, plan.metric)
 
     for_blocks(work, aligned.n_users, num_threads, block)
@@ -306,7 +308,7 @@ def collect_hits(aligned: Aligned, k: int) -> Hits:
         collected.append(statistics.all_hits)
         return statistics.hits
 
-    definition = Definition("hits", keep, "", "", uses=("hits",))
+    definition = Definition("hits", Formula(keep), "", "", uses=("hits",))
     plan = Plan(Metric("hits", k), definition, {})
     measure(aligned, [plan], num_threads=1, block=max(aligned.n_users, 1))
     return collected[0]
@@ -323,13 +325,13 @@ def value_of_lists(plan: Plan, lists: Any) -> float:
         If the formula does not return one number.
     """
     try:
-        value = plan.definition.formula(lists, **plan.arguments)
+        value = plan.compute(lists)
     except ZeroDivisionError:
         if lists.n_users:
             raise
         return math.nan
-    if plan.definition.combine is not None:
-        value = plan.definition.combine(value, **plan.arguments)
+    if plan.definition.formula.combine is not None:
+        value = plan.definition.formula.combine(value, **plan.arguments)
     if not fits(value, ()):
         raise InvalidMetricError(
             f"the formula of metric {plan.metric} returned {reprlib.repr(value)}; expected one "
@@ -384,3 +386,81 @@ def _discount_tables(shift: int, size: int) -> tuple[Floats, Floats]:
     sums = np.cumsum(discounts)
     discounts.flags.writeable = sums.flags.writeable = False
     return discounts, sums
+
+
+class MetricColumns(NamedTuple):
+    """The values of some plans for each user, before any user is left out.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_plans, n_users)
+        For a micro average, the numerators. NaN if the plan has only one number for all users.
+    denominators : dict of int to ndarray of float64, shape (n_users,)
+        The denominators of micro averages, by row.
+    """
+
+    values: Floats
+    denominators: dict[int, Floats]
+
+    @classmethod
+    def empty(cls, plans: Sequence[Plan], n_users: int) -> MetricColumns:
+        """Allocate the columns of `plans`."""
+        micro = (row for row, plan in enumerate(plans) if plan.is_micro)
+        return cls(np.empty((len(plans), n_users)), {row: np.empty(n_users) for row in micro})
+
+    def store(self, row: int, first: int, last: int, value: object, metric: object) -> None:
+        """Store the result of a metric's formula for the users from `first` to `last`."""
+        size = last - first
+        if isinstance(value, tuple) and len(value) == 2:
+            above, below = value
+            if fits(above, (size,)) and (fits(below, ()) or fits(below, (size,))):
+                if row in self.denominators:
+                    self.values[row, first:last], self.denominators[row][first:last] = above, below
+                else:
+                    self.values[row, first:last] = _divide(above, below)
+                return
+        elif row not in self.denominators and fits(value, (size,)):
+            self.values[row, first:last] = np.asarray(value)
+            return
+        raise InvalidMetricError(
+            f"the formula of metric {metric} returned {reprlib.repr(value)} for {size} users; "
+            "expected a real number for each, or a pair of numerators and denominators, which "
+            "average=micro needs",
+            metric=metric,
+        )
+
+    def moments(
+        self, row: int, users: Integers | slice = slice(None), *, squares: bool = False
+    ) -> Moments:
+        """Sum the values of some users, or their numerators."""
+        return Moments.of(self.values[row, users], squares=squares)
+
+    def mean(self, row: int, users: Integers | slice = slice(None)) -> float:
+        """Return the mean over some users, or the ratio of sums of a micro average.
+
+        Each sum is rounded once, so it does not depend on the order of the users. The mean is NaN
+        without users.
+        """
+        above = self.moments(row, users)
+        if row in self.denominators and above.n:
+            return ratio_of(above, Moments.of(self.denominators[row][users], squares=False))
+        return above.mean
+
+
+def ratio_of(above: Moments, below: Moments) -> float:
+    """Return the ratio of two sums, each rounded once; 0 / 0 is 0."""
+    if math.isinf(above.sum) or math.isinf(below.sum):  # numbers near the largest float
+        return above.mean / (below.mean or 1.0)
+    return above.sum / (below.sum or 1.0)
+
+
+def fits(value: object, shape: tuple[int, ...]) -> bool:
+    """Return whether a value is real and has the given shape."""
+    return isinstance(value, np.ndarray | np.number | int | float) and (
+        np.shape(value) == shape and np.asarray(value).dtype.kind in "fiub"
+    )
+
+
+def _divide(above: Floats, below: Floats | float) -> Floats:
+    """Divide; 0 / 0 is 0."""
+    return np.divide(above, below, out=np.zeros(np.shape(above)), where=np.not_equal(below, 0))

@@ -1,25 +1,144 @@
-"""`Plan`, how a metric is computed, and `MetricColumns`, the values of plans for each user."""
+"""`Plan`: how a metric is computed, and how its relevant items are weighted.
+
+Popular items are observed more often than they are relevant. If a relevant item is observed with
+propensity p, a hit with weight 1 / p also counts for the relevant items that were not observed.
+"""
 
 from __future__ import annotations
 
 import math
-import reprlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.exact_sums import Moments
-from ..errors import InvalidMetricError
-from .propensity import Weights, weights_of
+from ..errors import InvalidDataError, InvalidMetricError
+from .registry import Choice, Number
 from .statistics import FULL_LIST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..core.types import Floats, Integers
+    from ..core.types import Floats
+    from ..inputs.side_data import SideData
     from .conventions import Convention
     from .grammar import Metric
-    from .registry import Definition
+    from .registry import Arguments, Definition
+
+
+YANG = "weights=: Yang, Cui, Xuan, Wang et al., 2018, RecSys, doi:10.1145/3240323.3240355"
+
+WEIGHTS = Choice(
+    "weights",
+    ("none", "ips", "snips"),
+    "a hit counts 1, or 1 / p, p = the item's propensity, or 1 / p over its mean of the user's "
+    "relevant items",
+)
+
+GAMMA = Number(
+    "gamma", "given", 0, math.inf, "p as given to evaluate, or (users of i / most users)^gamma"
+)
+
+#: The options of metrics whose hits can be weighted.
+WEIGHTED = (WEIGHTS, GAMMA)
+
+
+class Weights(NamedTuple):
+    """How the relevant items of each user are weighted.
+
+    Attributes
+    ----------
+    kind : {"ips", "snips"}
+        By 1 / p, or by 1 / p divided by its mean over the user's relevant items.
+    graded : bool
+        Whether weights are multiplied by gains instead of replacing them.
+    ideal : bool
+        Whether the ideal list is weighted too.
+    model : {"given", "power", "jain"}
+        The source of the propensities p.
+    parameters : tuple of float
+        γ of "power", a and b of "jain".
+    """
+
+    kind: Literal["ips", "snips"]
+    graded: bool
+    ideal: bool
+    model: Literal["given", "power", "jain"]
+    parameters: tuple[float, ...] = ()
+
+    @property
+    def needs(self) -> str:
+        """The input of `evaluate` from which the propensities are computed."""
+        return "propensity" if self.model == "given" else "train"
+
+
+def weights_of(arguments: Arguments) -> Weights | None:
+    """Return the weights of a metric's relevant items, None if they are not weighted."""
+    if {"propensity", "a", "b"} <= arguments.keys():
+        is_given = arguments["propensity"] == "given"
+        parameters = () if is_given else (float(arguments["a"]), float(arguments["b"]))
+        return Weights("ips", False, True, "given" if is_given else "jain", parameters)
+    kind = arguments.get("weights", "none")
+    gamma = arguments.get("gamma")
+    if kind not in ("ips", "snips") or gamma is None:
+        return None
+    return Weights(
+        "ips" if kind == "ips" else "snips",
+        graded=arguments.get("gain") == "linear",
+        ideal=False,
+        model="given" if gamma == "given" else "power",
+        parameters=() if gamma == "given" else (float(gamma),),
+    )
+
+
+def check_weights(metric: object, arguments: Arguments) -> None:
+    """Raise `InvalidMetricError` if options cannot be combined."""
+    weights, gamma = arguments.get("weights", "none"), arguments.get("gamma", "given")
+    fault = None
+    if arguments.get("propensity") == "given" and (arguments["a"], arguments["b"]) != (0.55, 1.5):
+        fault = "a and b are parameters of propensity=jain, not of propensity=given"
+    elif weights == "none" and gamma != "given":
+        fault = "gamma is a parameter of weights=snips and weights=ips, not of weights=none"
+    elif weights != "none" and arguments.get("gain") == "exp":
+        fault = "weights are defined for gain=linear and gain=binary"
+    elif weights != "none" and arguments.get("among") == "list":
+        fault = "weights are defined for among=candidates"
+    if fault is not None:
+        raise InvalidMetricError(f"{metric}: {fault}; leave out one of both", metric=metric)
+
+
+def propensities(weights: Weights, side_data: SideData) -> Floats:
+    """Return the propensity of each item, above 0.
+
+    Raises
+    ------
+    InvalidDataError
+        If the training data have too few users, or none.
+    """
+    if weights.model == "given":
+        assert side_data.propensity is not None  # noqa: S101 - the metric is refused without it
+        return side_data.propensity
+    training = side_data.training
+    assert training is not None  # noqa: S101 - likewise
+    counts = training.item_counts
+    if weights.model == "power":
+        (gamma,) = weights.parameters
+        most = int(counts.max(initial=0))
+        if most == 0:
+            raise InvalidDataError(
+                "train is empty, so that no item is popular; give items=se.ItemData(propensity=…)",
+                argument="train",
+            )
+        # An item without users counts as having one, as in novelty.
+        powers: Floats = (np.maximum(counts, 1) / most) ** gamma
+        return powers
+    a, b = weights.parameters
+    if training.n_active < 3:
+        raise InvalidDataError(
+            f"train has {training.n_active} users with items; the propensities of Jain et al. are "
+            "defined for 3 or more",
+            argument="train",
+        )
+    factor = (math.log(training.n_active) - 1) * (b + 1) ** a
+    inverse: Floats = 1 / (1 + factor * (counts + b) ** -a)
+    return inverse
 
 
 #: Averages that give one number for all users, a function of a ratio of sums.
@@ -51,10 +170,14 @@ class Plan(NamedTuple):
     definition: Definition
     arguments: dict[str, Any]
 
+    def compute(self, data: Any) -> Any:
+        """Apply its formula to `Statistics` or `Lists`."""
+        return self.definition.formula.function(data, **self.arguments)
+
     @property
     def is_micro(self) -> bool:
         """Whether numerators and denominators are summed over users before they are divided."""
-        return self.definition.is_ratio or self.arguments.get("average") in OF_SUMS
+        return self.definition.formula.is_ratio or self.arguments.get("average") in OF_SUMS
 
     def number_of(self, ratio: float) -> float:
         """Return the metric of all users, given the ratio of their sums."""
@@ -63,12 +186,12 @@ class Plan(NamedTuple):
     @property
     def of_everyone(self) -> bool:
         """Whether its formula has a value for users without relevant items too."""
-        return self.definition.of_everyone or self.arguments.get("average") == "geometric"
+        return self.definition.formula.of_everyone or self.arguments.get("average") == "geometric"
 
     @property
     def items(self) -> str:
         """Which of the relevant items count: "all", or a selection by `Aligned.of_items`."""
-        return str(self.arguments.get("items", "all")) if self.definition.by_item else "all"
+        return str(self.arguments.get("items", "all")) if self.definition.formula.by_item else "all"
 
     @property
     def weights(self) -> Weights | None:
@@ -118,7 +241,7 @@ class Plan(NamedTuple):
     @property
     def upper(self) -> float:
         """The largest possible value."""
-        upper = self.definition.upper
+        upper = self.definition.range[1]
         return upper(self.arguments) if callable(upper) else upper
 
     @property
@@ -140,84 +263,6 @@ class Plan(NamedTuple):
         """
         over_lists = not self.is_swept and self.metric.name != "user_coverage"
         return (
-            convention.lists_of_all and over_lists,
-            self.metric.name in convention.without_list_zero,
+            convention.exceptions.lists_of_all and over_lists,
+            self.metric.name in convention.exceptions.without_list_zero,
         )
-
-
-class MetricColumns(NamedTuple):
-    """The values of some plans for each user, before any user is left out.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_plans, n_users)
-        For a micro average, the numerators. NaN if the plan has only one number for all users.
-    denominators : dict of int to ndarray of float64, shape (n_users,)
-        The denominators of micro averages, by row.
-    """
-
-    values: Floats
-    denominators: dict[int, Floats]
-
-    @classmethod
-    def empty(cls, plans: Sequence[Plan], n_users: int) -> MetricColumns:
-        """Allocate the columns of `plans`."""
-        micro = (row for row, plan in enumerate(plans) if plan.is_micro)
-        return cls(np.empty((len(plans), n_users)), {row: np.empty(n_users) for row in micro})
-
-    def store(self, row: int, first: int, last: int, value: object, metric: object) -> None:
-        """Store the result of a metric's formula for the users from `first` to `last`."""
-        size = last - first
-        if isinstance(value, tuple) and len(value) == 2:
-            above, below = value
-            if fits(above, (size,)) and (fits(below, ()) or fits(below, (size,))):
-                if row in self.denominators:
-                    self.values[row, first:last], self.denominators[row][first:last] = above, below
-                else:
-                    self.values[row, first:last] = _divide(above, below)
-                return
-        elif row not in self.denominators and fits(value, (size,)):
-            self.values[row, first:last] = np.asarray(value)
-            return
-        raise InvalidMetricError(
-            f"the formula of metric {metric} returned {reprlib.repr(value)} for {size} users; "
-            "expected a real number for each, or a pair of numerators and denominators, which "
-            "average=micro needs",
-            metric=metric,
-        )
-
-    def moments(
-        self, row: int, users: Integers | slice = slice(None), *, squares: bool = False
-    ) -> Moments:
-        """Sum the values of some users, or their numerators."""
-        return Moments.of(self.values[row, users], squares=squares)
-
-    def mean(self, row: int, users: Integers | slice = slice(None)) -> float:
-        """Return the mean over some users, or the ratio of sums of a micro average.
-
-        Each sum is rounded once, so it does not depend on the order of the users. The mean is NaN
-        without users.
-        """
-        above = self.moments(row, users)
-        if row in self.denominators and above.n:
-            return ratio_of(above, Moments.of(self.denominators[row][users], squares=False))
-        return above.mean
-
-
-def ratio_of(above: Moments, below: Moments) -> float:
-    """Return the ratio of two sums, each rounded once; 0 / 0 is 0."""
-    if math.isinf(above.sum) or math.isinf(below.sum):  # numbers near the largest float
-        return above.mean / (below.mean or 1.0)
-    return above.sum / (below.sum or 1.0)
-
-
-def fits(value: object, shape: tuple[int, ...]) -> bool:
-    """Return whether a value is real and has the given shape."""
-    return isinstance(value, np.ndarray | np.number | int | float) and (
-        np.shape(value) == shape and np.asarray(value).dtype.kind in "fiub"
-    )
-
-
-def _divide(above: Floats, below: Floats | float) -> Floats:
-    """Divide; 0 / 0 is 0."""
-    return np.divide(above, below, out=np.zeros(np.shape(above)), where=np.not_equal(below, 0))

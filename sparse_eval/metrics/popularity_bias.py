@@ -1,6 +1,6 @@
 """The metrics of how popular the recommended items are, and how equally they are shown.
 
-Metrics of all users together add up integers over users, and `Definition.combine` computes the
+Metrics of all users together add up integers over users, and `Formula.combine` computes the
 value from these sums. So the value does not depend on how users are divided into blocks.
 """
 
@@ -18,7 +18,7 @@ from .registry import Choice, Number, metric
 if TYPE_CHECKING:
     from ..core.types import Booleans, Floats, Integers, Items
     from ..inputs.training import Training
-    from .lists import Lists, RandomLists
+    from .lists import Lists
 
 ABDOLLAHPOURI = "Abdollahpouri, Burke and Mobasher, 2019, FLAIRS, arXiv:1901.07555"
 ZHU = "Zhu, Wang and Caverlee, 2020, SIGIR, doi:10.1145/3397271.3401177"
@@ -60,16 +60,14 @@ def long_tail(training: Training, tail: float | str) -> Booleans:
     return is_tail
 
 
-def _expected_aplt(random: RandomLists, tail: float | str) -> Floats:
-    return random.mean_of(long_tail(random.lists.train, tail).astype(np.float64))
-
-
 @metric(
     "aplt",
     over="lists",
     options=(TAIL,),
     needs=("train",),
-    expected=_expected_aplt,
+    expected=lambda random, tail: random.mean_of(
+        long_tail(random.lists.train, tail).astype(np.float64)
+    ),
     source=ABDOLLAHPOURI,
 )
 def aplt(lists: Lists, tail: float | str) -> Floats:
@@ -82,18 +80,15 @@ def aplt(lists: Lists, tail: float | str) -> Floats:
     return lists.mean_of(long_tail(lists.train, tail).astype(np.float64))
 
 
-def _expected_aclt(random: RandomLists, tail: float | str) -> Floats:
-    in_tail = long_tail(random.lists.train, tail).astype(np.float64)
-    return random.sum_unseen(in_tail) * random.share
-
-
 @metric(
     "aclt",
     over="lists",
     options=(TAIL,),
     needs=("train",),
     upper=np.inf,
-    expected=_expected_aclt,
+    expected=lambda random, tail: (
+        random.share * random.sum_unseen(long_tail(random.lists.train, tail).astype(np.float64))
+    ),
     source=ABDOLLAHPOURI,
 )
 def aclt(lists: Lists, tail: float | str) -> Floats:

@@ -9,8 +9,8 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, fields
+from functools import lru_cache, partial
 from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -23,7 +23,7 @@ ENTRY_POINTS = "sparse_eval.metrics"
 #: The options of a metric in the form that its formula takes: words and numbers.
 Arguments: TypeAlias = Mapping[str, str | float]
 
-Formula = TypeVar("Formula", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Other names of each metric.
 _OTHER_NAMES = {
@@ -208,46 +208,20 @@ def never(options: Arguments) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """A metric: its formula and its properties.
-
-    It pickles by name, so the process that unpickles it must have registered the metric too.
+class Formula:
+    """How a metric is computed.
 
     Attributes
     ----------
-    name : str
-        The name in the grammar, in lower case.
-    formula : callable
-        ``formula(statistics, **options)`` or ``formula(lists, **options)``, see `over`. It
-        returns a float64 array with a value for each user, or a pair of arrays, numerator and
-        denominator. If `per_user` is false, it returns one number. Its values for users who are
-        left out are not used and may be 0/0; NaN leaves a user out.
-    text, description : str
-        The formula and its meaning, in a line each.
-    plain : str
-        An explanation in one sentence, for readers who do not know the terms.
-    over : {"statistics", "lists"}
-        Whether the formula takes `Statistics` or `Lists`.
-    per_user : bool
-        Whether there is a value for each user, rather than one value for all users together.
-    options : tuple of Choice or Number
-        The options that ``name(option=value)`` sets.
-    cutoff : {"optional", "required", "none"}
-        Whether ``@k`` may, must or must not follow the name.
+    function : callable
+        ``function(statistics, **options)`` or ``function(lists, **options)``, see
+        `Definition.over`. It returns a float64 array with a value for each user, or a pair of
+        arrays, numerator and denominator. If `Definition.per_user` is false, it returns one number.
+        Its values for users who are left out are not used and may be 0/0; NaN leaves a user out.
     least_cutoff : int
         The smallest meaningful k.
-    lower : float
-        The smallest possible value.
-    upper : float or callable
-        The largest possible value, or ``upper(options)``.
-    higher_is_better : bool
-        Whether larger values are better when models are compared.
     averages_ties : callable
         ``averages_ties(options)``: whether it has an expectation over random orders of tied items.
-    needs : tuple of str
-        Inputs of `evaluate` that the metric requires: "train", "item_groups", "item_vectors".
-    uses : tuple of str
-        Optional attributes of `Statistics` that the formula reads, see `register_metric`.
     closed_form : callable
         ``closed_form(options)``: whether a formula over statistics is linear in them, so that
         their expectations give the expectation of the metric under a random ranking.
@@ -270,6 +244,52 @@ class Definition:
     is_ratio : bool
         Whether it is one number for all users with any options: the sum of their numerators / the
         sum of their denominators.
+    """
+
+    function: Callable[..., Any]
+    least_cutoff: int = 1
+    averages_ties: Callable[[Arguments], bool] = never
+    closed_form: Callable[[Arguments], bool] = always
+    expected: Callable[..., Any] | None = None
+    of_largest: Callable[[Arguments], bool] = never
+    combine: Callable[..., float] | None = None
+    of_everyone: bool = False
+    by_item: bool = False
+    is_ratio: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A metric: its formula and its properties.
+
+    It pickles by name, so the process that unpickles it must have registered the metric too.
+
+    Attributes
+    ----------
+    name : str
+        The name in the grammar, in lower case.
+    formula : Formula
+        The function that computes it, and how the function behaves.
+    text, description : str
+        The formula and its meaning, in a line each.
+    plain : str
+        An explanation in one sentence, for readers who do not know the terms.
+    over : {"statistics", "lists"}
+        Whether the formula takes `Statistics` or `Lists`.
+    per_user : bool
+        Whether there is a value for each user, rather than one value for all users together.
+    options : tuple of Choice or Number
+        The options that ``name(option=value)`` sets.
+    cutoff : {"optional", "required", "none"}
+        Whether ``@k`` may, must or must not follow the name.
+    range : tuple of float
+        The smallest and the largest possible value; the latter may be ``upper(options)``.
+    higher_is_better : bool
+        Whether larger values are better when models are compared.
+    needs : tuple of str
+        Inputs of `evaluate` that the metric requires: "train", "item_groups", "item_vectors".
+    uses : tuple of str
+        Optional attributes of `Statistics` that the formula reads, see `register_metric`.
     source : str
         The publication that defines it.
 
@@ -279,27 +299,17 @@ class Definition:
     """
 
     name: str
-    formula: Callable[..., Any]
+    formula: Formula
     text: str
     description: str
     over: Literal["statistics", "lists"] = "statistics"
     per_user: bool = True
     options: tuple[Choice | Number, ...] = ()
     cutoff: Literal["optional", "required", "none"] = "optional"
-    least_cutoff: int = 1
-    lower: float = 0.0
-    upper: float | Callable[[Arguments], float] = 1.0
+    range: tuple[float, float | Callable[[Arguments], float]] = (0.0, 1.0)
     higher_is_better: bool = True
-    averages_ties: Callable[[Arguments], bool] = never
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
-    closed_form: Callable[[Arguments], bool] = always
-    expected: Callable[..., Any] | None = None
-    of_largest: Callable[[Arguments], bool] = never
-    combine: Callable[..., float] | None = None
-    of_everyone: bool = False
-    by_item: bool = False
-    is_ratio: bool = False
     plain: str = ""
     source: str = ""
 
@@ -324,18 +334,24 @@ def register(entry: Definition) -> None:
     REGISTRY[entry.name] = entry
 
 
-def metric(name: str, **facts: Any) -> Callable[[Formula], Formula]:
+def metric(name: str, **facts: Any) -> Callable[[Function], Function]:
     """Register the decorated formula as a metric of this package.
 
     The three paragraphs of its docstring become `description`, `text` and `plain` of its
-    `Definition`; `facts` are the other attributes.
+    `Definition`; `facts` are the other attributes of it and of its `Formula`, and its range as
+    `lower` and `upper`.
     """
 
-    def add(formula: Formula) -> Formula:
-        paragraphs = (formula.__doc__ or "\n\n\n\n").split("\n\n")
+    def add(function: Function) -> Function:
+        paragraphs = (function.__doc__ or "\n\n\n\n").split("\n\n")
         description, text, plain = (" ".join(paragraph.split()) for paragraph in paragraphs)
+        of_formula = {
+            each.name: facts.pop(each.name) for each in fields(Formula) if each.name in facts
+        }
+        facts["range"] = facts.pop("lower", 0.0), facts.pop("upper", 1.0)
+        formula = Formula(function, **of_formula)
         register(Definition(name, formula, text, description, plain=plain, **facts))
-        return formula
+        return function
 
     return add
 
@@ -428,7 +444,7 @@ def register_metric(
     linear: bool = False,
     plain: str = "",
     source: str = "",
-) -> Callable[[Formula], Formula]:
+) -> Callable[[Function], Function]:
     """Register a function as a metric, to be used by name like the built-in ones.
 
     A package can declare a module that registers metrics as an entry point of the group
@@ -518,30 +534,31 @@ def register_metric(
         raise InvalidMetricError(
             f"metric {name!r}: only a metric over lists can be one number for all users"
         )
-    lower, upper = range
+    formula = partial(
+        Formula,
+        closed_form=always if linear else never,
+        of_largest=always if "hits" in uses else never,  # it may read largest_gain
+    )
 
-    def add(formula: Formula) -> Formula:
+    def add(function: Function) -> Function:
         register(
             Definition(
                 name,
-                formula,
+                formula(function),
                 text,
                 description,
                 over=over,
                 per_user=per_user,
                 options=options,
                 cutoff=cutoff,
-                lower=lower,
-                upper=upper,
+                range=range,
                 higher_is_better=higher_is_better,
                 needs=tuple(needs),
                 uses=uses,
-                closed_form=always if linear else never,
-                of_largest=always if "hits" in uses else never,  # it may read largest_gain
                 plain=plain,
                 source=source,
             )
         )
-        return formula
+        return function
 
     return add

@@ -13,8 +13,7 @@ from ..errors import InvalidMetricError
 from .conventions import Convention, convention_named
 from .corrected import check_corrected, correct
 from .grammar import Metric, parse_metrics
-from .plan import Plan
-from .propensity import check_weights
+from .plan import Plan, check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ..inputs.candidates import Estimator
     from ..inputs.relevance import Relevance
     from ..inputs.training import SeenItems
+
 
 #: One or several metrics, by name or parsed, with or without their rules.
 MetricsLike: TypeAlias = "str | Metric | Iterable[str | Metric] | Protocol"
@@ -263,11 +263,11 @@ class Request:
     @property
     def ranks_stored_zeros(self) -> bool:
         """Whether the ranks of items stored with a zero matter like those of relevant items."""
-        return self.convention.stored_zeros or self.uses_judged
+        return self.convention.zeros == "hit" or self.uses_judged
 
     def listed_users(self, relevance: Relevance) -> Integers:
         """Return the rows of the users whose lists matter, because the user or the list counts."""
-        if self.no_relevant == "zero" or self.convention.lists_of_all:
+        if self.no_relevant == "zero" or self.convention.exceptions.lists_of_all:
             return np.arange(relevance.shape[0])
         judged = np.diff(relevance.indptr) if self.no_relevant == "judged" else 0
         return np.flatnonzero(relevance.n_relevant + judged)
@@ -275,8 +275,8 @@ class Request:
     @cached_property
     def of_whole_rankings(self) -> tuple[Metric, ...]:
         """The metrics without a cut-off, except those the convention computes on any list."""
-        uncut = () if self.convention.ranks_all else self.convention.uncut
-        return tuple(m for m in self.metrics if m.cutoff is None and m.name not in uncut)
+        uncut = self.convention.uncut
+        return tuple(m for m in self.metrics if not m.cutoff and uncut.get(m.name) != "lists")
 
     @cached_property
     def needs_catalogue(self) -> bool:
@@ -286,7 +286,7 @@ class Request:
     @cached_property
     def needs_largest_gain(self) -> bool:
         """Whether a metric depends on the largest gain of all users."""
-        return any(plan.definition.of_largest(plan.arguments) for plan in self.plans)
+        return any(plan.definition.formula.of_largest(plan.arguments) for plan in self.plans)
 
     @cached_property
     def weighted_by(self) -> frozenset[str]:

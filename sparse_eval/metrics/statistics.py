@@ -14,7 +14,7 @@ from ..kernels.hits import Hits, TiedHits
 from ..kernels.statistics import Sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..core.types import Floats, Integers
 
@@ -100,7 +100,7 @@ class Statistics(Sums):
     largest_sum: Floats
     population: Integers
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, values: Mapping[str, Any]) -> None:
         vars(self).update(values)
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -21,7 +21,7 @@ from ..inputs.candidates import Candidates
 from ..inputs.labelled import labels_of
 from ..inputs.relevance import Relevance
 from ..inputs.training import count_users
-from ..metrics.eligible import are_in, eligible_items
+from ..metrics.lists import are_in, eligible_items
 from .inputs import match_sides, name_of, open_held_out, open_train
 
 if TYPE_CHECKING:

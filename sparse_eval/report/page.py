@@ -21,12 +21,11 @@ from ..jobs.history import History
 from ..metrics import REGISTRY, convention_named
 from ..report import plots
 from ..results.comparison import compare
+from ..results.details import plain_rows
 from ..results.differences import correct
 from ..results.evaluation import Evaluation
-from ..results.label_table import check_known, item_table
-from ..results.record import plain_rows
 from ..results.scores import COLUMNS, few_users
-from ..results.segments import bands_of, segmentations, segments_table
+from ..results.segments import bands_of, check_known, item_table, segmentations, segments_table
 from ..results.shared import named_evaluations, shared_metrics
 from .plots import MIN_USERS, groups_of
 from .style import (
@@ -50,9 +49,8 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..metrics import Definition
     from ..results.comparison import Comparison
-    from ..results.label_table import ItemNames
     from ..results.scores import Scores
-    from ..results.segments import UserSegments
+    from ..results.segments import ItemNames, UserSegments
     from .plots import GroupMean
 
     Evaluations = Mapping[str, Any]  # Scores, of which some charts need an Evaluation

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations, count, product
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from ..core.arguments import check_choice, check_fraction
+from ..core.arguments import check_choice, check_fraction, check_whole
 from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
@@ -23,13 +25,12 @@ from .differences import (
     correct,
     significance,
 )
-from .paper_table import PaperTable
 from .runs import Runs
 from .segments import segmentations
 from .shared import check_alike, named_evaluations, shared_metrics, shared_users
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -381,10 +382,11 @@ def compare(
     chosen, notes = shared_metrics(named, metrics)
     check_alike(named, chosen)
     shared = shared_users(named, how)
-    rows = shared.rows
+    rows, left_out = shared.rows, shared.left_out
+    n_users, are_all = len(shared.users), not any(left_out.values())
     notes += shared.notes()
     overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
-    if overall and not shared.are_all and by is None:
+    if overall and not are_all and by is None:
         notes.append(
             f"{', '.join(overall)}: not compared, as they are about all users together, and users "
             "are left out"
@@ -417,40 +419,28 @@ def compare(
                 a, b = (scored[m].values(metric)[members[m]] for m in (i, j))
                 numbers = compare_values(a, b, test, level)
             else:
-                numbers = compare_replicates(pair, metric, level, shared.n_users, shared.are_all)
+                numbers = compare_replicates(pair, metric, level, n_users, are_all)
             where = {"by": title, "segment": segment} if columns else {}
-            left_out = {
-                f"left_out_{side}": ev.n_users - int(numbers["n_users"])
-                for side, ev in zip("ab", pair, strict=True)
-                if not columns
-            }
-            found = {"metric": metric, "a": names[i], "b": names[j], **numbers, **left_out}
-            results.append(where | found)
-    rest = (shared.n_users, test, correction, level, shared.left_out, tuple(notes))
-    titles = tuple(column.title for column in columns)
-    return _comparison(scored[0], names, results, *rest, by=titles)
+            if not columns:
+                for side, ev in zip("ab", pair, strict=True):
+                    numbers[f"left_out_{side}"] = ev.n_users - int(numbers["n_users"])
+            results.append(where | {"metric": metric, "a": names[i], "b": names[j]} | numbers)
+    return _comparison(
+        scored[0], results, names=names, n_users=n_users, test=test, correction=correction,
+        level=level, left_out=left_out, notes=tuple(notes),
+        by=tuple(column.title for column in columns),
+    )  # fmt: skip
 
 
-def _comparison(
-    first: Requested,
-    names: tuple[str, ...],
-    results: list[dict[str, Any]],
-    n_users: int,
-    test: str,
-    correction: str,
-    level: float,
-    left_out: dict[str, int],
-    notes: tuple[str, ...],
-    by: tuple[str, ...] = (),
-) -> Comparison:
-    """Return a comparison with corrected p-values and the better ones."""
+def _comparison(first: Requested, results: list[dict[str, Any]], **facts: Any) -> Comparison:
+    """Return a comparison with these facts, corrected p-values and the better ones."""
     import pandas as pd
 
     table = pd.DataFrame(results)
     agree = table.pop("favours").to_numpy() == np.sign(table["difference"].to_numpy())
-    corrected = correct(table["p"].to_numpy(), correction)
+    corrected = correct(table["p"].to_numpy(), facts["correction"])
     table.insert(list(table).index("p") + 1, "p_corrected", corrected)
-    significant = agree & (table["p_corrected"] < significance(level)).to_numpy()
+    significant = agree & (table["p_corrected"] < significance(facts["level"])).to_numpy()
     higher_is_better = {name: first.higher_is_better(name) for name in table["metric"]}
     higher = table["metric"].map(higher_is_better).to_numpy()
     a_better = (table["difference"] > 0).to_numpy() == higher
@@ -461,8 +451,7 @@ def _comparison(
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
     among = None if first.candidates is None else first.candidates.kind
-    how_found = n_users, test, correction, level, left_out, notes, among
-    return Comparison(names, table, *how_found, higher_is_better, by)
+    return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 
 
 def _compare_runs(
@@ -496,10 +485,148 @@ def _compare_runs(
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         results.append({"metric": metric, "a": a, "b": b, **numbers})
-    rest = (n_users, test, correction, level, left_out, (*runs.notes(), *notes))
-    return _comparison(runs, runs.models, results, *rest)
+    return _comparison(
+        runs, results, names=runs.models, n_users=n_users, test=test, correction=correction,
+        level=level, left_out=left_out, notes=(*runs.notes(), *notes),
+    )  # fmt: skip
 
 
 def _signed(text: str) -> str:
     """Return a number with its sign, also if it is a plus."""
     return text if text.startswith("-") or not text else f"+{text}"
+
+
+#: What LaTeX reads as something else, and how it is written.
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        # These are other signs in the fonts that LaTeX starts with, or a shorthand of babel's.
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        '"': r"\symbol{34}",
+        "\0": "{}",
+        "↓": r"$\downarrow$",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    }
+)
+
+#: The same of Markdown, within a table.
+_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>[]"})
+
+
+@dataclass(frozen=True, eq=False)
+class PaperTable:
+    """The means of a comparison, the best ones, and which differences are significant.
+
+    Parameters
+    ----------
+    models : sequence of str
+    table : pandas.DataFrame
+        That of a comparison.
+    higher_is_better : mapping of str to bool
+        By metric.
+    candidates : str or None
+        What the candidates are, None for all items.
+    notes : sequence of str
+        What is written below.
+
+    Raises
+    ------
+    InvalidDataError
+        If a model has several means of a metric, as it is compared with others on other users.
+    """
+
+    models: Sequence[str]
+    table: pd.DataFrame
+    higher_is_better: Mapping[str, bool]
+    candidates: str | None
+    notes: Sequence[str]
+
+    def _column(self, metric: str, letters: Mapping[str, str]) -> list[tuple[float, bool, str]]:
+        """Return each model's mean, whether none is better, and the letters of worse models."""
+        means: dict[str, float] = {}
+        worse: dict[str, set[str]] = {model: set() for model in self.models}
+        for row in self.table[self.table["metric"] == metric].to_dict("records"):
+            for side in ("a", "b"):
+                model, mean = row[side], float(row[f"mean_{side}"])
+                before = means.setdefault(model, mean)
+                if before != mean and not (math.isnan(before) and math.isnan(mean)):
+                    raise InvalidDataError(
+                        f"{metric} of {model} has other means beside other models, because it is "
+                        "not defined for the same users of all; compare two models, or leave the "
+                        "metric out"
+                    )
+            if row["better"]:
+                worse[row["better"]] |= {row["a"], row["b"]} - {row["better"]}
+        known = [mean for mean in means.values() if not math.isnan(mean)]
+        best = (max if self.higher_is_better[metric] else min)(known, default=math.nan)
+        # Numbers are told apart without brackets, which LaTeX takes for an option of the line.
+        between = "" if len(self.models) <= len(ascii_lowercase) else ","
+        marks = {
+            model: between.join(letters[other] for other in self.models if other in beaten)
+            for model, beaten in worse.items()
+        }
+        return [(means[model], means[model] == best, marks[model]) for model in self.models]
+
+    def _rows(
+        self, digits: int, escape: Callable[[str], str], arrow: str, bold: str, raised: str
+    ) -> list[list[str]]:
+        """Return the headings, and each model's letter, name and cells."""
+        check_whole("digits", digits, 1, 16)
+        few = len(self.models) <= len(ascii_lowercase)
+        letters = dict(
+            zip(self.models, ascii_lowercase if few else map(str, count(1)), strict=False)
+        )
+        among = f" ({self.candidates})" if self.candidates else ""
+        headings, columns = ["", "model"], []
+        for metric in dict.fromkeys(self.table["metric"]):
+            headings.append(escape(metric + among))
+            headings[-1] += "" if self.higher_is_better[metric] else arrow
+            columns.append(self._column(metric, letters))
+        rows = [headings]
+        for model, *cells in zip(self.models, *columns, strict=True):
+            texts = [letters[model], escape(model)]
+            for mean, is_best, marks in cells:
+                text = "–" if math.isnan(mean) else f"{mean:.{digits}f}"
+                if escape is _latex:
+                    text = text.replace("-", "$-$").replace("–", "--")
+                text = bold.format(text) if is_best else text
+                texts.append(text + (raised.format(marks) if marks else ""))
+            rows.append(texts)
+        return rows
+
+    def latex(self, digits: int, caption: str | None, label: str | None) -> str:
+        """Return what `Comparison.to_latex` does."""
+        arrow, bold, raised = r" $\downarrow$", r"\textbf{{{}}}", r"\textsuperscript{{{}}}"
+        rows = self._rows(digits, _latex, arrow, bold, raised)
+        headings, *lines = [" & ".join(row) + r" \\" for row in rows]
+        # Below the table rather than in it, so that they fit into a column of the paper.
+        notes = "\\\\\n".join(map(_latex, self.notes))
+        head = [r"\begin{table}", r"\centering"]
+        for name, text in (("caption", caption), ("label", label)):
+            head += [] if text is None else [rf"\{name}{{{text}}}"]
+        columns = "r" * (len(rows[0]) - 2)
+        head += [rf"\begin{{tabular}}{{ll{columns}}}", r"\toprule", headings, r"\midrule"]
+        tail = [r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"\footnotesize", notes]
+        return "\n".join([*head, *lines, *tail, r"\end{table}", ""])
+
+    def markdown(self, digits: int) -> str:
+        """Return what `Comparison.to_markdown` does."""
+        headings, *rows = self._rows(digits, _markdown, " ↓", "**{}**", "<sup>{}</sup>")
+        aligned = ["left", "left", *["right"] * (len(headings) - 2)]
+        table = text_table(rows, headings, aligned, "pipe")
+        return "\n\n".join([table, *map(_markdown, self.notes)]) + "\n"
+
+
+def _latex(text: str) -> str:
+    """Write text in LaTeX, in one line, its hyphens side by side as they are."""
+    return " ".join(text.split()).replace("--", "-\0-").replace("--", "-\0-").translate(_LATEX)
+
+
+def _markdown(text: str) -> str:
+    """Write text in Markdown, in one line."""
+    return " ".join(text.split()).translate(_MARKDOWN)

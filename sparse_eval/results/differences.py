@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 POWER = 0.8
 
 
-def effect_size(mean: float, std: float) -> float:
-    """Return Cohen's d; the standard deviation of equal differences is rounding error."""
-    return mean / std if std > 1e-12 * abs(mean) else (0.0 if mean == 0 else math.nan)
-
-
 @lru_cache(maxsize=64)
 def detectable_standard_errors(level: float, freedom: float) -> float:
     """Return the smallest difference that a t-test detects with `POWER`, in standard errors."""
@@ -99,7 +94,10 @@ def _columns(
     if values is not None:
         counts = ((values > 0).sum(), (values == 0).sum(), (values < 0).sum())
         of_users = dict(zip(of_users, map(int, counts), strict=False))
-        of_users["effect_size"] = effect_size(difference, std)
+        # Cohen's d; the standard deviation of equal differences is rounding error.
+        is_spread = std > 1e-12 * abs(difference)
+        undefined = 0.0 if difference == 0 else math.nan
+        of_users["effect_size"] = difference / std if is_spread else undefined
     return {
         "difference": difference,
         "ci_low": interval.low,

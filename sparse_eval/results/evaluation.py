@@ -17,7 +17,7 @@ from ..core.messages import warn
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from .comparison import compare
-from .curves import explain, precision_recall, row_of_user
+from .details import explain, make_record, precision_recall, row_of_user, to_dict
 from .intervals import (
     N_GROUPS,
     Interval,
@@ -27,12 +27,10 @@ from .intervals import (
     jackknife,
     rests_on_few,
 )
-from .label_table import with_names
 from .parts import Part, SavedNumber, distinct_parts, merge_parts
-from .record import make_record, to_dict
 from .saving import Savable, facts_of, load, save, table_of
 from .scores import COLUMNS, Scores, expectation, few_users, show
-from .segments import break_down, deviation_between
+from .segments import break_down, deviation_between, with_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
@@ -44,15 +42,14 @@ if TYPE_CHECKING:
     from ..inputs.rankings import Rankings
     from ..inputs.relevance import Relevance
     from ..metrics import Metric
-    from ..metrics.aligned import Aligned
+    from ..metrics.lists import Aligned
     from ..metrics.random_baseline import Expectation, RandomTotals
     from ..metrics.request import Request
     from .comparison import Comparison
-    from .curves import PrecisionRecall
-    from .label_table import ItemNames
+    from .details import PrecisionRecall
     from .measured import Measured
     from .parts import FirstRanks, Retrieval, SeenCounts, UserValues
-    from .segments import UserSegments
+    from .segments import ItemNames, UserSegments
 
 
 class Evaluated(Scores):
@@ -270,7 +267,7 @@ class Evaluated(Scores):
 
     def _rests_on_few(self, row: int) -> bool:
         plan = self.request.plans[row]
-        return plan.per_user and rests_on_few(self._part.moments[row], plan.definition.lower < 0)
+        return plan.per_user and rests_on_few(self._part.moments[row], plan.definition.range[0] < 0)
 
     def _replicates(self, row: int) -> Floats:
         saved = self._part.saved.get(row)
@@ -627,7 +624,7 @@ class Evaluation(Evaluated):
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """What the page shows with the numbers, see `sparse_eval.results.record`."""
+        """What the page shows with the numbers, see `sparse_eval.results.details`."""
         return make_record(self._measured) if self._saved_record is None else self._saved_record
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Floats, Hashes, Integers
     from ..inputs.axes import Axis
-    from ..metrics.aligned import Aligned
-    from ..metrics.plan import MetricColumns
+    from ..metrics.lists import Aligned
+    from ..metrics.measure import MetricColumns
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
     from .parts import ListKey, MergeKey, Ratios, Retrieval, SavedNumber
@@ -462,8 +462,6 @@ def _list_sums(block: Measured, row: int) -> ListSums:
         lists = block.aligned.lists(plan.metric.k, members)
         n_users.append(lists.n_users)
         n_listed.append(lists.n_listed)
-        is_combined = plan.definition.combine is not None
-        sums.append(
-            plan.definition.formula(lists, **plan.arguments) if is_combined else lists.item_counts
-        )
+        is_combined = plan.definition.formula.combine is not None
+        sums.append(plan.compute(lists) if is_combined else lists.item_counts)
     return ListSums(np.array(n_users), np.array(n_listed), np.stack(sums))

@@ -26,8 +26,7 @@ from ..core.saved_arrays import read_arrays
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.axes import Axis
 from ..inputs.candidates import is_sampled
-from ..metrics.measure import value_of_lists
-from ..metrics.plan import ratio_of
+from ..metrics.measure import ratio_of, value_of_lists
 from ..metrics.random_baseline import Expectation, RandomSums, RandomTotals
 from .intervals import FEWEST_FOR_T, N_GROUPS
 
@@ -283,7 +282,7 @@ class ListSums(NamedTuple):
     n_users, n_listed : ndarray of int64, shape (n_groups,)
         Number of users, and of those who have a list.
     sums : ndarray of int64, shape (n_groups, ...)
-        How often each item is in a list; for a metric with `Definition.combine`, its formula's
+        How often each item is in a list; for a metric with `Formula.combine`, its formula's
         result added up over the users.
     """
 
@@ -300,7 +299,7 @@ ListKey: TypeAlias = "tuple[bool, bool, int, int]"
 def list_key(request: Request, row: int) -> ListKey:
     """Return by what the sums of a number about all lists are kept."""
     plan = request.plans[row]
-    own = -1 if plan.definition.combine is None else row
+    own = -1 if plan.definition.formula.combine is None else row
     return (*plan.counts_apart(request.convention), plan.metric.k, own)
 
 
@@ -381,10 +380,10 @@ class Part:
         n_users, n_listed, sums = (
             of[kept].sum(axis=0) for of in self.lists[list_key(request, row)]
         )
-        if not n_users and (left_out is not None or plan.definition.combine):
+        if not n_users and (left_out is not None or plan.definition.formula.combine):
             return math.nan
-        if plan.definition.combine is not None:
-            return plan.definition.combine(sums, **plan.arguments)
+        if plan.definition.formula.combine is not None:
+            return plan.definition.formula.combine(sums, **plan.arguments)
         return value_of_lists(plan, _CountedLists(plan.metric.k, int(n_users), int(n_listed), sums))
 
     def group_sizes(self, request: Request, row: int) -> Integers:

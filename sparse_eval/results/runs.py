@@ -127,7 +127,7 @@ class Runs(Requested):
     @property
     def n_users(self) -> int:
         """The number of users that were evaluated on any fold."""
-        return len(self._users)
+        return len(self._matched[0])
 
     @property
     def table(self) -> pd.DataFrame:
@@ -155,7 +155,7 @@ class Runs(Requested):
         values = np.full((self.n_users, len(self.folds), self.n_seeds), np.nan)
         for fold in range(len(self.folds)):
             for seed, run in enumerate(self._runs_of(model, fold + 1)):
-                values[self._rows[run], fold, seed] = self._values[run].columns[column]
+                values[self._matched[1][run], fold, seed] = self._values[run].columns[column]
         return values
 
     def numbers(self, model: str, name: str) -> tuple[Floats, Floats]:
@@ -173,18 +173,9 @@ class Runs(Requested):
         """Held-out pairs by training pairs, the mean over folds."""
         return float(np.mean([fold.n_validation / max(fold.n_train, 1) for fold in self.folds]))
 
-    @property
-    def _users(self) -> Axis:
-        """Everybody who was evaluated, in the order of the folds."""
-        return self._matched[0]
-
-    @property
-    def _rows(self) -> dict[Run, Integers]:
-        """The places of each run's users among all."""
-        return self._matched[1]
-
     @cached_property
     def _matched(self) -> tuple[Axis, dict[Run, Integers]]:
+        """All evaluated users, in the order of the folds, and the rows of each run's users."""
         distinct: list[Axis] = []  # most runs are of the same users
         of_run = {}
         for run, values in self._values.items():
@@ -244,7 +235,7 @@ class Runs(Requested):
 
     def _evaluated(self, model: str) -> Booleans:
         evaluated = np.zeros(self.n_users, bool)
-        for run, rows in self._rows.items():
+        for run, rows in self._matched[1].items():
             if run.model == model:
                 evaluated[rows] = True
         return evaluated

@@ -40,9 +40,10 @@ from ..inputs.candidates import JUDGED
 from ..inputs.text import in_arrow
 from ..metrics import Definition, Metric, convention_named, parse
 from ..metrics.plan import Plan
+from ..metrics.registry import Formula
 from ..metrics.request import Request
+from .details import SCHEMA, check_about, make_record
 from .parts import UserValues, pack, unpack
-from .record import SCHEMA, check_about, make_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +88,7 @@ def facts_of(evaluation: Any) -> dict[str, Any]:
         "higher_is_better": {
             name: plan.definition.higher_is_better for name, plan in plans.items()
         },
-        "lower": {name: plain(plan.definition.lower) for name, plan in plans.items()},
+        "lower": {name: plain(plan.definition.range[0]) for name, plan in plans.items()},
         "labels": labels,
     }
 
@@ -125,7 +126,11 @@ def save(
         content = content | {"about": check_about(about)}
     files = {TOTALS: pack(savable.parts)}
     if savable.table is not None:
-        files[f"{PER_USER}.{table_kind}"] = _table_as_bytes(savable.table, table_kind)
+        from pyarrow import csv, parquet
+
+        stream = io.BytesIO()
+        (csv.write_csv if table_kind == "csv" else parquet.write_table)(savable.table, stream)
+        files[f"{PER_USER}.{table_kind}"] = stream.getvalue()
     folder = make_folder(folder)
     _write(folder, content, files)
     for name in _TABLES:  # of the evaluation that was there
@@ -144,14 +149,6 @@ def _write(folder: Path, content: dict[str, Any], files: Mapping[str, bytes]) ->
         for name, data in files.items():
             temporary_for(name).write_bytes(data)
         temporary_for(SUMMARY).write_text(text, encoding="utf-8")
-
-
-def _table_as_bytes(table: pa.Table, kind: str) -> bytes:
-    from pyarrow import csv, parquet
-
-    stream = io.BytesIO()
-    (csv.write_csv if kind == "csv" else parquet.write_table)(table, stream)
-    return stream.getvalue()
 
 
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
@@ -273,7 +270,7 @@ def _request_of(content: dict[str, Any]) -> Request:
         (content["candidates"] or {}).get("kind") == JUDGED,
         content["without_list"],
     )
-    if not any(isinstance(plan.definition.formula, _Unregistered) for plan in plans):
+    if not any(isinstance(plan.definition.formula.function, _Unregistered) for plan in plans):
         return Request(*options)
     return _SavedRequest(*options, content)
 
@@ -293,12 +290,12 @@ def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan
     is_micro = re.search(r"[(,]average=micro[,)]", name) is not None
     definition = Definition(
         name,
-        _Unregistered(name),
+        Formula(_Unregistered(name)),
         "",
         "",
         over="statistics" if per_user or is_micro else "lists",
         per_user=per_user or is_micro,
-        lower=-np.inf if lower is None else lower,
+        range=(-np.inf if lower is None else lower, 1.0),
         higher_is_better=content["higher_is_better"][name],
     )
     cut = re.fullmatch(r"(.+)@([0-9]+)", name)

@@ -107,7 +107,7 @@ class Scores(Requested, ABC):
     @property
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """What the page shows with the numbers, see `sparse_eval.results.record`."""
+        """What the page shows with the numbers, see `sparse_eval.results.details`."""
 
     @property
     def baselines(self) -> Mapping[str, Scores]:
@@ -196,7 +196,7 @@ def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expect
 
 def _lift(mean: float, random: float, plan: Plan) -> float:
     """Return how many times as good as random lists it is; NaN where that means nothing."""
-    if plan.definition.lower < 0 or random == 0:
+    if plan.definition.range[0] < 0 or random == 0:
         return math.nan
     if plan.definition.higher_is_better:
         return mean / random

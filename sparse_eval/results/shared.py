@@ -62,28 +62,16 @@ class SharedUsers(NamedTuple):
     left_out: dict[str, int]
     users: Axis
 
-    @property
-    def n_users(self) -> int:
-        """The number of users that all have."""
-        return len(self.rows[0])
-
-    @property
-    def are_all(self) -> bool:
-        """Whether no evaluated user is left out."""
-        return not any(self.left_out.values())
-
     def notes(self) -> list[str]:
         """Return in words which users are left out; empty if none are."""
-        if self.are_all:
-            return []
+        n_users = len(self.users)
         parts = [
-            f"{count:,} of the {self.n_users + count:,} of {name}"
+            f"{count:,} of the {n_users + count:,} of {name}"
             for name, count in self.left_out.items()
             if count
         ]
-        return [
-            f"compared on the {self.n_users:,} users that all have; left out: {', '.join(parts)}"
-        ]
+        text = f"compared on the {n_users:,} users that all have; left out: {', '.join(parts)}"
+        return [text] if parts else []
 
 
 def shared_metrics(

@@ -12,7 +12,7 @@ import sparse_eval as se
 from sparse_eval.datasets import load_parquet
 from sparse_eval.errors import InvalidFileError
 from sparse_eval.inputs.tables import open_table
-from sparse_eval.results.label_table import item_table
+from sparse_eval.results.segments import item_table
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

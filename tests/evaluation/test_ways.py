@@ -85,8 +85,11 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -
     model, train, case = model_case(make_case(3, n_users=8).accepted(convention))
     held, rules = case.validation, CONVENTIONS[convention]
     # Those of whole rankings are in tests/models/test_whole_rankings.py.
-    uncut = rules.uncut if rules.ranks_all else ()
-    metrics = [name for name in case.metrics(convention, lists=lists) if name not in uncut]
+    metrics = [
+        name
+        for name in case.metrics(convention, lists=lists)
+        if rules.uncut.get(name) != "candidates"
+    ]
     protocol = se.Protocol(metrics, convention=convention)
     expected = se.evaluate_model(model, train, held, protocol, keep="lists")
     check_against_plain(expected, case)
@@ -95,7 +98,7 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -
     same(se.evaluate(case.positions, held, protocol, train=train), expected)
 
 
-@pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.refuses_zeros])
+@pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.zeros == "error"])
 def test_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
     case = make_case(7, n_users=25)
     options = {"convention": convention}

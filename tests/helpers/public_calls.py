@@ -119,7 +119,7 @@ def conventions() -> Calls:
     given = problem()
     for convention, cut in itertools.product(CONVENTIONS, ("@5", "")):
         names = [name + cut for name in spellings() if _is_defined(name + cut, convention)]
-        truth = given.graded if CONVENTIONS[convention].refuses_zeros else given.zeros
+        truth = given.graded if CONVENTIONS[convention].zeros == "error" else given.zeros
         yield f"{convention}{cut}", partial(
             _each, given.lists, truth, names, train=given.train, items=given.items,
             convention=convention,

@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
     def accepted(self, convention: str) -> Case:
         """Return the case with gains that a convention accepts."""
-        if not CONVENTIONS[convention].refuses_zeros:
+        if CONVENTIONS[convention].zeros != "error":
             return self
         return self._replace(
             gains=[{i: gain or 1.0 for i, gain in row.items()} for row in self.gains]
@@ -150,10 +150,10 @@ def plain(
         }[convention.no_relevant]
         for user in range(len(listed))
     ]
-    if convention.without_list == "exclude" and name not in convention.without_list_zero:
+    if convention.without_list == "exclude" and name not in convention.exceptions.without_list_zero:
         counted = [a and b for a, b in zip(counted, listed, strict=True)]
     if name == "coverage":
-        shown = listed if convention.lists_of_all else counted
+        shown = listed if convention.exceptions.lists_of_all else counted
         items = {
             item
             for row, is_shown in zip(case.ranked, shown, strict=True)
@@ -185,11 +185,11 @@ def _of_user(
     gains: oracle.Gains,
 ) -> float:
     depth: float = math.inf if name in convention.uncut else k
-    if name not in ("dcg", "ndcg") and not convention.stored_zeros:
+    if name not in ("dcg", "ndcg") and convention.zeros != "hit":
         return oracle.value(name, options, None if depth == math.inf else k, ranked, gains)
     relevant = {item: gain for item, gain in gains.items() if gain > 0}
     hit_gains = dict(relevant)
-    if convention.stored_zeros:
+    if convention.zeros == "hit":
         hit_gains = {item: gain if gain > 0 else 1.0 for item, gain in gains.items()}
     hits = sorted((r, hit_gains[i]) for i, r in ranked.items() if i in hit_gains and r <= depth)
     n = len(relevant)

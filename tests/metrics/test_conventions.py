@@ -33,7 +33,7 @@ GAINS = csr_matrix(
 
 WITHOUT_ZEROS = GAINS.copy()
 WITHOUT_ZEROS.eliminate_zeros()
-REFUSING = [name for name, rules in CONVENTIONS.items() if rules.refuses_zeros]
+REFUSING = [name for name, rules in CONVENTIONS.items() if rules.zeros == "error"]
 
 
 def d(rank: int) -> float:
@@ -89,7 +89,7 @@ def test_each_convention_on_the_first_user(convention: str | None) -> None:
     names = ["ndcg", "map", "precision", "recall"]
     metrics = [name if name in rules.uncut else f"{name}@3" for name in names]
     expected = {m: v for m, v in zip(metrics, values, strict=True) if v is not None}
-    gains = WITHOUT_ZEROS if rules.refuses_zeros else GAINS
+    gains = WITHOUT_ZEROS if rules.zeros == "error" else GAINS
     ev = se.evaluate(LISTS, gains, list(expected), convention=convention)
     assert {m: ev.values(m)[0] for m in expected} == pytest.approx(expected)
     assert ev.convention == (convention or "standard")

@@ -202,6 +202,29 @@ def test_every_way_gives_the_formula_at_every_cut_off(corrected: Any) -> None:
 
 
 @SAMPLED
+@pytest.mark.filterwarnings("ignore:420 listed items")
+@pytest.mark.parametrize("items", ["repeat", "explore"])
+def test_relevant_items_are_chosen_before_they_are_estimated(items: str) -> None:
+    rng = np.random.default_rng(0)
+    train = csr_matrix((rng.random((30, 20)) < 0.3) * 1)
+    relevant = rng.integers(0, 20, 30)
+    held = csr_matrix((np.ones(30), (np.arange(30), relevant)), (30, 20))
+    lists = se.Rankings.from_topk(np.array([rng.permutation(20) for _ in range(30)]))
+    names = ["recall@3", f"recall(items={items})@3"]
+    found = se.evaluate(
+        lists,
+        held,
+        se.Protocol(names, filter_seen=False),
+        train=train,
+        candidates=se.sample_negatives(train, held, 5, seed=0).corrected("unbiased"),
+    )
+    is_known = np.asarray(train[np.arange(30), relevant]).ravel() > 0
+    chosen = is_known if items == "repeat" else ~is_known
+    expected = np.where(chosen, found.values("recall@3"), np.nan)
+    np.testing.assert_array_equal(found.values(names[1]), expected)
+
+
+@SAMPLED
 @pytest.mark.parametrize("corrected", ["unbiased", "bias_variance"])
 def test_random_lists_are_estimated_exactly(corrected: Any) -> None:
     problem = Problem(n_users=100)

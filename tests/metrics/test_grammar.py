@@ -29,7 +29,7 @@ def values_of(option: Choice | Number) -> st.SearchStrategy[str]:
 @st.composite
 def metrics(draw: st.DrawFn) -> Metric:
     entry = draw(st.sampled_from(list(REGISTRY.values())))
-    cutoffs = st.integers(entry.least_cutoff, 1000)
+    cutoffs = st.integers(entry.formula.least_cutoff, 1000)
     cutoff = draw(
         {"required": cutoffs, "optional": st.none() | cutoffs, "none": st.none()}[entry.cutoff]
     )

@@ -86,7 +86,7 @@ def test_every_form_equals_its_definition(case: Case) -> None:
         message = str(plan.metric)
         np.testing.assert_allclose(values, truth, rtol=1e-9, atol=1e-12, err_msg=message)
         defined = values[~np.isnan(values)]
-        assert (defined >= plan.definition.lower - 1e-12).all(), message
+        assert (defined >= plan.definition.range[0] - 1e-12).all(), message
         assert (defined <= plan.upper + 1e-12).all(), message
 
 

@@ -152,7 +152,7 @@ def test_random_lists_scatter_around_the_expectation(
     elif among:
         pool &= rng.random(pool.shape) < 0.6
         more["candidates"] = csr_matrix(pool)
-    has_zeros = not CONVENTIONS[convention or "standard"].refuses_zeros
+    has_zeros = CONVENTIONS[convention or "standard"].zeros != "error"
     stored = pool & ((gains.toarray() > 0) | (rng.random(pool.shape) < 0.2 * has_zeros))
     gains = csr_matrix((gains.toarray()[stored], np.nonzero(stored)), pool.shape)
     more["items"] = se.ItemData(

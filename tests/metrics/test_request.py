@@ -108,7 +108,7 @@ if sys.argv[1] == "registered":
     se.register_metric("doubled_hits", "twice the hits")(lambda s: 2 * s.hits)
 try:
     request = pickle.load(sys.stdin.buffer)
-    formula = request.plans[0].definition.formula
+    formula = request.plans[0].definition.formula.function
 except se.SparseEvalError as error:
     print(type(error).__name__, error)
 else:

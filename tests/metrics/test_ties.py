@@ -133,7 +133,7 @@ def test_refuses_what_has_no_expectation() -> None:
     averaged = {
         name
         for name, entry in REGISTRY.items()
-        if entry.averages_ties({option.name: option.default for option in entry.options})
+        if entry.formula.averages_ties({option.name: option.default for option in entry.options})
     }
     assert {name for name, _ in AVERAGED} <= averaged
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.results.paper_table import PaperTable
+from sparse_eval.results.comparison import PaperTable
 
 METRICS = ["ndcg@10", "mean_rank", "coverage@5"]
 

@@ -1,17 +1,21 @@
-"""What the page shows of an evaluation with its numbers: curves, groups, examples and inputs."""
+"""What lists show in detail: curves, the list of one user, and what the page shows."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arguments import check_whole
 from ..core.formatting import plain, records
 from ..core.hashing import digest_csr
 from ..core.versions import installed_version, library_versions
 from ..errors import InvalidDataError
-from .curves import MAX_RANKS, explain, precision_recall
+from ..metrics.measure import collect_hits
 from .segments import break_down
 
 if TYPE_CHECKING:
@@ -19,9 +23,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..core.types import Booleans, Hashes, Integers, JSONValue
-    from .curves import PrecisionRecall
+    from ..core.types import Booleans, Floats, Hashes, Integers, JSONValue
+    from ..inputs.axes import Axis
+    from ..metrics.lists import Aligned
     from .measured import Measured
+
 
 #: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
 #: else by the same keys.
@@ -99,7 +105,7 @@ def _describe_lists(block: Measured) -> dict[str, Any]:
         curve = _describe_curve(precision_recall(block, min(longest, MAX_RANKS)))
     by = {}
     if aligned.side_data.training is not None:
-        divisible = any(plan.definition.by_item for plan in block.request.plans)
+        divisible = any(plan.definition.formula.by_item for plan in block.request.plans)
         for groups in ("activity", "popularity") if divisible else ("activity",):
             by[groups] = records(break_down(block, groups).reset_index())
     return {
@@ -229,3 +235,158 @@ def _pick_examples(n_relevant: Integers, counted: Booleans, prints: Hashes) -> l
     order = rows[np.lexsort((prints[rows], n_relevant[rows]))]
     places = [int(share * (len(order) - 1)) for share in _PICKED_AT if len(order)]
     return [int(order[place]) for place in dict.fromkeys(places)]
+
+
+#: The last rank of a curve, at most.
+MAX_RANKS = 10_000_000
+
+#: Levels of recall at which precision is interpolated, as trec_eval does.
+LEVELS = tuple(level / 10 for level in range(11))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrecisionRecall:
+    """Precision and recall at every rank, and interpolated precision, averaged over users.
+
+    Interpolated precision at a level of recall is the largest precision at any rank down to k at
+    which recall is at least that level; 0 if there is no such rank.
+
+    Attributes
+    ----------
+    precision, recall : ndarray of float64, shape (k,)
+        At ranks 1 to k.
+    levels : ndarray of float64, shape (11,)
+        Recall 0, 0.1, …, 1, the levels of trec_eval.
+    interpolated : ndarray of float64, shape (11,)
+        Mean over users of the interpolated precision at `levels`.
+    average_precision : float
+        Mean over users of the interpolated precision, averaged over each user's own levels 1/n,
+        2/n, …, 1, where n is the user's number of relevant items.
+    n_users : int
+        Number of users averaged over.
+    """
+
+    precision: Floats
+    recall: Floats
+    levels: Floats
+    interpolated: Floats
+    average_precision: float
+    n_users: int
+
+    def __repr__(self) -> str:
+        return (
+            f"<PrecisionRecall: ranks 1 to {len(self.precision)}, {self.n_users} "
+            f"{'user' if self.n_users == 1 else 'users'}, "
+            f"average precision {self.average_precision:.4f}>"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame with columns ``precision`` and ``recall``, indexed by ``rank``."""
+        import pandas as pd
+
+        ranks = pd.RangeIndex(1, len(self.precision) + 1, name="rank")
+        return pd.DataFrame({"precision": self.precision, "recall": self.recall}, index=ranks)
+
+
+def precision_recall(block: Measured, k: int | None) -> PrecisionRecall:
+    """Return the curve that `Evaluation.precision_recall` describes."""
+    import pandas as pd
+
+    rankings = block.aligned.rankings
+    if rankings.last_positions is not None:
+        raise InvalidDataError(
+            'lists with ties="average" have no certain positions; use ties="item"'
+        )
+    k = max(int(rankings.lengths.max(initial=0)), 1) if k is None else k
+    check_whole("k", k, 1, MAX_RANKS)
+    hits = collect_hits(block.aligned, k)
+    n_users = block.n_counted
+    counts = np.diff(hits.indptr)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    kept = block.counted[owners]
+    # The number of each hit among its user's hits, before users are left out.
+    number = (np.arange(len(owners)) - hits.indptr[:-1][owners] + 1)[kept]
+    owners, ranks = owners[kept], hits.ranks[: len(kept)][kept]
+    n = np.maximum(block.n_relevant, 1).astype(np.float64)
+    hits_at_rank = np.bincount(ranks, minlength=k + 1)[1:]
+    shares = np.bincount(ranks, 1.0 / n[owners], k + 1)[1:]
+    # Of each hit, the largest precision at its rank and at those of its user's later hits.
+    later = pd.Series((number / ranks)[::-1]).groupby(owners[::-1])
+    best = later.cummax().to_numpy()[::-1]
+    levels = np.array(LEVELS)
+    interpolated = np.zeros(len(levels))
+    for i, level in enumerate(levels):
+        # The number of the first hit that reaches the level; the tolerance keeps a product
+        # just above a whole number from needing one hit more.
+        needed = np.maximum(np.ceil(level * n[owners] - 1e-9), 1)
+        interpolated[i] = best[number == needed].sum() / n_users
+    return PrecisionRecall(
+        np.cumsum(hits_at_rank) / np.arange(1, k + 1) / n_users,
+        np.cumsum(shares) / n_users,
+        levels,
+        interpolated,
+        float((best / n[owners]).sum() / n_users),
+        n_users,
+    )
+
+
+def explain(aligned: Aligned, row: int) -> pd.DataFrame:
+    """Return the table of `Evaluation.explain` for the user in a row."""
+    import pandas as pd
+
+    rankings, relevance = aligned.rankings, aligned.relevance
+    listed = slice(rankings.indptr[row], rankings.indptr[row + 1])
+    items = rankings.items[listed].tolist()
+    first = rankings.positions[listed]
+    last = first if rankings.last_positions is None else rankings.last_positions[listed]
+    judged = slice(relevance.indptr[row], relevance.indptr[row + 1])
+    judged_gains = aligned.hit_gains[0][judged].tolist()
+    gain_of = dict(zip(relevance.items[judged].tolist(), judged_gains, strict=True))
+    gains = [gain_of.get(item, 0.0) for item in items]
+    length = int(rankings.lengths[row])
+    discount = aligned.convention.discount
+    discounts = [
+        math.fsum(map(discount, range(a, min(b, length) + 1))) / (b - a + 1)
+        for a, b in zip(first.tolist(), last.tolist(), strict=True)
+    ]
+    recommended = set(items)
+    missed = sorted(
+        (item for item, gain in gain_of.items() if gain > 0 and item not in recommended),
+        key=lambda item: -gain_of[item],
+    )
+    contributions = np.array(gains) * np.array(discounts)
+    absent = np.full(len(missed), np.nan)
+    nothing = np.zeros(len(missed))
+    total = contributions.sum() if len(contributions) else 0.0
+    return pd.DataFrame(
+        {
+            "rank": pd.array([*first.tolist(), *[pd.NA] * len(missed)], dtype="Int64"),
+            "item": [_label(aligned, item) for item in [*items, *missed]],
+            "gain": [*gains, *(gain_of[item] for item in missed)],
+            "discount": np.concatenate((discounts, absent)),
+            "contribution": np.concatenate((contributions, nothing)),
+            "cumulative": np.concatenate((np.cumsum(contributions), nothing + total)),
+        }
+    )
+
+
+def _label(aligned: Aligned, item: int) -> Any:
+    # Only the side with more columns has labels of all items.
+    for side in (aligned.relevance, aligned.rankings):
+        if side.items_index is not None and item < len(side.items_index):
+            return side.items_index[item]
+    return item
+
+
+def row_of_user(user: Hashable, labels: Axis | None, n_users: int) -> int:
+    """Return the row of a user, by label or row number."""
+    if labels is not None:
+        row = int(labels.locate([user])[0]) if isinstance(user, Hashable) else -1
+        if row < 0:
+            raise InvalidDataError(f"there is no user {user!r} among the {n_users} labels")
+        return row
+    if not isinstance(user, int | np.integer) or not 0 <= user < n_users:
+        raise InvalidDataError(
+            f"there is no user {user!r}; expected a row number from 0 to {n_users - 1}", user=user
+        )
+    return int(user)
