@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InvalidDataError
-from .mistaken import describe, is_frame, mistaken
+from .mistaken import describe, mistaken
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 def is_array(values: object) -> bool:
     """Return whether a value is an array of any library, rather than a list or a frame."""
-    return (hasattr(values, "__dlpack__") or hasattr(values, "__array__")) and not is_frame(values)
+    is_frame = hasattr(type(values), "columns")
+    return (hasattr(values, "__dlpack__") or hasattr(values, "__array__")) and not is_frame
 
 
 def as_array(values: object, name: str, expected: str) -> AnyArray:

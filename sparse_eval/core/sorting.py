@@ -90,5 +90,5 @@ def order_within(bounds: Integers, keys: AnyArray) -> Integers:
     if keys.dtype == np.uint64:  # as int64 in the same order, so that only one kernel is compiled
         keys = (keys ^ np.uint64(2**63)).view(np.int64)
     bounds, positions = bounds.astype(np.int64, copy=False), np.empty(len(keys), np.int64)
-    for_blocks(lambda first, last: rank_keys(first, last, bounds, keys, positions), len(bounds) - 1)
+    for_blocks(rank_keys, len(bounds) - 1, arguments=(bounds, keys, positions))
     return positions

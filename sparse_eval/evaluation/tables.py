@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..metrics.request import Request
     from ..results import Evaluation
     from .arrow import TableSource
-    from .runners import Execution
+    from .run import Execution
 
 
 def evaluate_tables(

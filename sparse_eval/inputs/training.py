@@ -53,11 +53,6 @@ def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
     return f"{int(digest):016x}"
 
 
-def excluded_items(train: CSRMatrix, seen: SeenItems) -> CSRMatrix:
-    """Return what users cannot be recommended: what they have seen, or nothing."""
-    return without_entries(train) if seen == "allow" else train
-
-
 def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:
     """Return how many users have each item, of `n_items` at least; explicit zeros do not count."""
     n_items = max(n_items, train.shape[1])

@@ -23,7 +23,7 @@ from ..errors import (
     InvalidMetricError,
     UnsupportedModelError,
 )
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..models.accepted import as_model, check_size, without_zeros
 from ..models.checkpoints import read_checkpoint, save_model
@@ -529,10 +529,11 @@ class EvaluationCallback:
         last = done == model.iterations
         if done % self._every and not last:
             return
+        opened = as_model(model)
         if getattr(model, TRAINED_ON, None) is None:
-            self._check_shape(as_model(model))
+            self._check_shape(opened)
             keep_training(model, self._train)
-        self._evaluate(as_model(model), done, more[0] if len(more) == 1 else None)
+        self._evaluate(opened, done, more[0] if len(more) == 1 else None)
         if last or self._is_over():
             training.end()
             self._warn_of_others()

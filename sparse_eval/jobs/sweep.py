@@ -39,8 +39,7 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.run import open_runner
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution, open_runner
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.identifiers import (
@@ -59,7 +58,8 @@ if TYPE_CHECKING:
 
     from ..core.types import JSONValue, PathLike
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.runners import ClientLike, Keep
+    from ..evaluation.run import Keep
+    from ..evaluation.runners import ClientLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike

@@ -15,7 +15,7 @@ from ..models.accepted import without_zeros
 from ..models.checkpoints import check_similarity
 from ..models.identifiers import keep_training
 from ..models.inputs import open_train
-from ..retrieval.factors import check_factors
+from ..retrieval.ranker import check_factors
 
 if TYPE_CHECKING:
     from implicit.cpu.als import AlternatingLeastSquares

@@ -51,7 +51,7 @@ class Aligned:
     weights: Floats | None = None
     listed: Booleans | None = None
 
-    @property
+    @cached_property
     def has_list(self) -> Booleans:
         """Whether each user has a list, even if none of its items counts."""
         return self.rankings.lengths > 0 if self.listed is None else self.listed

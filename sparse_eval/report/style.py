@@ -18,8 +18,8 @@ from xml.etree import ElementTree as ET
 from ..core.arguments import check_number
 from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import numbers
-from ..core.locks import thread_lock
 from ..core.mistaken import describe
+from ..core.threads import thread_lock
 from ..errors import InvalidDataError, MissingExtraError
 from ..results.shared import named_evaluations
 

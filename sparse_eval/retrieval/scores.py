@@ -10,9 +10,8 @@ from scipy import sparse
 
 from ..core.arrays import as_array, read_only
 from ..core.csr import canonical_csr, plain_matrix
-from ..core.locks import thread_lock
 from ..core.mistaken import describe
-from ..core.threads import for_blocks
+from ..core.threads import for_blocks, thread_lock
 from ..errors import InvalidDataError
 from ..inputs.npy import release
 from ..inputs.scores import check_exact
@@ -150,7 +149,7 @@ class FunctionScores:
                     check_exact(found)
                 scores = np.array(found, np.float64, order="C")  # which may be overwritten
             for_blocks(
-                lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),  # type: ignore[misc]
+                lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),
                 last - first,
                 threads,
                 -(-(last - first) // threads),
