@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import errors
-from .core.locks import thread_lock as _thread_lock
 from .errors import SparseEvalError
 
 if _TYPE_CHECKING:
@@ -34,8 +33,8 @@ if _TYPE_CHECKING:
     from .models.checkpoints import save_model
     from .models.compile import compile_kernels
     from .models.evaluate import evaluate_model
-    from .models.factor_model import factor_model
     from .models.fold_in import fold_in
+    from .models.model import factor_model
     from .models.negatives import read_negatives, sample_negatives
     from .models.recommender import Recommender
     from .models.retrieving import ranks, recommend, top_k
@@ -131,7 +130,7 @@ _ATTRIBUTES = {
     "cross_validate": "jobs.cross_validate",
     "evaluate": "evaluation.evaluate",
     "evaluate_model": "models.evaluate",
-    "factor_model": "models.factor_model",
+    "factor_model": "models.model",
     "fold_in": "models.fold_in",
     "ranks": "models.retrieving",
     "rbo": "results.overlap",
@@ -156,8 +155,10 @@ def __getattr__(name: str) -> object:
         from .core.versions import installed_version
 
         return installed_version()
+    from .core.threads import thread_lock
+
     # Modules that import one another cannot be imported first by several threads at once.
-    with _thread_lock("import"):
+    with thread_lock("import"):
         if name in _MODULES:
             return import_module(f"sparse_eval.{_MODULES[name]}")
         if name in _ATTRIBUTES:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..datasets.split import Holdout
-    from ..evaluation.runners import Keep
+    from ..evaluation.run import Keep
     from ..inputs.axes import Axis
     from ..metrics.request import Protocol
     from ..results import Evaluation
@@ -98,10 +98,10 @@ class Measuring:
 
     def of_models(self) -> Protocol:
         """Return the protocol of the lists of models, or raise before hours of training."""
-        from ..models.evaluate import parse_cut_request
+        from ..metrics.request import Request
 
         protocol = self.protocol()
-        parse_cut_request(protocol)
+        Request.parse_ranked(protocol)
         return protocol
 
 
@@ -130,8 +130,9 @@ def score_model(
     In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
     keep whole lists where ranks would do, up to the largest cut-off.
     """
-    from ..evaluation.runners import Execution
-    from ..models.evaluate import evaluate_request, parse_cut_request
+    from ..evaluation.run import Execution
+    from ..metrics.request import Request
+    from ..models.evaluate import evaluate_request
     from ..models.inputs import training_part
 
     inputs = {} if candidates is None else {"candidates": candidates}
@@ -139,7 +140,7 @@ def score_model(
     keep: Keep = "lists" if keeps_lists else "values"
     with step("recommend and score") as note:
         ev = evaluate_request(
-            parse_cut_request(protocol, {"train", *inputs}),
+            Request.parse_ranked(protocol, {"train", *inputs}),
             model,
             training_part(holdout),
             holdout.validation,

@@ -100,7 +100,8 @@ def training_csr(train: object, name: str = "the train matrix") -> sparse.csr_ma
     """Return training data as `canonical_csr` does; the values must be finite."""
     matrix = canonical_csr(train, name, sum_duplicates=True)
     finite = np.isfinite(matrix.data)
-    check_entries(matrix, finite, f"the value of {name}", "a finite number", name)
+    if not finite.all():
+        check_entries(matrix, finite, f"the value of {name}", "a finite number", name)
     return matrix
 
 
@@ -193,7 +194,7 @@ def order_within(bounds: Integers, keys: AnyArray) -> Integers:
     if keys.dtype == np.uint64:  # as int64 in the same order, so that only one kernel is compiled
         keys = (keys ^ np.uint64(2**63)).view(np.int64)
     bounds, positions = bounds.astype(np.int64, copy=False), np.empty(len(keys), np.int64)
-    for_blocks(lambda first, last: rank_keys(first, last, bounds, keys, positions), len(bounds) - 1)
+    for_blocks(rank_keys, len(bounds) - 1, arguments=(bounds, keys, positions))
     return positions
 
 
@@ -288,6 +289,13 @@ def sorted_csr(
             )
     csr: CSRMatrix = sparse.csr_matrix((values, columns, bounds), shape=shape, dtype=np.float64)
     return csr
+
+
+def without_entries(matrix: CSRMatrix) -> CSRMatrix:
+    """Return an empty CSR of the same shape and dtypes."""
+    parts = (matrix.data[:0], matrix.indices[:0], np.zeros_like(matrix.indptr))
+    empty: CSRMatrix = sparse.csr_matrix(parts, shape=matrix.shape)
+    return empty
 
 
 def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Paths, JSON files, and atomic writing: an interruption leaves no partial or temporary file.
+"""Paths, JSON files, locks, and atomic writing: an interruption leaves no partial file.
 
 A file that replaces another one keeps its permissions. A new file gets the system's default
 permissions.
@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -274,3 +274,54 @@ def write_parquet(table: pd.DataFrame, path: Path, index: bool) -> None:
         raise InvalidDataError(
             f"the labels of the users do not fit into one Parquet column ({error}); write CSV"
         ) from error
+
+
+def lock_file(file: int, *, shared: bool = False, wait: bool = True) -> None:
+    """Lock an open file until it is closed, at the latest when the process ends.
+
+    Parameters
+    ----------
+    file : int
+        A file descriptor.
+    shared : bool
+        Whether other processes may hold a shared lock at the same time.
+    wait : bool
+        Whether to wait for other processes.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds the lock and `wait` is false.
+    OSError
+        If the operating system or the file system does not support locks.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError(errno.ENOTSUP, "this system has no locks on files") from None
+    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lock an existing folder against other processes, if the system supports such locks.
+
+    Raises
+    ------
+    OutputError
+        If another process holds the lock.
+    """
+    with ExitStack() as stack:
+        try:
+            file = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, file)
+            lock_file(file, wait=False)
+        except BlockingIOError as error:
+            raise OutputError(
+                f"{shown(folder)}: another process writes to this folder; wait until it has "
+                "ended, or choose another folder",
+                path=folder,
+            ) from error
+        except OSError:  # some systems cannot open folders, or have no locks
+            pass
+        yield

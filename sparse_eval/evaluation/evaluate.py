@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,16 +15,24 @@ from ..errors import InvalidDataError
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import KeyedPropensity, item_inputs
 from ..inputs.labelled import LabelledMatrix, UserRows, check_part, labels_of
+from ..inputs.npy import sliceable_csr
 from ..inputs.paths import Kind, kind_of, open_lists, open_side, open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
+from ..inputs.side_data import SideData, align, match
 from ..inputs.tables import FrameLike, RankingsScan, RelevanceScan, engine_of
 from ..inputs.text import naming
-from ..metrics.request import Protocol, Request
-from .notices import give_notice
-from .run import evaluate_source, is_dask, is_spark
-from .runners import Execution
-from .sources import MatrixSource
+from ..metrics.request import Request
+from .run import (
+    Execution,
+    evaluate_source,
+    evaluate_whole,
+    give_notice,
+    is_dask,
+    is_spark,
+    users_per_block,
+)
+from .sources import Block, Rows, RowSource, in_block, largest_gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +42,8 @@ if TYPE_CHECKING:
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
     from .arrow import TableSource
-    from .runners import ClientLike, Keep
+    from .run import Keep
+    from .runners import ClientLike
 
 #: What `evaluate` takes as recommendations.
 RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | PathLike"
@@ -181,10 +192,12 @@ def evaluate(
     """
     if hasattr(type(validation), "validation"):  # a Holdout; frames of Spark have any attribute
         validation = getattr(validation, "validation")  # noqa: B009 - imported by nobody here
-    given = {"train": train, "candidates": candidates}
-    inputs: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    inputs |= {} if items is None else item_inputs(items)
-    request = Request.parse(Protocol.of(metrics, convention), inputs)
+    inputs = {} if items is None else item_inputs(items)
+    if train is not None:
+        inputs["train"] = train
+    if candidates is not None:
+        inputs["candidates"] = candidates
+    request = Request.parse(metrics, inputs, convention)
     execution = Execution(keep, memory, client, num_threads, progress)
     if train is not None:
         inputs["train"] = read_truth(train)
@@ -204,11 +217,31 @@ def evaluate(
             known = relevance if isinstance(relevance, Relevance) else None
             rankings = open_side(rankings, relevance=known)
             rankings = _made(rankings, predictions, Rankings.from_positions)
-    if evaluation is None:
+    if evaluation is None and execution.whole:
+        block = _block_of_all(rankings, relevance, inputs)
+        evaluation = evaluate_whole(request, execution, lambda: block)
+    elif evaluation is None:
         source = MatrixSource(request, execution, rankings, relevance, inputs)
         evaluation = evaluate_source(request, execution, source)
     give_notice(evaluation)
     return evaluation
+
+
+def _block_of_all(rankings: Any, relevance: Any, inputs: dict[str, Any]) -> Block:
+    """Return all users' lists and relevant items, with the same rows and columns."""
+    if not isinstance(rankings, Rankings):
+        rankings = Rankings.from_positions(rankings)
+    if not isinstance(relevance, Relevance):
+        relevance = Relevance.from_csr(relevance)
+    if (
+        rankings.users is rankings.items_index is relevance.users is relevance.items_index is None
+        and rankings.shape == relevance.shape
+        and not (inputs or rankings.relevant_last)
+    ):
+        return Block(0, rankings, relevance, SideData(rankings.shape[1]))
+    users, items = match(rankings, relevance)
+    rankings, relevance = align(rankings, relevance, users, items)
+    return Block(0, rankings, relevance, SideData.of(users, items, **inputs))
 
 
 def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:
@@ -278,3 +311,53 @@ def _engine(table: Any) -> str | None:
     if isinstance(table, str | Path):
         return "parquet" if kind_of(table) is Kind.PARQUET else "csv"
     return engine_of(table)
+
+
+def load_rows(side_data: SideData, task: Rows) -> Block:
+    """Check both sides of some rows, and put the side data of these users beside them."""
+    rankings, relevance = task.sides["rankings"], task.sides["relevance"]
+    with in_block(task.first):
+        if not isinstance(rankings, Rankings):
+            rankings = Rankings.from_positions(rankings)
+        if not isinstance(relevance, Relevance):
+            relevance = Relevance.from_csr(relevance)
+    rankings, relevance = align(rankings, relevance, *match(rankings, relevance))
+    return Block(task.first, rankings, relevance, side_data.of_users(task.first, task.last))
+
+
+class MatrixSource(RowSource):
+    """Two matrices of users × items, cut into blocks that fit into a budget or that workers share.
+
+    Parameters
+    ----------
+    request : Request
+    execution : Execution
+    rankings : Rankings or SparseInput
+    relevance : Relevance or SparseInput
+    inputs : dict
+        The arguments of `SideData.of`.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        execution: Execution,
+        rankings: Any,
+        relevance: Any,
+        inputs: dict[str, Any],
+    ) -> None:
+        self.references = {}
+        if not isinstance(rankings, Rankings):
+            rankings = sliceable_csr(rankings, "the position matrix", sum_duplicates=False)
+        if not isinstance(relevance, Relevance):
+            relevance = sliceable_csr(relevance, "the validation matrix")
+        users, items = match(rankings, relevance)
+        if isinstance(rankings, Rankings) and isinstance(relevance, Relevance):
+            rankings, relevance = align(rankings, relevance, users, items)
+        self.sides = {"rankings": rankings, "relevance": relevance}
+        self.total = users.size
+        n_entries = sum(int(side.indptr[-1]) for side in self.sides.values())
+        self.n_rows = users_per_block(execution, n_entries, users.size, len(request.metrics))
+        largest = largest_gain(relevance, self.n_rows) if request.needs_largest_gain else None
+        side_data = replace(SideData.of(users, items, **inputs), largest_gain=largest)
+        self.load = partial(load_rows, side_data)

@@ -1,31 +1,218 @@
-"""The one loop: blocks of a source, evaluated by a runner, merged into an `Evaluation`.
+"""The evaluation of blocks of users: its options, the loop over blocks, and its warnings.
 
-`open_runner` chooses the runner by the client.
+`evaluate_block` evaluates one block of any source and engine, `evaluate_whole` all users at once,
+and `evaluate_source` the blocks of a source, whose results are merged.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
 
+import numpy as np
+
+from ..core.arguments import check_choice, check_whole
+from ..core.messages import warn
 from ..core.progress import progress_bar
+from ..errors import InvalidDataError, InvalidMetricError
+from ..inputs.axes import label_of
+from ..inputs.candidates import WARNING, check_judged_listed, condense, judged_candidates
+from ..metrics.lists import Aligned
 from ..results import Evaluation
+from ..results.details import row_of_user
+from ..results.measured import Measured
 from ..results.parts import Part, merge_parts
-from .runners import ExecutorRunner, LocalRunner, check_values_fit
-from .sources import evaluate_block, one_user
+from .runners import ExecutorRunner, LocalRunner
+from .sources import USERS_PER_BLOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from typing import Any
+    from collections.abc import Callable, Generator, Hashable, Iterator
 
     from pyspark.sql import SparkSession
 
+    from ..inputs.rankings import Rankings
+    from ..inputs.relevance import Relevance
+    from ..inputs.side_data import SideData
     from ..metrics.random_baseline import RandomTotals
     from ..metrics.request import Request
-    from .runners import ClientLike, Execution, Runner
-    from .sources import Loader, Source
+    from ..results.parts import CandidateCounts, SeenCounts
+    from .runners import ClientLike, Runner
+    from .sources import Block, Loader, Source
+
+#: Bytes that evaluating a block takes at its peak for each entry of its matrices and for each of
+#: its users: measured, see benchmarks/SCALE.md.
+PER_ENTRY, PER_USER = 64, 400
+
+#: Bytes that a value of a user takes for good, and what is kept of a user beside them.
+PER_VALUE, PER_KEPT = 8, 41
+
+#: Users in a task for workers, at most.
+USERS_PER_TASK = 1 << 16
+
+#: The tasks that there should be at least: the slowest of the last ones decides when all are done.
+FEWEST_TASKS = 16
+
+#: A smaller budget has no room for a block worth evaluating.
+MINIMUM = 1 << 24
+
+
+#: What an evaluation keeps of each user, see `evaluate`.
+Keep: TypeAlias = Literal["values", "lists", "totals"]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How an evaluation is done; the options of `evaluate`.
+
+    Raises
+    ------
+    InvalidDataError
+        If `memory` is too small or `keep` does not fit the options.
+    """
+
+    keep: Keep = "values"
+    memory: int | None = None
+    client: ClientLike | None = None
+    num_threads: int | None = None
+    progress: bool | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all users are evaluated at once in this process."""
+        return self.memory is None and self.client is None
+
+    @property
+    def per_user(self) -> bool:
+        """Whether the values of users are kept."""
+        return self.keep != "totals"
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            check_whole("memory", self.memory, MINIMUM)
+        check_choice("keep", self.keep, get_args(Keep))
+        if self.keep == "lists" and not self.whole:
+            raise InvalidDataError(
+                "keep='lists' keeps the lists of all users in this process; leave out memory= and "
+                "client=, or give keep='values'"
+            )
+
+
+def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
+    """Return the bytes that the users' values take, or raise if they exceed half of the budget."""
+    n_bytes = n_users * (PER_VALUE * n_metrics + PER_KEPT) * 2  # twice while they are joined
+    if n_bytes > memory // 2:
+        raise InvalidDataError(
+            f"the values of {n_users:,} users take {n_bytes:,} bytes, more than half of memory="
+            f"{memory:,} bytes; increase memory=, or keep no values with keep='totals'"
+        )
+    return n_bytes
+
+
+def users_per_block(
+    execution: Execution, n_entries: int, n_users: int, n_metrics: int, fixed: int = 0
+) -> int:
+    """Return how many users a block may have, for the evaluation to stay within its budget.
+
+    Parameters
+    ----------
+    execution : Execution
+    n_entries, n_users, n_metrics : int
+        In total.
+    fixed : int
+        Bytes that are needed for any number of users.
+
+    Raises
+    ------
+    InvalidDataError
+        If the values of all users do not fit into the budget, and are kept.
+    """
+    n_rows, memory = USERS_PER_BLOCK, execution.memory
+    if memory is not None:
+        kept = check_values_fit(memory - fixed, n_users, n_metrics) if execution.per_user else 0
+        each = PER_ENTRY * n_entries / max(n_users, 1) + PER_USER + 3 * PER_VALUE * n_metrics
+        n_rows = max(int((memory - fixed - kept) / each), 1)
+    if execution.client is not None:
+        n_rows = min(n_rows, max(min(USERS_PER_TASK, -(-n_users // FEWEST_TASKS)), 1))
+    return n_rows
+
+
+def evaluate_block(request: Request, block: Block, num_threads: int | None = None) -> Measured:
+    """Evaluate the users of a block: the one function for every source and every engine.
+
+    Raises
+    ------
+    InvalidMetricError
+        If a metric is undefined for lists with ``ties="average"``.
+    InvalidDataError
+        If judged items or zeros are not what the metrics or the convention take.
+    """
+    rankings, relevance = block.rankings, block.relevance
+    if rankings.last_positions is not None:
+        for plan in request.plans:
+            if not plan.definition.formula.averages_ties(plan.arguments):
+                raise InvalidMetricError(
+                    f"{plan.metric} has no expectation over tied items; make the lists with "
+                    'ties="item"'
+                )
+    if request.uses_judged and not block.knows_judged:
+        check_judged_listed(rankings, relevance)
+    if request.convention.zeros == "error" and not relevance.states_irrelevant:
+        for entry in np.flatnonzero(relevance.gains == 0)[:1]:
+            row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
+            first_row = block.first_row if relevance.users is None else 0
+            user = label_of(relevance.users, first_row + row)
+            item = label_of(relevance.items_index, int(relevance.items[entry]))
+            raise InvalidDataError(
+                f"validation stores a zero for user {user!r} and item {item!r}, and "
+                f"{request.convention.library} counts every stored pair as relevant; drop such "
+                "pairs with min_value= above 0 before the split, or with "
+                "matrix.eliminate_zeros(), or define what is relevant with threshold= (of "
+                "se.Relevance.from_csr)"
+            )
+    aligned = _aligned(request, rankings, relevance, block.side_data)
+    about = block.first_row, block.retrieval, block.items_digest
+    return Measured.compute(request, aligned, num_threads, *about)
+
+
+def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
+    """Return the list and the relevant items of one user of a block.
+
+    Parameters
+    ----------
+    request : Request
+    block : Block
+    user : hashable
+        The label, or the row of the block where users have no labels.
+
+    Raises
+    ------
+    InvalidDataError
+        If there is no such user.
+    """
+    relevance = block.relevance
+    row = row_of_user(user, relevance.users, relevance.shape[0])
+    return _aligned(
+        request,
+        block.rankings.part(row, row + 1),
+        relevance.part(row, row + 1),
+        block.side_data.of_users(row, row + 1),
+    )
+
+
+def _aligned(
+    request: Request, rankings: Rankings, relevance: Relevance, side_data: SideData
+) -> Aligned:
+    """Return what formulas are applied to, given both sides with the same rows and columns."""
+    listed = None
+    if request.judged_only:
+        listed = rankings.lengths > 0
+        rankings = condense(rankings, relevance)
+        side_data = replace(side_data, candidates=judged_candidates(relevance))
+    if request.seen == "allow":
+        side_data = side_data.allowing_seen()
+    return Aligned(rankings, relevance, side_data, request.convention, listed=listed)
 
 
 class Shared(NamedTuple):
@@ -47,38 +234,35 @@ def evaluate_task(shared: Shared, task: Any) -> Part:
     return replace(part, random=result.random_totals(all_users=False))
 
 
-def evaluate_source(
-    request: Request,
-    execution: Execution,
-    source: Source,
+def evaluate_whole(
+    request: Request, execution: Execution, everybody: Callable[[], Block]
 ) -> Evaluation:
-    """Evaluate the users of a source, block by block; or at once, with the lists if they are kept.
+    """Evaluate all users at once, and keep their lists if anything is kept of users.
 
-    Parameters
-    ----------
-    request : Request
-    execution : Execution
-    source : Source
+    `everybody` returns the block of all users. It is called again for the random baseline and for
+    the lists of single users if nothing is kept.
     """
-    per_user, num_threads = execution.per_user, execution.num_threads
-    if source.whole:
-        result = evaluate_block(request, source.everybody(), num_threads)
-        if per_user:
-            result.overall  # noqa: B018 - what they refuse is told now, not when they are read
-            return Evaluation(request, result)
-        return Evaluation(
-            request,
-            parts=[result.part(per_user=False)],
-            random_totals=lambda: evaluate_block(
-                request, source.everybody(), num_threads
-            ).random_totals(all_users=True),
-            relist=lambda user: one_user(request, source.everybody(), user),
-        )
+    threads = execution.num_threads
+    result = evaluate_block(request, everybody(), threads)
+    if execution.per_user:
+        return Evaluation(request, result)
+    return Evaluation(
+        request,
+        parts=[result.part(per_user=False)],
+        random_totals=lambda: evaluate_block(request, everybody(), threads).random_totals(
+            all_users=True
+        ),
+        relist=lambda user: one_user(request, everybody(), user),
+    )
+
+
+def evaluate_source(request: Request, execution: Execution, source: Source) -> Evaluation:
+    """Evaluate the users of a source, block by block."""
 
     def merged(*, random: bool = False) -> Part:
         # The client may be gone when the random baseline is asked for.
         client = source.client or (None if random else execution.client)
-        kept = per_user and not random
+        kept = execution.per_user and not random
         with (
             progress_bar(
                 execution.progress,
@@ -88,7 +272,7 @@ def evaluate_source(
                 unit_scale=source.unit == " rows",
             ) as bar,
             closing(source),
-            open_runner(client, num_threads, source.n_at_once) as runner,
+            open_runner(client, execution.num_threads, source.n_at_once) as runner,
         ):
             shared = Shared(request, source.load, kept, random, runner.num_threads)
 
@@ -157,3 +341,120 @@ def open_runner(
 
         with connect(client) as runner:
             yield runner
+
+
+#: So many relevant items are not all in train by chance.
+_ENOUGH = 20
+
+
+def give_notice(evaluation: Evaluation) -> None:
+    """Warn of what looks like a mistake in the inputs of an evaluation.
+
+    Raises
+    ------
+    InvalidDataError
+        If all relevant items are in the training data, so that nothing can be found.
+    """
+    if evaluation.seen is not None:
+        _check_seen(evaluation, evaluation.seen)
+    if evaluation.candidates is not None:
+        _check_candidates(evaluation, evaluation.candidates)
+    if evaluation.n_cold:
+        warn(
+            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
+            "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
+            " leaves them out, and ev.by('activity') shows them apart; of a split by users give "
+            "the holdout itself, so that its users are folded in"
+        )
+    n_without, n_users = evaluation.n_without_list, evaluation.n_users
+    if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
+        warn(
+            f"{n_without} of {n_users} evaluated users have no list, and count 0; if the lists are "
+            "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
+            "users=…), or user_rows=…)"
+        )
+    if evaluation.leaves_candidates_out:
+        warn(
+            "the lists rank fewer items than the catalogue has, and nothing says what users have "
+            "seen: auc, percentile_rank and mean_rank take the others for candidates; give train=, "
+            "what they have seen"
+        )
+    first = evaluation.first_ranks
+    if first is not None and first.smallest > 1 and first.has_others:
+        warn(
+            f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
+            f"as items that are not relevant; if the lists begin at rank {first.smallest}, "
+            f"subtract {first.smallest - 1} from every rank"
+        )
+    retrieval = evaluation.retrieval
+    if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
+        warn(
+            f"{retrieval.n_unknown_users} of {evaluation.n_users} evaluated users and "
+            f"{retrieval.n_unknown_items} of their relevant items are unknown to the model; such "
+            "users count 0, and such items are missed"
+        )
+    if evaluation.found_nothing:
+        warn(
+            "no list holds a relevant item at a rank that counts, so that every metric of hits is "
+            "0; check that both sides mean the same users and items, by ids of the same kind or by "
+            "the same numbers"
+        )
+
+
+def _check_seen(evaluation: Evaluation, seen: SeenCounts) -> None:
+    n_seen, n_relevant = seen.n_relevant, seen.n_held_out
+    by_model = evaluation.retrieval is not None
+    if evaluation.request.seen == "allow":
+        if not n_seen:
+            warn(
+                "filter_seen=False, and no held-out item is in its user's train, so that whatever "
+                "is recommended again is wrong; hold such items out too, as with repeats='keep' in "
+                "split.temporal, rolling and last_n"
+            )
+        return
+    if n_seen == n_relevant and n_seen >= (1 if by_model else _ENOUGH):
+        raise InvalidDataError(
+            f"all {n_seen} relevant items are in train, as what users have seen already, and no "
+            "list can hold them; give as train what came before, without what is held out"
+        )
+    if n_seen:
+        warn(
+            f"{n_seen} of {n_relevant} held-out items were seen by their users; they can be in no "
+            "list and count as missed"
+            if by_model
+            else f"{n_seen} of {n_relevant} relevant items are in train, as what their users have "
+            "seen already; if they were trained on, results are too good"
+        )
+    if seen.n_listed and not by_model:
+        warn(
+            f"{seen.n_listed} listed items are in train, as what their users have seen "
+            "already; take them out of the lists, or leave train out, which says what is no "
+            "candidate"
+        )
+
+
+def _check_candidates(evaluation: Evaluation, candidates: CandidateCounts) -> None:
+    n_outside, n_relevant = candidates.n_relevant, candidates.n_held_out
+    if n_outside == n_relevant:
+        raise InvalidDataError(
+            f"none of the {n_relevant} relevant items is a candidate of its user, so that nothing "
+            "can be found; give candidates of the same users and items, the relevant ones included"
+        )
+    if n_outside:
+        warn(
+            f"{n_outside} of {n_relevant} relevant items are no candidates of their users; they "
+            "can be in no list and count as missed"
+        )
+    if candidates.n_listed and evaluation.retrieval is None:
+        warn(
+            f"{candidates.n_listed} listed items are no candidates of their users; take them out "
+            "of the lists, or give candidates that hold them"
+        )
+    if evaluation.request.judged_only and candidates.n_candidates == n_relevant:
+        warn(
+            "judged_only=True, and every item that validation stores is relevant, so that no list "
+            "holds anything else; store those that were judged and are not relevant with a zero, "
+            "or leave judged_only out"
+        )
+    if candidates.is_sampled and evaluation.request.corrected is None:
+        warn(WARNING)

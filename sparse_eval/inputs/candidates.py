@@ -279,7 +279,7 @@ def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items:
     rows = read_only(indptr), read_only(items)
     bounds = read_only(seen_indptr.astype(np.int64, copy=False))
     seen = Seen(bounds, read_only(as_int32(seen_items)))
-    for_blocks(lambda a, b: find_seen(a, b, users, *rows, seen, was_seen), len(users))
+    for_blocks(find_seen, len(users), arguments=(users, *rows, seen, was_seen))
     return was_seen
 
 

@@ -63,7 +63,7 @@ class ItemData:
     propensity: Any = None
 
 
-def item_inputs(items: ItemData | None) -> dict[str, Any]:
+def item_inputs(items: ItemData) -> dict[str, Any]:
     """Return the given data of items, by the names that metrics use.
 
     Raises
@@ -71,8 +71,6 @@ def item_inputs(items: ItemData | None) -> dict[str, Any]:
     InvalidDataError
         If `items` is not an `ItemData`, such as the ids of items.
     """
-    if items is None:
-        return {}
     if not isinstance(items, ItemData):
         raise InvalidDataError(
             f"items is {describe(items)}; expected se.ItemData(groups=…, vectors=…, propensity=…)",

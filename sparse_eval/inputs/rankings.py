@@ -257,8 +257,9 @@ class Rankings(UserRows):
         matrix = canonical_csr(positions, "the position matrix", sum_duplicates=False)
         data = matrix.data
         valid = (data == np.floor(data)) & (data >= 1) & (data <= MAX_ITEMS)
-        expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions)"
-        check_entries(matrix, valid, "the position", expected + _MAY_BE_SCORES)
+        if not valid.all():
+            expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions)"
+            check_entries(matrix, valid, "the position", expected + _MAY_BE_SCORES)
         labels = matrix_labels(positions, matrix.shape, users, items)
         entries = as_int32(matrix.indices), data.astype(np.int32)
         try:

@@ -13,7 +13,6 @@ from ..core.csr import (
     as_int32,
     canonical_csr,
     check_entries,
-    indptr_from_counts,
     sort_pairs,
     summed_csr,
 )
@@ -280,7 +279,7 @@ class Relevance(UserRows):
     @property
     def n_relevant(self) -> Integers:
         """Number of relevant items (gain above 0) of each user, shape (n_users,)."""
-        return np.diff(indptr_from_counts(self.gains > 0)[self.indptr])
+        return np.diff(np.append(0, np.cumsum(self.gains > 0))[self.indptr])
 
     def with_entries(self, csr: Any, users: Axis | None, items: Axis | None) -> Relevance:
         """Return the same relevance with the entries of a canonical matrix, and labels."""

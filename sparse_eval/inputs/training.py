@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows
+from ..core.csr import as_int32, bounds_of, indptr_from_counts, take_rows, without_entries
 from ..core.hashing import fingerprints
 from ..core.threads import for_blocks
 from ..errors import InvalidMetricError
@@ -53,15 +53,6 @@ def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
     return f"{int(digest):016x}"
 
 
-def excluded_items(train: CSRMatrix, seen: SeenItems) -> CSRMatrix:
-    """Return what users cannot be recommended: what they have seen, or nothing."""
-    if seen == "exclude":
-        return train
-    parts = (train.data[:0], train.indices[:0], np.zeros_like(train.indptr))
-    nothing: CSRMatrix = sparse.csr_matrix(parts, shape=train.shape)
-    return nothing
-
-
 def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:
     """Return how many users have each item, of `n_items` at least; explicit zeros do not count."""
     n_items = max(n_items, train.shape[1])
@@ -74,7 +65,7 @@ def popular_lists(train: CSRMatrix, k: int, filter_seen: bool) -> Items:
     Equally popular items are in the order of their ids.
     """
     order = np.argsort(-count_users(train), kind="stable").astype(np.int32)
-    excluded = excluded_items(train, "exclude" if filter_seen else "allow")
+    excluded = train if filter_seen else without_entries(train)
     indptr, items = excluded.indptr.astype(np.int64), as_int32(excluded.indices)
     ids = np.empty((train.shape[0], k), np.int32)
 

@@ -35,7 +35,7 @@ from ..datasets.split import k_fold
 from ..datasets.split.holdout import Holdout
 from ..datasets.times import time_text
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution
 from ..models.inputs import training_part
 from ..results.comparison import compare
 from ..results.details import make_record

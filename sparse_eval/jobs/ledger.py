@@ -19,8 +19,7 @@ import os
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.files import make_folder
-from ..core.locks import lock_file, locked_folder
+from ..core.files import lock_file, locked_folder, make_folder
 from ..core.messages import warn
 from ..core.versions import installed_version
 from ..errors import InvalidFileError, OutputError, shown

@@ -13,18 +13,18 @@ from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
 from ..inputs.candidates import JUDGED, as_candidates, is_sampled, name_among
 from ..metrics import Metric, parse_metrics
-from ..metrics.request import Protocol
-from ..models.evaluate import evaluate_request, parse_cut_request
+from ..metrics.request import Request
+from ..models.evaluate import evaluate_request
 from ..models.inputs import digest_of, match_sides, name_of, open_held_out, open_train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..evaluation.runners import Execution
+    from ..evaluation.run import Execution
     from ..inputs.candidates import Candidates
     from ..inputs.labelled import LabelledMatrix
     from ..inputs.relevance import Relevance
-    from ..metrics.request import MetricsLike, Request
+    from ..metrics.request import MetricsLike
     from ..models.inputs import CandidatesLike, TrainLike
     from ..results import Evaluation
 
@@ -58,7 +58,7 @@ def parse_monitored(
         `metrics`.
     """
     inputs = {"train", "candidates"} if among else {"train"}
-    request = parse_cut_request(Protocol.of(metrics, convention), inputs)
+    request = Request.parse_ranked(metrics, inputs, convention)
     if monitor is None:
         return request, request.metrics[0]
     monitored = parse_metrics(monitor, request.convention.options)

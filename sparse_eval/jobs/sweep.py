@@ -38,8 +38,7 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.run import is_spark, open_runner
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution, is_spark, open_runner
 from ..models.accepted import as_model
 from ..models.checkpoints import read_checkpoint
 from ..models.identifiers import (

@@ -26,13 +26,13 @@ from ..errors import (
     SparseEvalError,
     UnsupportedModelError,
 )
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution
 from ..inputs.labelled import LabelledMatrix, labels_of
 from ..models.accepted import as_model, check_size, without_zeros
 from ..models.checkpoints import check_similarity, read_checkpoint, save_model
 from ..models.identifiers import TRAINED_ON, ids_of, keep_training
 from ..models.inputs import digest_of, open_train, split_arguments
-from ..retrieval.factors import check_factors
+from ..retrieval.ranker import check_factors
 from .ledger import INPUTS, Ledger
 from .scoring import Scoring, best_of, parse_monitored
 

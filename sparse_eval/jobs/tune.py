@@ -33,7 +33,7 @@ from ..errors import (
     SparseEvalError,
     shown,
 )
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution
 from ..inputs.labelled import labels_of
 from ..metrics.request import Protocol
 from ..models.checkpoints import saving_model

@@ -75,7 +75,7 @@ def correct(plans: tuple[Plan, ...], corrected: Estimator) -> tuple[Plan, ...]:
     """Return plans that estimate the metrics of the whole catalogue."""
     of_all = _Tables(plans)
     return tuple(
-        plan._replace(definition=_definition(plan, row, of_all, corrected))
+        replace(plan, definition=_definition(plan, row, of_all, corrected))
         for row, plan in enumerate(plans)
     )
 

@@ -7,6 +7,8 @@ propensity p, a hit with weight 1 / p also counts for the relevant items that we
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -163,7 +165,8 @@ class View(NamedTuple):
     judged: bool = False
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True)
+class Plan:
     """A metric, its definition and the arguments of its formula."""
 
     metric: Metric
@@ -228,12 +231,12 @@ class Plan(NamedTuple):
         """Whether it needs the sums of 2^g − 1."""
         return self.arguments.get("gain") == "exp" or "exp" in self.definition.uses
 
-    @property
+    @cached_property
     def is_swept(self) -> bool:
         """Whether its formula is applied to the statistics of the sweep, not to whole lists."""
         return self.definition.over == "statistics"
 
-    @property
+    @cached_property
     def per_user(self) -> bool:
         """Whether there is a value for each user."""
         return self.definition.per_user and not self.is_micro

@@ -179,14 +179,18 @@ class Request:
     without_list: WithoutList = "zero"
 
     @classmethod
-    def parse(cls, protocol: Protocol, inputs: Iterable[str] = ()) -> Request:
-        """Check a protocol against the given inputs.
+    def parse(
+        cls, metrics: MetricsLike, inputs: Iterable[str] = (), convention: str | None = None
+    ) -> Request:
+        """Check metrics or a protocol against the given inputs.
 
         Raises
         ------
         InvalidMetricError
-            If a metric needs an input that is not given, or `judged_only` is given with candidates.
+            As from `Protocol.of`, if a metric needs an input that is not given, or `judged_only` is
+            given with candidates.
         """
+        protocol = Protocol.of(metrics, convention)
         rules = convention_named(protocol.convention)
         request = cls(
             protocol.metrics,
@@ -211,6 +215,39 @@ class Request:
             raise InvalidMetricError(
                 "no metric weights hits by the propensity= of se.ItemData; ask for "
                 "recall(weights=snips)@10 or psp(propensity=given)@10, or leave propensity= out"
+            )
+        return request
+
+    @classmethod
+    def parse_ranked(
+        cls, metrics: MetricsLike, inputs: Iterable[str] = ("train",), convention: str | None = None
+    ) -> Request:
+        """Check the metrics of a model's rankings, to their cut-offs or of whole ones.
+
+        Raises
+        ------
+        InvalidMetricError
+            As from `parse`, if metrics without a cut-off are beside others that need lists, or if
+            nothing says how long lists are to be.
+        """
+        request = cls.parse(metrics, inputs, convention)
+        whole = request.of_whole_rankings
+        for metric in whole:
+            if metric in request.over_lists:
+                raise InvalidMetricError(
+                    f"{metric} has no cut-off, and the whole ranking lists everything that is "
+                    f"unseen; ask for '{metric}@k'"
+                )
+        if whole and request.over_lists:
+            raise InvalidMetricError(
+                f"{whole[0]} has no cut-off, and needs the ranks of relevant items in the whole "
+                f"catalogue; {request.over_lists[0]} needs lists; evaluate them one after the other"
+            )
+        if not (request.largest_cutoff or whole):
+            raise InvalidMetricError(
+                f"no cut-off says how long the lists are to be; ask for another metric beside "
+                f"{request.metrics[0]}, such as 'ndcg@10', or evaluate the whole rankings, "
+                "se.ranks(model, validation, seen=train)"
             )
         return request
 
@@ -277,6 +314,16 @@ class Request:
         """The metrics without a cut-off, except those the convention computes on any list."""
         uncut = self.convention.uncut
         return tuple(m for m in self.metrics if not m.cutoff and uncut.get(m.name) != "lists")
+
+    @cached_property
+    def over_lists(self) -> tuple[Metric, ...]:
+        """The metrics that need whole lists, rather than the ranks of relevant items."""
+        return tuple(plan.metric for plan in self.plans if not plan.is_swept)
+
+    @cached_property
+    def largest_cutoff(self) -> int:
+        """The largest cut-off, 0 if there is none."""
+        return max(metric.cutoff or 0 for metric in self.metrics)
 
     @cached_property
     def needs_catalogue(self) -> bool:

@@ -16,12 +16,11 @@ from ..core.messages import warn
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of
 from ..inputs.npy import open_array
-from ..retrieval.factors import check_factors
+from ..retrieval.ranker import check_factors
 from ..retrieval.scores import check_weights
 from .checkpoints import check_similarity, read_checkpoint
-from .factor_model import Factors, ImplicitFactors
 from .identifiers import ITEM_IDS, USER_IDS, copy_ids
-from .model import Model
+from .model import Factors, ImplicitFactors, Model
 from .recommender import Recommender
 from .scorers import ItemItemModel, Scorer
 
@@ -61,7 +60,9 @@ def as_model(model: Any, *, check: bool = True) -> Model:
         sides = (open_array(as_input(x)) if isinstance(x, str | Path) else x for x in model)
         model = Factors(*sides)
     if isinstance(model, Factors):
-        if check or not all(is_array(x) and getattr(x, "ndim", 2) == 2 for x in model[:2]):
+        given: tuple[Any, ...] = model[:2]
+        are_arrays = all(isinstance(x, np.ndarray) or is_array(x) for x in given)
+        if check or not (are_arrays and all(getattr(x, "ndim", 2) == 2 for x in given)):
             check_factors(model.user_factors, model.item_factors)
         return model
     if isinstance(model, ItemItemModel):

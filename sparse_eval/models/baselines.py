@@ -18,9 +18,9 @@ from ..core.arguments import check_number, check_whole
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.training import count_users
-from .factor_model import Factors
 from .identifiers import TrainedOn
 from .inputs import open_train
+from .model import Factors
 from .scorers import ItemItemModel, Scorer
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,18 +16,19 @@ from ..core.saved_arrays import NPY, UnreadableError, read_arrays, read_sparse
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
+    InvalidFileError,
     OutputError,
     UnsupportedModelError,
 )
 from ..inputs.axes import Axis
 from ..inputs.npy import open_array
-from ..retrieval.factors import check_factors
+from ..retrieval.ranker import check_factors
 from ..retrieval.scores import check_weights
 from .identifiers import ITEM_IDS, TRAINED_ON, USER_IDS, id_arrays, ids_of, keep_ids
-from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer, check_scores
+from .scorers import ITEM_WEIGHTS, SCORES, ItemItemModel, Scorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ..core.types import AnyArray, CSRMatrix, PathLike
@@ -73,68 +73,81 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
         users and items differ in width.
     """
     path = as_input(path)
-    arrays = _read_arrays(path)
-    if isinstance(arrays, np.ndarray):
-        if arrays.ndim == 2 and arrays.shape[0] != arrays.shape[1]:
-            return Checkpoint(Scorer(_checked(check_scores, arrays, path)), {})
-        weights = _checked(check_weights, arrays, path)
-        return Checkpoint(ItemItemModel(weights, may_be_scores=True), {})
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(NPY)) == NPY:
+                return _of_matrix(open_array(path))
+            stream.seek(0)
+            return _of_arrays(read_arrays(stream), stream)
+    except OSError as error:
+        raise InvalidCheckpointError(f"cannot be read: {error.strerror or error}", path) from None
+    except UnreadableError as error:
+        raise InvalidCheckpointError(
+            f"{error}; expected an .npz file saved by a model of implicit", path
+        ) from None
+    except InvalidFileError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidCheckpointError(f"is no model: {error}", path) from None
+
+
+def _of_matrix(matrix: AnyArray) -> Checkpoint:
+    """Return the model in a ``.npy`` file: item-item weights if the matrix is square, or scores."""
+    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1]:
+        return Checkpoint(Scorer(matrix), {})
+    return Checkpoint(ItemItemModel(check_weights(matrix), may_be_scores=True), {})
+
+
+def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
+    """Return the model in an ``.npz`` file; `stream` is the file."""
     parameters = {name: a.item() for name, a in arrays.items() if a.ndim == 0}
     trained_on: Any = parameters.pop(TRAINED_ON, None)
-    user_ids, item_ids = (_read_ids(arrays, name, path) for name in (USER_IDS, ITEM_IDS))
+    users, items = (
+        Axis.of(arrays[name].tolist(), name) if name in arrays and arrays[name].ndim else None
+        for name in (USER_IDS, ITEM_IDS)
+    )
+    model: Any
     if "user_factors" in arrays and "item_factors" in arrays:
-        users, items = arrays["user_factors"], arrays["item_factors"]
-        _checked(partial(check_factors, users), items, path)
-        # implicit's compiled code takes these two dtypes, the same for users and items.
-        single = max(users.dtype.itemsize, items.dtype.itemsize) <= 4
-        dtype = np.dtype(np.float32 if single else np.float64)
+        factors = arrays["user_factors"], arrays["item_factors"]
+        check_factors(*factors)
         from implicit.cpu.als import AlternatingLeastSquares
 
         # The file does not say which family saved it. ALS will do for all of them, because they
         # rank by the product of their factors; the biases of BPR and LMF are columns of these.
         with threadpool_limits(limits=1, user_api="blas"):
-            model: Any = AlternatingLeastSquares()
+            model = AlternatingLeastSquares()
         # Only ALS saves an alpha; others do not say how the factors of a new user are found.
         for name in ("regularization", "alpha"):
             setattr(model, name, parameters.get(name) if "alpha" in parameters else None)
-        model.user_factors = users.astype(dtype, copy=False)
-        model.item_factors = items.astype(dtype, copy=False)
-        keep_ids(model, user_ids, item_ids)
-        model.trained_on = trained_on
-        return Checkpoint(model, parameters)
-    if "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
-        given = _read_sparse(path) if "format" in arrays else arrays[ITEM_WEIGHTS]
-        may_be_scores = ITEM_WEIGHTS not in arrays and item_ids is None
-        weights = _checked(check_weights, given, path)
-        return Checkpoint(ItemItemModel(weights, item_ids, may_be_scores, trained_on), {})
-    if SCORES in arrays:
-        scores = _checked(check_scores, arrays[SCORES], path)
-        return Checkpoint(Scorer(scores, users=user_ids, items=item_ids), {})
-    parts = [arrays.get(name) for name in ("data", "indices", "indptr")]
-    if "shape" in arrays and all(part is not None for part in parts):
+        # implicit's compiled code takes these two dtypes, the same for users and items.
+        dtype = np.float32 if max(one.dtype.itemsize for one in factors) <= 4 else np.float64
+        model.user_factors, model.item_factors = (one.astype(dtype, copy=False) for one in factors)
+    elif "format" in arrays or ITEM_WEIGHTS in arrays:  # SciPy's own, or a dense matrix with ids
+        weights = check_weights(read_sparse(stream) if "format" in arrays else arrays[ITEM_WEIGHTS])
+        may_be_scores = ITEM_WEIGHTS not in arrays and items is None
+        return Checkpoint(ItemItemModel(weights, items, may_be_scores, trained_on), {})
+    elif SCORES in arrays:
+        return Checkpoint(Scorer(arrays[SCORES], users=users, items=items), {})
+    elif {"data", "indices", "indptr", "shape"} <= arrays.keys():
         from implicit.nearest_neighbours import ItemItemRecommender, NearestNeighboursScorer
 
-        try:
-            if any(part.dtype.kind not in "iu" for part in parts[1:] if part is not None):
-                raise InvalidDataError("its indices are not whole numbers")
-            matrix = sparse.csr_matrix(tuple(parts), shape=tuple(arrays["shape"].tolist()))
-            similarity: Any = check_similarity(matrix)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise InvalidCheckpointError(
-                f"holds a SciPy matrix, but no similarity matrix: {error}", path
-            ) from None
+        parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
+        if any(part.dtype.kind not in "iu" for part in parts[1:]):
+            raise InvalidDataError("the indices of its similarity matrix are not whole numbers")
+        matrix = sparse.csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
         model = ItemItemRecommender()
+        similarity: Any = check_similarity(matrix)
         model.similarity = similarity.astype(np.float64)
         model.scorer = NearestNeighboursScorer(model.similarity)
-        keep_ids(model, user_ids, item_ids)
-        model.trained_on = trained_on
-        return Checkpoint(model, parameters)
-    raise InvalidCheckpointError(
-        "has neither factors of users and items nor similarities, only "
-        f"{', '.join(arrays) or 'nothing'}; expected "
-        "a file that a fitted model of implicit saved",
-        path,
-    )
+    else:
+        raise InvalidDataError(
+            "it has neither factors of users and items nor similarities, only "
+            f"{', '.join(arrays) or 'nothing'}; expected a file that a fitted model of implicit "
+            "saved"
+        )
+    keep_ids(model, users, items)
+    model.trained_on = trained_on
+    return Checkpoint(model, parameters)
 
 
 def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = None) -> Path:
@@ -236,47 +249,3 @@ def check_similarity(similarity: object) -> CSRMatrix:
     if not np.isfinite(csr.data).all():
         raise InvalidDataError("the similarity matrix holds numbers that are not finite")
     return csr
-
-
-def _checked(check: Callable[[Any], Any], matrix: Any, path: Path) -> Any:
-    """Return a matrix as `check` does, or raise the error about the file."""
-    try:
-        return check(matrix)
-    except InvalidDataError as error:
-        raise InvalidCheckpointError(f"is no model: {error}", path) from None
-
-
-def _read_sparse(path: Path) -> Any:
-    """Return the matrix in a file of `scipy.sparse.save_npz`."""
-    try:
-        with path.open("rb") as stream:
-            return read_sparse(stream)
-    except (OSError, UnreadableError) as error:
-        raise InvalidCheckpointError(f"cannot be read: {error}", path) from None
-
-
-def _read_ids(arrays: dict[str, AnyArray], name: str, path: Path) -> Axis | None:
-    """Return the ids of users or items in a checkpoint, None if it has none."""
-    array = arrays.get(name)
-    if array is None or array.ndim == 0:
-        return None
-    try:
-        return Axis.of(array.tolist(), name.replace("_ids", "s"))
-    except InvalidDataError as error:
-        raise InvalidCheckpointError(f"its {name} are no ids: {error}", path) from None
-
-
-def _read_arrays(path: Path) -> dict[str, AnyArray] | AnyArray:
-    """Return the arrays in an ``.npz`` file, or that of a ``.npy`` file, memory-mapped."""
-    try:
-        with path.open("rb") as stream:
-            if stream.read(len(NPY)) == NPY:
-                return open_array(path)
-            stream.seek(0)
-            return read_arrays(stream)
-    except OSError as error:
-        raise InvalidCheckpointError(f"cannot be read: {error.strerror or error}", path) from None
-    except UnreadableError as error:
-        raise InvalidCheckpointError(
-            f"{error}; expected an .npz file saved by a model of implicit", path
-        ) from None

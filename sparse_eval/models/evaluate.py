@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.arguments import show_spelling
 from ..errors import InvalidMetricError
-from ..evaluation.notices import give_notice
-from ..evaluation.run import evaluate_source
-from ..evaluation.runners import Execution
+from ..evaluation.run import Execution, give_notice
 from ..inputs.candidates import as_candidates
 from ..inputs.item_data import item_inputs
-from ..metrics.request import Protocol, Request
+from ..metrics.request import Request
 from .inputs import split_arguments
 from .source import ModelSource
 
@@ -21,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..datasets.split.holdout import Holdout
-    from ..evaluation.runners import ClientLike, Keep
+    from ..evaluation.run import Keep
+    from ..evaluation.runners import ClientLike
     from ..inputs.item_data import ItemData
     from ..metrics.request import MetricsLike
     from ..results import Evaluation
@@ -200,16 +199,19 @@ def evaluate_model(
     True
     """
     train, validation, metrics = split_arguments(train, validation, metrics)
-    inputs = item_inputs(items) | ({} if candidates is None else {"candidates": candidates})
+    inputs = {} if items is None else item_inputs(items)
+    if candidates is not None:
+        inputs["candidates"] = candidates
     # Refuse the request before ranking, not after.
-    request = parse_cut_request(Protocol.of(metrics, convention), {"train", *inputs})
+    request = Request.parse_ranked(metrics, {"train", *inputs}, convention)
     execution = Execution(keep, memory, client, num_threads, progress)
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
             f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
             "are no lists; leave out keep='lists', or ask for metrics with a cut-off"
         )
-    request = request.corrected_by(getattr(candidates, "estimator", None))
+    if candidates is not None:
+        request = request.corrected_by(getattr(candidates, "estimator", None))
     return evaluate_request(request, model, train, validation, inputs, execution, users, baselines)
 
 
@@ -230,41 +232,8 @@ def evaluate_request(
         inputs = inputs | {"candidates": as_candidates(inputs["candidates"])}
     source = ModelSource(request, execution, model, train, validation, inputs, users, warns=warns)
     popular = source.by_popularity() if baselines else None
-    evaluation = evaluate_source(request, execution, source)
+    evaluation = source.evaluate()
     if popular is not None:
-        evaluation.baselines["popularity"] = evaluate_source(request, execution, popular)
+        evaluation.baselines["popularity"] = popular.evaluate()
     give_notice(evaluation)
     return evaluation
-
-
-def parse_cut_request(protocol: Protocol, inputs: Iterable[str] = ("train",)) -> Request:
-    """Check the protocol of a model's rankings, to their cut-offs or of whole ones.
-
-    Raises
-    ------
-    InvalidMetricError
-        As from `Request.parse`, if metrics without a cut-off are beside others that need lists, or
-        if nothing says how long lists are to be.
-    """
-    request = Request.parse(protocol, inputs)
-    whole = request.of_whole_rankings
-    over_lists = [plan.metric for plan in request.plans if not plan.is_swept]
-    for metric in whole:
-        if metric in over_lists:
-            raise InvalidMetricError(
-                f"{metric} has no cut-off, and the whole ranking lists everything that is unseen; "
-                f"ask for '{metric}@k'"
-            )
-    if whole and over_lists:
-        raise InvalidMetricError(
-            f"{whole[0]} has no cut-off, and needs the ranks of relevant items in the whole "
-            f"catalogue; {over_lists[0]} needs lists; evaluate them one after the other"
-        )
-    is_cut = any(metric.cutoff is not None for metric in request.metrics)
-    if not (is_cut or whole):
-        raise InvalidMetricError(
-            f"no cut-off says how long the lists are to be; ask for another metric beside "
-            f"{request.metrics[0]}, such as 'ndcg@10', or evaluate the whole rankings, "
-            "se.ranks(model, validation, seen=train)"
-        )
-    return request

@@ -14,9 +14,9 @@ from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.labelled import labels_of, place
 from .accepted import as_model, check_size
-from .factor_model import Factors
 from .identifiers import ids_of, warn_without_ids
 from .inputs import match_items, name_of, open_train
+from .model import Factors
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray

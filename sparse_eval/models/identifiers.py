@@ -19,7 +19,6 @@ from ..inputs.labelled import LabelledMatrix, labels_of
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Integers
-    from .model import Model
 
 #: Attributes of a model, and arrays of its checkpoint, which implicit makes attributes again when
 #: it loads one.
@@ -132,7 +131,7 @@ _REMEDY = (
 )
 
 
-def warn_without_ids(model: Model, *data: object, of_users: bool = True) -> None:
+def warn_without_ids(model: Any, *data: object, of_users: bool = True) -> None:
     """Warn if a model has no ids, so that it is matched with data by row and column number.
 
     If `of_users` is False, only the ids of items matter.
@@ -149,14 +148,14 @@ def warn_of_numbers(name: str) -> None:
     )
 
 
-def lacks_ids(model: Model, *data: object, of_users: bool = True) -> bool:
+def lacks_ids(model: Any, *data: object, of_users: bool = True) -> bool:
     """Return whether a model lacks ids of users or items that the data have.
 
     A function lacks none: by definition it uses the row and column numbers of the training data.
     """
     users, items = zip(*map(labels_of, data), strict=True)
     known_users, known_items = ids_of(model)
-    return model.needs_ids and (
+    return bool(model.needs_ids) and (
         (known_items is None and any(items))
         or (known_users is None and any(users) and of_users and not model.takes_any_user)
     )

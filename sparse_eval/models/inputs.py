@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..core.csr import added, plain_matrix, training_csr
+from ..core.csr import added, training_csr
 from ..core.hashing import digest_csr
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidMetricError
@@ -81,16 +81,17 @@ def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
     InvalidDataError
         If it is refused by `training_csr`, or is the validation part of a holdout.
     """
-    train = train.train if isinstance(train, Holdout) else train
-    check_part(train)
-    opened = read_truth(train)
+    opened = train.train if isinstance(train, Holdout) else train
+    if not sparse.issparse(opened):
+        check_part(opened)
+        opened = read_truth(opened)
     if isinstance(opened, Relevance):
         return opened.to_csr()
     # Compiled code takes no csr_array.
     matrix = sparse.csr_matrix(training_csr(opened, name))
     if isinstance(opened, LabelledMatrix):
         return replace(opened, csr=matrix)
-    return LabelledMatrix(matrix, *labels_of(opened))
+    return LabelledMatrix(matrix)
 
 
 def name_of(role: str, side: Any) -> str:
@@ -107,7 +108,7 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
         If no user has a relevant item.
     """
     relevance = open_relevance(validation)
-    if not relevance.n_relevant.any():
+    if not (relevance.gains > 0).any():
         raise InvalidDataError(
             f"{name} has no relevant item: none of the {relevance.shape[0]} users has a stored "
             "value above 0, so there is nothing to evaluate"
@@ -117,7 +118,7 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
 
 def open_relevance(truth: Any) -> Relevance:
     """Return relevant items, of which there may be none."""
-    opened = read_truth(truth)
+    opened = truth if sparse.issparse(truth) else read_truth(truth)
     return opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
 
 
@@ -175,6 +176,11 @@ class Sides(NamedTuple):
     n_unknown_items: int = 0
     candidates: Candidates | None = None
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether users or items have ids."""
+        return self.users is not None or self.items is not None
+
 
 def match_sides(
     model: Model | None,
@@ -211,9 +217,11 @@ def match_sides(
     """
     if relevance is None:
         relevance = Relevance.from_csr(sparse.csr_matrix((0, 0)))
-    n_known, rows, users = _match_axis(0, model, train, relevance, names)
-    n_items, columns, items = _match_axis(1, model, train, relevance, names)
-    matrix = plain_matrix(train)
+    known = (None, None) if model is None else ids_of(model)
+    of_users, of_items = zip(known, labels_of(train), labels_of(relevance), strict=True)
+    n_known, rows, users = _match_axis(0, model, train, relevance, names, *of_users)
+    n_items, columns, items = _match_axis(1, model, train, relevance, names, *of_items)
+    matrix = train.csr if isinstance(train, LabelledMatrix) else train
     is_numbered = candidates is None and chosen is None and users.labels is items.labels is None
     if is_numbered or not isinstance(relevance, Relevance):
         return Sides(matrix, relevance, None, None, n_known, None)
@@ -230,9 +238,9 @@ def match_sides(
             candidates = candidates.part(0, everyone.size)
         candidates, _ = align_candidates(candidates, everyone, items, "the model")
     first = None if users.places is None else np.unique(users.places)
-    labels = users.labels
+    ids = users.labels
     if chosen is not None:
-        first = np.unique(rows_of_users(chosen, labels, users.size, "the model and the data know"))
+        first = np.unique(rows_of_users(chosen, ids, users.size, "the model and the data know"))
     if first is None:
         held = replace(held, users=own[0] if own[0] is None else own[0][: held.shape[0]])
     else:  # ascending: those whom the model knows come first
@@ -242,9 +250,9 @@ def match_sides(
         held = held.part(0, users.size).take(first)
         if candidates is not None:
             candidates = candidates.take(order)
-        if labels is not None:
-            labels = labels[order]
-        own_users = Axis(first) if labels is None else labels[: len(first)].marked(False)
+        if ids is not None:
+            ids = ids[order]
+        own_users = Axis(first) if ids is None else ids[: len(first)].marked(False)
         held = replace(held, users=own_users)
         user_rows = first[first < n_known]
         n_known = len(user_rows)
@@ -257,7 +265,7 @@ def match_sides(
     n_unknown_users = int(np.count_nonzero(held.n_relevant[n_known:]))
     n_unknown_items = len(np.unique(relevant[relevant >= n_items]))
     unknown = n_unknown_users, n_unknown_items
-    return Sides(matrix, held, labels, items.labels, n_known, user_rows, *unknown, candidates)
+    return Sides(matrix, held, ids, items.labels, n_known, user_rows, *unknown, candidates)
 
 
 _AXES = ("users", "items")
@@ -272,7 +280,8 @@ def match_items(model: Model, train: LabelledMatrix, name: str = "train") -> Any
         As `match_sides`.
     """
     nothing = sparse.csr_matrix((0, 0))
-    n_items, columns, _ = _match_axis(1, model, train, nothing, (name, "validation"))
+    labels = ids_of(model)[1], train.items, None
+    n_items, columns, _ = _match_axis(1, model, train, nothing, (name, "validation"), *labels)
     matrix = moved(train.csr, Place(None, None, train.shape[0]), columns)
     return within(matrix, train.shape[0], n_items)
 
@@ -284,23 +293,35 @@ def add_sides(sides: Sides) -> LabelledMatrix:
 
 
 def _match_axis(
-    number: int, model: Model | None, train: Any, relevance: Any, names: tuple[str, str]
+    number: int,
+    model: Model | None,
+    train: Any,
+    relevance: Any,
+    names: tuple[str, str],
+    known: Axis | None,
+    given: Axis | None,
+    own: Axis | None,
 ) -> tuple[int, Place, Place]:
-    """Return how many rows or columns a model knows, and the places of both parts' in all."""
-    role, given = _AXES[number], labels_of(train)[number]
-    size, n_given = None if model is None else model.shape[number], train.shape[number]
-    if model is None or size is None:  # a model yet to be trained, or one of any users
+    """Return how many rows or columns a model knows, and the places of both parts' in all.
+
+    `known`, `given` and `own` are the labels of the model, of training data and of `relevance`.
+    """
+    role, n_given, n_held = _AXES[number], train.shape[number], relevance.shape[number]
+    size = None if model is None else model.shape[number]
+    if size is None:  # a model yet to be trained, or one of any users
         size, trained = n_given, Place(None, given, n_given)
     else:
-        known = ids_of(model)[number]
-        trained = place(role, known, given, (size, n_given), ("the model", names[0]))
+        trained = Place(None, None, max(size, n_given))
+        if known is not None or given is not None:
+            trained = place(role, known, given, (size, n_given), ("the model", names[0]))
         if known is None or given is None:
             check_size(role, n_given, size, names[0])
-    given, n_given = labels_of(relevance)[number], relevance.shape[number]
-    held = place(role, trained.labels, given, (trained.size, n_given), names)
-    if n_given > trained.size and (trained.labels is None or given is None):
+    held = Place(None, None, max(trained.size, n_held))
+    if trained.labels is not None or own is not None:
+        held = place(role, trained.labels, own, (trained.size, n_held), names)
+    if n_held > trained.size and (trained.labels is None or own is None):
         raise InvalidDataError(
-            f"{names[1]} has {n_given} {role} (shape {relevance.shape}), train {trained.size}; "
+            f"{names[1]} has {n_held} {role} (shape {relevance.shape}), train {trained.size}; "
             "give both the users and items of the same split"
         )
     return size, trained, held

@@ -1,16 +1,28 @@
-"""`Model`: what every kind of model has. A new kind is a subclass.
+"""`Model`, the base class of every kind of model, and `Factors`, the most usual kind.
 
-`accepted` needs a branch only for a kind that is made of something else.
+A new kind is a subclass of `Model`; `accepted` needs a branch only for a kind that is made of
+something else.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..core.files import replacing_npz
+from ..retrieval.products import Similarity, as_products
+from ..retrieval.ranker import CandidateSearch, check_factors
+from ..retrieval.search import Search
+from .identifiers import ITEM_IDS, USER_IDS, ids_of, keep_ids
+
 if TYPE_CHECKING:
-    from ..core.types import AnyArray, CSRMatrix, Integers
+    from collections.abc import Hashable, Iterable
+
+    from numpy.typing import ArrayLike
+
+    from ..core.types import AnyArray, CSRMatrix, Integers, PathLike
     from ..retrieval.ranker import Options, Ranker
 
 #: Bytes that retrieval takes whatever the number of users.
@@ -108,3 +120,180 @@ class Model:
             f"a {self.name} has no user factors: it recommends from the items that users have "
             "seen; give these as train"
         )
+
+
+#: Bytes that retrieval takes for each number in the factors of items.
+PER_ITEM_FACTOR = 4
+
+
+class _Factors(NamedTuple):
+    user_factors: AnyArray
+    item_factors: AnyArray
+    user_ids: Any = None
+    item_ids: Any = None
+
+
+class Factors(_Factors, Model):
+    """The factors of users and items, in place of a model.
+
+    Attributes
+    ----------
+    user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
+        They may be memory-mapped.
+    user_ids, item_ids : array_like, optional
+        What the rows stand for.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of users and of items."""
+        return len(self.user_factors), len(self.item_factors)
+
+    @property
+    def factors(self) -> Factors:
+        """The factors."""
+        return self
+
+    def known(self, n_users: int) -> AnyArray:
+        """Return the factors of each user."""
+        return self.user_factors
+
+    def of(self, known: Any) -> Factors:
+        """Return the same factors of items, without ids, with others of users."""
+        return Factors(known, self.item_factors)
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Factors:
+        """Return the model with other users, as it was given."""
+        return self._replace(user_factors=user_factors, user_ids=user_ids)
+
+    def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
+        """Return the search for the largest products; `train` does not count."""
+        among = options.candidates
+        search = Search if among is None or among.for_all else CandidateSearch
+        return search(self.user_factors, self.item_factors, options)
+
+    @property
+    def entries_per_user(self) -> int:  # type: ignore[override]
+        """Of how many entries of a user's row the factors take the memory."""
+        return int(self.item_factors.shape[1]) // 4
+
+    @property
+    def memory(self) -> int:
+        """The bytes that ranking takes whatever the number of users, beside the model."""
+        return PER_SEARCH + PER_ITEM_FACTOR * self.shape[1] * int(self.item_factors.shape[1])
+
+    def __repr__(self) -> str:
+        n_users, n_items = self.shape
+        width = self.item_factors.shape[1]
+        return f"Factors({n_users:,} users × {n_items:,} items, {width:,} factors)"
+
+    def save(self, path: PathLike) -> None:
+        """Save the factors, without ids; `save_model` saves them with these."""
+        with replacing_npz(path) as temporary:
+            np.savez(temporary, user_factors=self.user_factors, item_factors=self.item_factors)
+
+
+class ImplicitFactors(Factors):
+    """The factors of a fitted model of implicit, which ranks by their product."""
+
+    trained: Any
+
+    @classmethod
+    def of_model(cls, model: Any) -> ImplicitFactors:
+        """Return the factors of a model, with its ids."""
+        ids = (getattr(model, name, None) for name in (USER_IDS, ITEM_IDS))
+        factors = cls(model.user_factors, model.item_factors, *ids)
+        factors.trained = model
+        return factors
+
+    @property
+    def name(self) -> str:
+        """The name of its class in implicit."""
+        return type(self.trained).__name__
+
+    def with_users(self, user_factors: AnyArray, user_ids: Any) -> Factors:
+        """Return the model of implicit with other users."""
+        some = copy(self.trained)
+        some.user_factors = user_factors
+        keep_ids(some, user_ids, ids_of(self)[1])
+        some.trained_on = None  # these users may have other training data
+        return ImplicitFactors.of_model(some)
+
+
+def factor_model(
+    user_factors: AnyArray,
+    item_factors: AnyArray,
+    *,
+    item_biases: ArrayLike | None = None,
+    user_biases: ArrayLike | None = None,
+    similarity: Similarity = "dot",
+    users: Iterable[Hashable] | None = None,
+    items: Iterable[Hashable] | None = None,
+) -> Factors:
+    """Make a model of factors from anywhere, which every function takes that takes a model.
+
+    Parameters
+    ----------
+    user_factors : ndarray or tensor of float16, float32 or float64, shape (n_users, f)
+    item_factors : ndarray or tensor of float16, float32 or float64, shape (n_items, f)
+    item_biases, user_biases : array_like of float, shape (n_items,) and (n_users,), optional
+        Added to the scores. Biases of users order no list, but are part of its scores.
+    similarity : {"dot", "cosine", "euclidean"}
+        How a user and an item are compared, see Notes.
+    users, items : sequence of hashable, optional
+        The ids of the rows, by which they are matched with those of data.
+
+    Returns
+    -------
+    Factors
+        ``user_factors`` and ``item_factors``, whose products are the scores: those given, or with
+        more columns, or in float64 and of length 1; ``user_ids`` and ``item_ids``.
+
+    Raises
+    ------
+    InvalidDataError
+        If factors or biases are not finite (the row is named) or of other shapes, or `similarity`
+        is unknown.
+
+    See Also
+    --------
+    top_k, ranks, evaluate_model : Take the model.
+    save_model : Save the model.
+
+    Notes
+    -----
+    With u and v the stored factors of a user and an item, a score is, accumulated in float64 in the
+    order of the factors and from left to right,
+
+    - "dot": Σ u·v;
+    - "cosine": Σ (u / ‖u‖)·(v / ‖v‖), where the lengths are computed, and the quotients rounded, in
+      float64. A vector of zeros has no direction: its score with everything is 0;
+    - "euclidean": minus the squared distance, as Σ (2u)·v − ‖v‖² − ‖u‖²: the nearest item comes
+      first. Scores of vectors whose distance is small beside their lengths are rounded accordingly;
+
+    then plus the bias of the item, plus the bias of the user. Rankings are exact by these scores,
+    and of equal ones the lower item id comes first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparse_eval as se
+    >>> users, items = np.array([[3.0, 4.0]]), np.array([[3.0, 4.0], [6.0, 8.0], [5.0, 0.0]])
+    >>> se.top_k(se.factor_model(users, items), k=3)
+    TopK(ids=array([[1, 0, 2]], dtype=int32), scores=array([[50., 25., 15.]]))
+    >>> se.top_k(se.factor_model(users, items, similarity="cosine"), k=3)
+    TopK(ids=array([[0, 1, 2]], dtype=int32), scores=array([[1. , 1. , 0.6]]))
+    >>> se.top_k(se.factor_model(users, items, similarity="euclidean"), k=3)
+    TopK(ids=array([[0, 2, 1]], dtype=int32), scores=array([[  0., -20., -25.]]))
+    >>> se.top_k(se.factor_model(users, items, item_biases=[0.0, -40.0, 0.5]), k=3)
+    TopK(ids=array([[0, 2, 1]], dtype=int32), scores=array([[25. , 15.5, 10. ]]))
+    """
+    factors: tuple[Any, Any] = as_products(
+        user_factors,
+        item_factors,
+        item_biases=item_biases,
+        user_biases=user_biases,
+        similarity=similarity,
+    )
+    check_factors(*factors)
+    return Factors(*factors, *ids_of(Factors(*factors), users, items))

@@ -323,32 +323,30 @@ def read_negatives(path: PathLike, train: TrainLike) -> Negatives:
     )
 
 
-_POSITIVE = re.compile(r"\(([^,()\t]+),([^,()\t]+)\)")
+_LINE = re.compile(r"\(([^,()\t]+),([^,()\t]+)\)((?:\t[^\t]+)*)")
 
 
 def _read_lines(path: Path) -> tuple[list[str], list[str], list[list[str]]]:
     """Return the user and the held-out item of each line, and its negatives."""
-    users, items, negatives = [], [], []
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                first, *rest = line.rstrip("\r\n").split("\t")
-                if not first and not rest:
-                    continue
-                positive = _POSITIVE.fullmatch(first)
-                if positive is None or not all(rest):
-                    raise InvalidFileError(
-                        f"line {number} is {line[:40]!r}…; expected (user,item) and its negatives, "
-                        "tabs between",
-                        path,
-                    )
-                users.append(positive[1].strip())
-                items.append(positive[2].strip())
-                negatives.append(rest)
+        lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
         raise InvalidFileError("is not text in UTF-8; convert the file", path) from None
     except OSError as error:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", path) from None
+    users, items, negatives = [], [], []
+    for number, line in enumerate(lines, 1):
+        found = _LINE.fullmatch(line)
+        if found is not None:
+            users.append(found[1].strip())
+            items.append(found[2].strip())
+            negatives.append(found[3].split("\t")[1:])
+        elif line:
+            raise InvalidFileError(
+                f"line {number} is {line[:40]!r}…; expected (user,item) and its negatives, tabs "
+                "between",
+                path,
+            )
     if not users:
         raise InvalidFileError("holds no line", path)
     return users, items, negatives

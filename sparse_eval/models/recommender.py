@@ -9,18 +9,16 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from ..core.csr import as_int32, take_rows
+from ..core.csr import as_int32, take_rows, without_entries
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError, UnsupportedModelError
 from ..inputs.candidates import mark_seen
-from ..inputs.training import excluded_items
-from .factor_model import ImplicitFactors
-from .model import Model
+from .model import ImplicitFactors, Model
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Booleans, CSRMatrix, Floats, Integers, Items
     from ..inputs.training import SeenItems
-    from .factor_model import Factors
+    from .model import Factors
 
 #: Users whose scores of all items a neighbour model computes at once.
 _USERS_AT_ONCE = 1_000
@@ -151,6 +149,7 @@ def recommend_lists(
         shape=train.shape,
         copy=False,
     )
+    excluded = train if seen == "exclude" else without_entries(train)
     lists = np.empty((len(users), k), np.int32)
     pending = np.arange(len(users))
     n_requested = min(k, n_items)
@@ -163,7 +162,8 @@ def recommend_lists(
             size = max(1, min(USERS_PER_CALL, _IDS_PER_CALL // n_requested))
             for start in range(0, len(pending), size):
                 rows = pending[start : start + size]
-                lists[rows], complete = _recommend(model, train, users[rows], n_requested, k, seen)
+                sides = (model, train, excluded, users[rows])
+                lists[rows], complete = _recommend(*sides, n_requested, k)
                 incomplete.append(rows[~complete])
                 bar.update(int(complete.sum()))
             pending = np.concatenate(incomplete)
@@ -175,16 +175,15 @@ def recommend_lists(
 def _recommend(
     model: Any,
     train: sparse.csr_matrix,
+    excluded: CSRMatrix,
     users: Integers,
     n_requested: int,
     k: int,
-    seen: SeenItems,
 ) -> tuple[Items, Booleans]:
     """Return the lists of some users, and whether each of them is complete."""
     returned = model.recommend(
-        users, train[users], N=n_requested, filter_already_liked_items=seen == "exclude"
+        users, train[users], N=n_requested, filter_already_liked_items=excluded is train
     )
-    excluded = excluded_items(train, seen)
     ids, scores = (np.asarray(part) for part in returned)
     if (
         ids.shape != scores.shape

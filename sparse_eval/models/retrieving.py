@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -242,23 +242,18 @@ def _exact(model: Any) -> Model:
     return opened
 
 
-class _Opened(NamedTuple):
-    """A model of the users that it knows; all data in its numbering, and what it knows of them."""
-
-    model: Model
-    sides: Sides
-    train: CSRMatrix
-    candidates: Candidates | None
-
-
 def _open(
     model: Model,
     train: TrainLike | None,
     held_out: Relevance | None,
     candidates: CandidatesLike | None,
     names: tuple[str, str] = ("seen", "held_out"),
-) -> _Opened:
-    """Open data and match them with a model; without training data nothing is seen."""
+) -> tuple[Model, Sides, CSRMatrix, Candidates | None]:
+    """Open data and match them with a model; without training data nothing is seen.
+
+    Returns the model of the users that it knows; all data in its numbering; and what it knows of
+    training data and candidates.
+    """
     seen = None if train is None else open_train(train, names[0])
     model = model.bound(seen)
     n_users, n_items = model.shape
@@ -266,13 +261,14 @@ def _open(
         seen = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     among = None if candidates is None else as_candidates(candidates)
     sides = match_sides(model, seen, held_out, names, among)
-    warn_without_ids(model, seen, held_out)
+    if sides.has_labels:
+        warn_without_ids(model, seen, held_out)
     if sides.user_rows is not None:
         model = as_model(model).take(sides.user_rows)
     among = sides.candidates
     if among is not None and sides.items is not None:  # else all are items of the model
         among = among.within(sides.n_known, n_items)
-    return _Opened(model, sides, within(sides.train, sides.n_known, n_items), among)
+    return model, sides, within(sides.train, sides.n_known, n_items), among
 
 
 def recommend(

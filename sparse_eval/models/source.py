@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ..core.csr import find_entries
+from ..core.csr import find_entries, without_entries
 from ..core.files import as_input
 from ..datasets.split.holdout import Holdout
 from ..errors import InvalidDataError, InvalidFileError, UnsupportedModelError
-from ..evaluation.runners import USERS_PER_BLOCK, users_per_block
-from ..evaluation.sources import Block, RowSource, in_block, largest_gain
+from ..evaluation.run import evaluate_source, evaluate_whole, users_per_block
+from ..evaluation.sources import USERS_PER_BLOCK, Block, RowSource, in_block, largest_gain
 from ..inputs.candidates import judged_candidates, mark_seen
 from ..inputs.labelled import LabelledMatrix, Place, check_part, labels_of
 from ..inputs.npy import release, slice_rows, sliceable_csr
@@ -27,22 +27,22 @@ from ..inputs.paths import open_truth, read_truth
 from ..inputs.rankings import Rankings
 from ..inputs.relevance import Relevance
 from ..inputs.side_data import SideData, as_training
-from ..inputs.training import count_users, excluded_items
+from ..inputs.training import count_users
 from ..results.parts import Retrieval
 from ..retrieval.ranker import Options
 from .accepted import as_model, warn_of_zeros
-from .factor_model import Factors
 from .fold_in import with_new_users
 from .identifiers import has_other_data, warn_of_other_data, warn_without_ids
 from .inputs import match_sides, name_of, open_held_out, open_train, within
+from .model import Factors
 from .recommender import recommend_lists
 
 if TYPE_CHECKING:
     from ..core.types import CSRMatrix, Floats, Integers, PathLike
-    from ..evaluation.runners import Execution
+    from ..evaluation.run import Execution
     from ..evaluation.sources import Rows
-    from ..inputs.candidates import Candidates
     from ..metrics.request import Request
+    from ..results import Evaluation
     from ..retrieval.ranker import TopK
     from .accepted import ModelLike
     from .model import Model
@@ -81,10 +81,9 @@ class FileReference:
 
     def rows(self, first: int, last: int) -> Any:
         """Return the rows of some users of the matrix, or what the model knows of them."""
-        opened = self.open()
-        side = opened.known(0) if self.is_model else opened
-        rows: Any = side if self.is_model else slice_rows(side, first, last)
-        rows = np.array(side[first:last]) if self.is_model else rows.copy()
+        side = self.open().known(0) if self.is_model else self.open()
+        rows: Any = side[first:last] if self.is_model else slice_rows(side, first, last)
+        rows = np.array(rows) if self.is_model else rows.copy()
         release(side)
         return rows
 
@@ -128,7 +127,7 @@ def need_exact(option: str) -> str:
     )
 
 
-def choose_way(model: Model, request: Request, *, among: bool, lists: bool = False) -> Via:
+def choose_way(model: Model, request: Request, *, among: bool, lists: bool) -> Via:
     """Return the cheapest way to rankings that the metrics allow.
 
     Parameters
@@ -148,8 +147,7 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool = Fal
     if model.exact:
         if request.of_whole_rankings:
             return "full_ranks"
-        over_lists = lists or any(not plan.is_swept for plan in request.plans)
-        return "top_k" if over_lists else "held_out_ranks"
+        return "top_k" if lists or request.over_lists else "held_out_ranks"
     if among or request.judged_only:
         raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
     if request.of_whole_rankings:
@@ -165,7 +163,7 @@ def list_length(request: Request, via: Via, n_items: int) -> int:
     """Return the length of the lists that a way makes: what the metrics need, or everything."""
     if via == "full_ranks" or request.corrected is not None:  # of the candidates, who are few
         return n_items
-    return min(max(metric.cutoff or 0 for metric in request.metrics), n_items)
+    return min(request.largest_cutoff, n_items)
 
 
 @dataclass(frozen=True)
@@ -216,71 +214,75 @@ class RankingLoader:
             if side_data.training is None:  # the users' own rows are enough
                 training = as_training(train, *train.shape).of_own_users()
                 side_data = replace(side_data, training=training)
-            rankings, retrieval = self._rank(
-                model.of(known), len(known), train, relevance, side_data.candidates
-            )
-        made: Retrieval | None = retrieval
-        if self.n_unknown is None:
-            made = None
-        elif task.first == 0:
-            n_users, n_items = self.n_unknown
-            made = retrieval._replace(n_unknown_users=n_users, n_unknown_items=n_items)
-        rankings = rankings.part(0, relevance.shape[0])
-        rankings = replace(rankings, users=relevance.users, items_index=relevance.items_index)
-        return Block(task.first, rankings, relevance, side_data, made, knows_judged=True)
+            return self.rank(model.of(known), len(known), train, relevance, side_data, task.first)
 
-    def _rank(
+    def rank(
         self,
         model: Model,
         n_users: int,
         train: CSRMatrix,
         relevance: Relevance,
-        candidates: Candidates | None,
-    ) -> tuple[Rankings, Retrieval]:
+        side_data: SideData,
+        first: int = 0,
+    ) -> Block:
         """Rank the unseen items of every user whose list matters, see `Request.listed_users`.
 
         The first `n_users` users are known to the model. What the data have beyond these and the
-        items of the model is ranked nowhere.
+        items of the model is ranked nowhere. `first` is the number of the first user.
         """
-        request, via = self.request, self.via
-        n_items = model.shape[1]
+        request, via, n_items = self.request, self.via, model.shape[1]
         k = list_length(request, via, n_items)
         users = request.listed_users(relevance)  # who may have items that it does not know
         users = users[users < n_users]
-        train, relevance = within(train, n_users, n_items), relevance.within(n_users, n_items)
+        seen, held = train, relevance
+        if not train.shape == relevance.shape == (n_users, n_items):
+            seen, held = within(train, n_users, n_items), relevance.within(n_users, n_items)
+        candidates = side_data.candidates
         if request.judged_only:
-            candidates = judged_candidates(relevance).part(0, train.shape[0])
+            candidates = judged_candidates(held).part(0, seen.shape[0])
         elif candidates is not None:
             candidates = candidates.within(n_users, n_items)
-        excluded = excluded_items(train, request.seen)
+        excluded = seen if request.seen == "exclude" else without_entries(seen)
+        made: Retrieval | None
         if via == "recommend":
-            ids = recommend_lists(model.trained, train, users, k, self.progress, request.seen)
-            rankings = Rankings.from_topk(ids, user_rows=users, shape=relevance.shape)
-            return rankings, Retrieval(via, _count_seen(relevance, excluded))
-        options = Options(excluded, candidates, None, self.num_threads, self.progress)
-        ranker = model.ranker(train, options)
-        hits = relevance
-        if request.ranks_stored_zeros:  # of listed users also the ranks of items with a gain of 0
-            is_listed = 1.0 * np.isin(np.arange(relevance.shape[0]), users)
-            gains = np.repeat(is_listed, np.diff(relevance.indptr))
-            hits = replace(relevance, gains=gains, binary=False)
-        if via == "top_k":
-            lists, left_out = ranker.lists(k, users)
-            rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=relevance.shape)
-            n_tied = _count_tied(lists, left_out, users, hits)
+            ids = recommend_lists(model.trained, seen, users, k, self.progress, request.seen)
+            rankings = Rankings.from_topk(ids, user_rows=users, shape=held.shape)
+            made = Retrieval(via, _count_seen(held, excluded))
         else:
-            rankings, n_seen, n_tied = ranker.ranks(hits, None if via == "full_ranks" else k, users)
-        if via == "top_k" or request.ranks_stored_zeros:
-            n_seen = _count_seen(relevance, excluded)
-        if request.judged_only:
-            # `evaluate` removes unjudged items from given lists, and a user still has a list if
-            # all its items are removed. The same has to hold for a model, which ranks only judged
-            # items.
-            lengths = rankings.lengths.copy()
-            has_unseen = np.diff(excluded.indptr)[users] < n_items
-            lengths[users] = np.maximum(lengths[users], has_unseen)
-            rankings = replace(rankings, lengths=lengths)
-        return rankings, Retrieval(via, n_seen, n_tied, ranker.cold_users, ranker.cold_items)
+            options = Options(excluded, candidates, None, self.num_threads, self.progress)
+            ranker = model.ranker(seen, options)
+            hits = held
+            ranks_zeros = request.ranks_stored_zeros
+            if ranks_zeros:  # of listed users also the ranks of items with a gain of 0
+                is_listed = 1.0 * np.isin(np.arange(held.shape[0]), users)
+                gains = np.repeat(is_listed, np.diff(held.indptr))
+                hits = replace(held, gains=gains, binary=False)
+            if via == "top_k":
+                lists, left_out = ranker.lists(k, users)
+                rankings = Rankings.from_topk(lists.ids, user_rows=users, shape=held.shape)
+                n_tied = _count_tied(lists, left_out, users, hits)
+            else:
+                most = None if via == "full_ranks" else k
+                rankings, n_seen, n_tied = ranker.ranks(hits, most, users)
+            if via == "top_k" or ranks_zeros:
+                n_seen = _count_seen(held, excluded)
+            if request.judged_only:
+                # `evaluate` removes unjudged items from given lists, and a user still has a list
+                # if all its items are removed. The same has to hold for a model, which ranks only
+                # judged items.
+                lengths = rankings.lengths.copy()
+                has_unseen = np.diff(excluded.indptr)[users] < n_items
+                lengths[users] = np.maximum(lengths[users], has_unseen)
+                rankings = replace(rankings, lengths=lengths)
+            made = Retrieval(via, n_seen, n_tied, ranker.cold_users, ranker.cold_items)
+        if self.n_unknown is None:
+            made = None
+        elif first == 0:
+            made = Retrieval(*made[:5], *self.n_unknown)
+        if rankings.shape[0] != relevance.shape[0]:
+            rankings = rankings.part(0, relevance.shape[0])
+        rankings = replace(rankings, users=relevance.users, items_index=relevance.items_index)
+        return Block(first, rankings, relevance, side_data, made, knows_judged=True)
 
 
 def _count_seen(relevance: Relevance, seen: CSRMatrix) -> int:
@@ -344,7 +346,8 @@ class ModelSource(RowSource):
         *,
         warns: bool = True,
     ) -> None:
-        self.request, self.execution, self.whole = request, execution, execution.whole
+        self.request, self.execution = request, execution
+        whole = self.whole = execution.whole
         fitted = opened = as_model(model, check=False)
         learnt_from = None
         if isinstance(train, Holdout):
@@ -352,13 +355,13 @@ class ModelSource(RowSource):
             model = opened = with_new_users(fitted, train, execution.num_threads)
             train = train.seen
         given = {"users": model, "train": train, "validation": validation}
-        if not (self.whole or opened.exact):
+        if not (whole or opened.exact):
             raise UnsupportedModelError(_NEED_EXACT)
         candidates = inputs.get("candidates")
         lists = execution.keep == "lists"
         via = choose_way(opened, request, among=candidates is not None, lists=lists)
-        is_read = self.whole or chosen is not None
-        if not self.whole:
+        is_read = whole or chosen is not None
+        if not whole:
             check_part(train)
             train = _sliceable(train, "the train matrix")
             validation = _sliceable(validation, "the validation matrix")
@@ -367,63 +370,80 @@ class ModelSource(RowSource):
             train, validation = open_train(train), open_held_out(validation)
             warn_of_zeros(opened, train)
         opened = opened.bound(train)
-        largest = largest_gain(request, validation)
+        largest = largest_gain(validation) if request.needs_largest_gain else None
         names = name_of("train", given["train"]), name_of("validation", given["validation"])
         matched = candidates if is_read else None
         sides = match_sides(opened, train, validation, names, matched, chosen)
         if is_read and warns:
-            warn_without_ids(opened, train, validation)
+            if sides.has_labels:
+                warn_without_ids(opened, train, validation)
             if has_other_data(fitted, train if learnt_from is None else learnt_from):
                 warn_of_other_data("the model")
         if sides.user_rows is not None:
-            opened = as_model(opened, check=self.whole).take(sides.user_rows)
+            opened = as_model(opened, check=whole).take(sides.user_rows)
+        self.model, self.n_known = opened, sides.n_known
         train, validation = sides.train, sides.relevance
         self.total = validation.shape[0]
-        self.sides = {
-            "users": opened.known(sides.n_known),
-            "train": train,
-            "validation": validation,
-        }
+        users, items = (validation.users, validation.items_index) if is_read else (None, None)
+        size = max(opened.shape[1], train.shape[1], validation.shape[1])
+        side_data = SideData(size, items=items)
+        if sides.candidates is not None:
+            inputs = inputs | {"candidates": sides.candidates}
+        if inputs:
+            places = Place(None, users, self.total), Place(None, items, size)
+            side_data = SideData.of(*places, **inputs)
+        training = None
+        if whole or any("train" in plan.inputs for plan in request.plans):
+            matrix = train if is_read else open_train(train).csr
+            training = as_training(matrix, self.total, side_data.n_items)
+        side_data = replace(side_data, training=training, largest_gain=largest)
+        unknown = sides.n_unknown_users, sides.n_unknown_items
+        threads = execution.num_threads if execution.client is None else 1
+        progress = execution.progress if whole else False
+        about = (side_data, threads, progress, unknown, is_read)
+        self.load = RankingLoader(request, opened, via, *about)
+        self.sides = {"users": None, "train": train, "validation": validation}
+        self.references = {}
+        if not whole:
+            self._cut(given, is_read)
+
+    def _cut(self, given: dict[str, Any], is_read: bool) -> None:
+        """Cut the users into blocks; workers open what is given by path."""
+        model, side_data = self.model, self.load.side_data
+        self.sides["users"] = model.known(self.n_known)
         self.references = {
             name: FileReference.of(side, is_model=name == "users")
             for name, side in given.items()
-            if execution.client is not None
+            if self.execution.client is not None
             and isinstance(side, str | Path)
             and (name == "users" or not is_read)
         }
-        shipped: Any = self.references.get("users", opened.of(None))
-        if is_read or opened.takes_any_user:  # its users are not those of the file
+        shipped: Any = self.references.get("users", model.of(None))
+        if is_read or model.takes_any_user:  # its users are not those of the file
             self.references.pop("users", None)
-        among = {} if sides.candidates is None else {"candidates": sides.candidates}
-        side_data = self._side_data(inputs | among, opened.shape[1], is_read)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.sides["candidates"] = side_data.candidates
             side_data = replace(side_data, candidates=None)
-        self.load = RankingLoader(
-            request,
-            shipped,
-            via,
-            replace(side_data, largest_gain=largest),
-            execution.num_threads if execution.client is None else 1,
-            execution.progress if self.whole else False,
-            (sides.n_unknown_users, sides.n_unknown_items),
-            is_read,
-        )
-        self.n_rows = self.total if self.whole else self._n_rows(opened)
+        self.load = replace(self.load, model=shipped, side_data=side_data)
+        self.n_rows = self._n_rows()
 
-    def _side_data(self, inputs: dict[str, Any], n_items: int, is_read: bool) -> SideData:
-        """Return what is known of items, of which the model has `n_items`; and of users."""
-        train, validation = self.sides["train"], self.sides["validation"]
-        users, items = labels_of(validation)
-        n_items = max(n_items, train.shape[1], validation.shape[1])
-        side_data = SideData.of(
-            Place(None, users, self.total), Place(None, items, n_items), **inputs
-        )
-        if self.whole or any("train" in plan.inputs for plan in self.request.plans):
-            matrix = train if is_read else open_train(train).csr
-            training = as_training(matrix, self.total, side_data.n_items)
-            side_data = replace(side_data, training=training)
-        return side_data
+    def evaluate(self) -> Evaluation:
+        """Evaluate all users: at once, or block by block."""
+        if self.whole:
+            return evaluate_whole(self.request, self.execution, self.everybody)
+        return evaluate_source(self.request, self.execution, self)
+
+    def everybody(self) -> Block:
+        """Rank the items of all users at once."""
+        model, n_known, total = self.model, self.n_known, self.total
+        train, side_data = self.sides["train"], self.load.side_data
+        if n_known > total:
+            model, n_known = model.of(model.known(n_known)[:total]), total
+        if train.shape[0] > total or side_data.candidates is not None:
+            side_data = side_data.of_users(0, total)
+        if train.shape[0] != total:
+            train = slice_rows(train, 0, total)
+        return self.load.rank(model, n_known, train, self.sides["validation"], side_data)
 
     @property
     def repeatable(self) -> bool:
@@ -431,9 +451,10 @@ class ModelSource(RowSource):
         files = [*self.references.values(), self.load.model]
         return all(one.path.exists() for one in files if isinstance(one, FileReference))
 
-    def _n_rows(self, model: Model) -> int:
+    def _n_rows(self) -> int:
         """Return how many users a block has, for the evaluation to stay within a budget."""
-        fixed, n_items, memory = model.memory, self.load.side_data.n_items, self.execution.memory
+        model, load, memory = self.model, self.load, self.execution.memory
+        fixed, n_items = model.memory, load.side_data.n_items
         if memory is not None and memory < 2 * fixed:
             raise InvalidDataError(
                 f"memory is {memory:,} bytes, and ranking {n_items:,} items takes "
@@ -442,8 +463,8 @@ class ModelSource(RowSource):
         n_entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
         if "candidates" in self.sides:
             n_entries += len(self.sides["candidates"].items)
-        via = self.load.via
-        listed = list_length(self.request, via, model.shape[1]) if via == "top_k" else 0
+        is_listed = load.via == "top_k"
+        listed = list_length(self.request, load.via, model.shape[1]) if is_listed else 0
         n_entries += (self.total or 1) * (listed + model.entries_per_user)
         n_metrics = len(self.request.metrics)
         n_rows = users_per_block(self.execution, n_entries, self.total or 1, n_metrics, fixed)
@@ -459,14 +480,14 @@ class ModelSource(RowSource):
                 rows = slice_rows(train, first, min(first + USERS_PER_BLOCK, train.shape[0]))
                 counts += count_users(open_train(rows).csr)
             release(train)
-        nobody: Any = None
-        popularity = Factors(nobody, counts[:, None].astype(np.float64))
-        source = copy(self)
-        source.sides = self.sides | {"users": np.ones((self.total, 1))}
-        source.references = {one: self.references[one] for one in self.references if one != "users"}
+        popularity = Factors(np.ones((self.total, 1)), counts[:, None].astype(np.float64))
         lists = self.execution.keep == "lists"
         via = choose_way(popularity, self.request, among=False, lists=lists)
-        source.load = replace(self.load, model=popularity, via=via, n_unknown=None)
+        source = copy(self)
+        source.model, source.n_known = popularity, self.total
+        source.sides = self.sides | {"users": popularity.user_factors}
+        source.references = {one: self.references[one] for one in self.references if one != "users"}
+        source.load = replace(self.load, model=popularity.of(None), via=via, n_unknown=None)
         return source
 
 

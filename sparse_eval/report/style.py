@@ -19,7 +19,7 @@ from ..core.arguments import check_number
 from ..core.arrays import describe
 from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import numbers
-from ..core.locks import thread_lock
+from ..core.threads import thread_lock
 from ..errors import InvalidDataError, MissingExtraError
 from ..results.shared import named_evaluations
 

@@ -286,6 +286,17 @@ class Evaluated(Scores):
         return self._known_replicates[row]
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether every metric of hits is 0, of which there is at least one."""
+        counts_hits = False
+        for row, plan in enumerate(self.request.plans):
+            if plan.is_swept and plan.definition.higher_is_better:
+                if self._value(row):
+                    return False
+                counts_hits = True
+        return counts_hits
+
+    @property
     def leaves_candidates_out(self) -> bool:
         """Whether full rankings of different lengths are counted against the whole catalogue.
 
@@ -380,6 +391,8 @@ class Evaluation(Evaluated):
         self._drawn: RandomTotals | None = None
         self._saved_record = record
         self._known_replicates = {}
+        if measured is not None:
+            measured.overall  # noqa: B018 - what they refuse is told now, not when they are read
         if not self.n_users:
             listed = ", and a list" if request.without_list == "exclude" else ""
             raise InvalidDataError(

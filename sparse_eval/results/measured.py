@@ -156,11 +156,11 @@ class Measured:
     @cached_property
     def overall(self) -> dict[int, float]:
         """The numbers about all users that are not means, by the position of their metric."""
-        return {
-            row: self.value_over(row, self.users_of(row))
-            for row, plan in enumerate(self.request.plans)
-            if not plan.per_user
-        }
+        numbers = {}
+        for row, plan in enumerate(self.request.plans):
+            if not plan.per_user:
+                numbers[row] = self.value_over(row, self.users_of(row))
+        return numbers
 
     def number(self, _: Request, row: int, left_out: int | None = None) -> float:
         """Return a number about all users, or about all but those of a group."""
@@ -206,27 +206,24 @@ class Measured:
     @cached_property
     def seen(self) -> SeenCounts | None:
         """Counts of items that users have in train, None without train."""
-        aligned = self.aligned
-        training, rankings, relevance = (
-            aligned.side_data.training,
-            aligned.rankings,
-            aligned.relevance,
-        )
+        training = self.aligned.side_data.training
         if training is None:
             return None
+        rankings, relevance = self.aligned.rankings, self.aligned.relevance
+        n_users = len(self.n_relevant)
         n_items = max(rankings.shape[1], relevance.shape[1], training.n_items)
-        relevant, listed = np.empty((2, aligned.n_users), np.int64)
+        relevant, listed = np.empty((2, n_users), np.int64)
 
         def count(first: int, last: int) -> None:
             bounds = slice(first, last + 1)
-            seen, wanted, lists = (
-                Rows(each.indptr[bounds], each.items) for each in (training, relevance, rankings)
-            )
+            seen = Rows(training.indptr[bounds], training.items)
+            wanted = Rows(relevance.indptr[bounds], relevance.items)
+            lists = Rows(rankings.indptr[bounds], rankings.items)
             outs = relevant[first:last], listed[first:last]
             count_seen(seen, wanted, relevance.gains, lists, n_items, *outs)
 
-        for_blocks(count, aligned.n_users)
-        is_cold = training.user_counts[: aligned.n_users] == 0
+        for_blocks(count, n_users)
+        is_cold = training.user_counts[:n_users] == 0
         n_held_out = int(np.count_nonzero(relevance.gains > 0))
         n_cold = int(np.count_nonzero(self.counted & is_cold))
         return SeenCounts(n_cold, int(relevant.sum()), int(listed.sum()), n_held_out)

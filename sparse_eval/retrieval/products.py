@@ -12,7 +12,7 @@ import numpy as np
 from ..core.arguments import check_choice
 from ..core.arrays import as_array, describe
 from ..errors import InvalidDataError
-from .factors import check_factors
+from .ranker import check_factors
 
 if TYPE_CHECKING:
     from ..core.types import AnyArray, Floats

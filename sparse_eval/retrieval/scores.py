@@ -10,8 +10,7 @@ from scipy import sparse
 
 from ..core.arrays import as_array, check_exact, describe, read_only
 from ..core.csr import canonical_csr, plain_matrix
-from ..core.locks import thread_lock
-from ..core.threads import for_blocks
+from ..core.threads import for_blocks, thread_lock
 from ..errors import InvalidDataError
 from ..inputs.npy import release
 from ..kernels.blocks import leave_out, list_best, multiply_dense, multiply_sparse, rank_held_out
@@ -148,7 +147,7 @@ class FunctionScores:
                     check_exact(found)
                 scores = np.array(found, np.float64, order="C")  # which may be overwritten
             for_blocks(
-                lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),  # type: ignore[misc]
+                lambda a, b, first=first, scores=scores: work(first + a, first + b, scores[a:b]),
                 last - first,
                 threads,
                 -(-(last - first) // threads),

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..core.threads import for_blocks
 from ..kernels.cache import writable_folder
 from ..kernels.candidates import list_exhaustively, rank_exhaustively
-from ..kernels.centres import project
+from ..kernels.centres import assign, project
 from ..kernels.full_ranks import LEAST_NORM, WHOLE, count_above
 from ..kernels.jit import is_ready
 from ..kernels.ordered import search_in_order
@@ -24,8 +25,7 @@ from ..kernels.products import ROUNDING, UNIT, cosine_error, pack, to_directions
 from ..kernels.retrieval import search_groups
 from ..kernels.structures import Catalogue, Groups, HeldOut, Lists, Packed, Task, Users
 from ..kernels.vectors import LANES
-from .centres import find_centres, nearest_centres
-from .factors import FactorRanker
+from .ranker import FactorRanker
 from .spaces import counting_space, group_space, growing_lists, order_space
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..core.types import AnyArray, Floats, Integers, Items
-    from .centres import Directions
-    from .ranker import Kernel, Options
+    from .ranker import Options
+
+    #: The 16-bit integers of two adjacent factors in one, as `kernels.products` takes them.
+    Directions = NDArray[np.int32]
 
 
 class Tuning(NamedTuple):
@@ -102,7 +104,7 @@ _TINY = 1e-250
 
 
 class _Goal(NamedTuple):
-    """What is searched for, of the users in `rows`: the ranks of what is held out, or else lists.
+    """The ranks of held-out items, or else the lists, that are searched for the users in `rows`.
 
     `k` and `batch` are those of `Task`, `maxima` is as in `OrderSpace`.
     """
@@ -111,8 +113,8 @@ class _Goal(NamedTuple):
     held_out: HeldOut | None
     out: Lists | None
     k: int
-    maxima: int
-    batch: int
+    maxima: int = 0
+    batch: int = 0
 
 
 class Search(FactorRanker):
@@ -173,7 +175,7 @@ class Search(FactorRanker):
         goal = _Goal(rows, held_out, out, k, maxima, batch)
         in_order = len(self.candidates) <= self.tuning.small_catalogue
         with self.bar(total=len(rows)) as bar:
-            for block, result_rows in enumerate(self._regular_blocks(rows, k, held_out, out, bar)):
+            for block, result_rows in enumerate(self._regular_blocks(goal, bar)):
                 if held_out is not None:
                     lengths = held_out.indptr[result_rows + 1] - held_out.indptr[result_rows]
                     held_out.alive[result_rows] = lengths
@@ -279,8 +281,9 @@ class Search(FactorRanker):
         units = np.repeat(np.maximum(norms[:: task.chunk], LEAST_NORM), task.chunk)[: len(norms)]
         weights[: len(norms)] = norms / units.astype(np.float64) * (WHOLE / UNIT**2)
         packed = self.packed._replace(weights=weights)
+        goal = _Goal(rows, held_out, None, len(self.candidates))
         with self.bar(total=len(rows)) as bar:
-            for block in self._regular_blocks(rows, len(self.candidates), held_out, None, bar):
+            for block in self._regular_blocks(goal, bar):
                 result_rows = block[np.diff(held_out.indptr)[block] > 0]
                 bar.update(len(block) - len(result_rows))
                 lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1]
@@ -305,7 +308,7 @@ class Search(FactorRanker):
         starts: Integers,
         block: int,
         bar: Any,
-        kernel: Kernel,
+        kernel: Callable[..., None],
         make_space: Callable[[], tuple[object, ...]],
         *arguments: object,
     ) -> None:
@@ -328,64 +331,50 @@ class Search(FactorRanker):
                 self.n_products += counts
                 bar.update(int(starts[stop] - starts[start]))
 
-        self._share(work, len(starts) - 1, block=block)
+        for_blocks(work, len(starts) - 1, self.threads, block)
 
-    def _regular_blocks(
-        self,
-        rows: Integers,
-        k: int,
-        held_out: HeldOut | None,
-        out: Lists | None,
-        bar: Any,
-    ) -> Iterator[Integers]:
+    def _regular_blocks(self, goal: _Goal, bar: Any) -> Iterator[Integers]:
         """Rank some users exactly, then yield the positions of the others in blocks.
 
         Those whose scores are all zero (cold) or too small for the selection, and those of whom
         very much is held out.
         """
-        norms = self.user_norms[rows]
+        norms = self.user_norms[goal.rows]
         with np.errstate(under="ignore"):  # which the caller's settings may raise
             scale = norms * self.largest
         cold = (norms == 0.0) | (self.largest == 0.0)
         chosen = (scale < _TINY) | (norms < _TINY) | (self.largest < _TINY)
         self.cold_users = int((norms == 0.0).sum())
-        if held_out is not None and k > self.tuning.most_held_out:
-            chosen |= np.diff(held_out.indptr) > self.tuning.most_held_out
+        if goal.held_out is not None and goal.k > self.tuning.most_held_out:
+            chosen |= np.diff(goal.held_out.indptr) > self.tuning.most_held_out
         chosen &= ~cold
         for is_cold, users in ((True, np.flatnonzero(cold)), (False, np.flatnonzero(chosen))):
             if len(users):
-                self._rank_plainly(users, rows, is_cold, k, held_out, out)
+                self._rank_plainly(goal, users, is_cold)
                 bar.update(len(users))
         regular = np.flatnonzero(~cold & ~chosen)
         for start in range(0, len(regular), self.tuning.users_per_block):
             yield regular[start : start + self.tuning.users_per_block]
 
-    def _rank_plainly(
-        self,
-        users: Integers,
-        rows: Integers,
-        is_cold: bool,
-        k: int,
-        held_out: HeldOut | None,
-        out: Lists | None,
-    ) -> None:
-        """Score every candidate of users at some positions of `rows`."""
+    def _rank_plainly(self, goal: _Goal, users: Integers, is_cold: bool) -> None:
+        """Score every candidate of users at some positions of the goal's rows."""
         candidates, block = self.candidates, min(self.most_of_a_call, self.tuning.plain_users)
-        arguments = (users, rows, is_cold, self.user_factors, self.item_factors)
-        if held_out is None:
-            rest: tuple[object, ...] = (candidates, self.seen, k, out)
-            self._share(list_exhaustively, len(users), *arguments, *rest, block=block)
+        arguments = (users, goal.rows, is_cold, self.user_factors, self.item_factors)
+        if goal.held_out is None:
+            rest: tuple[object, ...] = (candidates, self.seen, goal.k, goal.out)
+            for_blocks(list_exhaustively, len(users), self.threads, block, (*arguments, *rest))
             return
         size = max(len(candidates), 1) if is_cold else self.tuning.plain_candidates
         for start in range(0, max(len(candidates), 1), size):
             are_last = start + size >= len(candidates)
-            rest = (candidates[start : start + size], self.seen, held_out, are_last)
-            self._share(rank_exhaustively, len(users), *arguments, *rest, block=block)
+            rest = (candidates[start : start + size], self.seen, goal.held_out, are_last)
+            for_blocks(rank_exhaustively, len(users), self.threads, block, (*arguments, *rest))
 
     def _directions(self, factors: AnyArray, rows: Items | Integers, norms: Floats) -> Directions:
         width = factors.shape[1]
         directions = np.empty((len(rows), width + width % 2), np.int16)
-        self._share(to_directions, len(rows), factors, rows, norms, directions)
+        arguments = (factors, rows, norms, directions)
+        for_blocks(to_directions, len(rows), self.threads, None, arguments)
         return directions.view(np.int32)
 
     @cached_property
@@ -450,14 +439,8 @@ class Search(FactorRanker):
         for first in range(0, len(centres), step):
             block = centres[first : first + step]
             projections = np.empty((len(block), n_items), np.float32)
-            self._share(
-                project,
-                n_items,
-                self.catalogue,
-                block,
-                projections,
-                block=self.tuning.projected_items,
-            )
+            arguments = (self.catalogue, block, projections)
+            for_blocks(project, n_items, self.threads, self.tuning.projected_items, arguments)
             starts = [np.zeros(0, np.int64)]
             owners = [np.zeros(0, np.int64)]
             for c in range(len(block)):
@@ -471,3 +454,36 @@ class Search(FactorRanker):
                 np.concatenate(owners).astype(np.int64),
                 projections,
             )
+
+
+#: Users assigned to their nearest centres at once.
+_ASSIGNED = 2048
+
+
+def find_centres(directions: Directions, n_centres: int, threads: int) -> Directions:
+    """Return centres of the users' directions: a few rounds of k-means on a sample."""
+    n = min(len(directions), 32 * n_centres)
+    sample = directions[np.linspace(0, len(directions) - 1, n).astype(np.int64)]
+    centres = sample[np.linspace(0, n - 1, n_centres).astype(np.int64)]
+    for _ in range(3):
+        nearest, _ = nearest_centres(sample, centres, threads)
+        members = sparse.csr_matrix(
+            (np.ones(n, np.float32), nearest, np.arange(n + 1)), shape=(n, n_centres)
+        )
+        sums = members.T @ sample.view(np.int16)
+        lengths = np.linalg.norm(sums, axis=1)
+        moved = lengths > 1e-3 * UNIT
+        centres.view(np.int16)[moved] = np.rint(sums[moved] * (UNIT / lengths[moved, None]))
+    return centres
+
+
+def nearest_centres(
+    directions: Directions, centres: Directions, threads: int
+) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    """Return the centre nearest to each user, and the cosine between them."""
+    # Without BLAS, whose threads would go on waiting for work on the same cores.
+    n = len(directions)
+    nearest = np.empty(n, np.int16)
+    cosine = np.empty(n, np.float32)
+    for_blocks(assign, n, threads, _ASSIGNED, (directions, centres, nearest, cosine))
+    return nearest, cosine

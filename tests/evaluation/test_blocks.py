@@ -17,12 +17,12 @@ from tables_cases import saved_csr
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError
-from sparse_eval.evaluation import run, runners
-from sparse_eval.evaluation.sources import evaluate_block
+from sparse_eval.evaluation import run
+from sparse_eval.evaluation.run import evaluate_block
 from sparse_eval.inputs.npy import open_csr
 
 N_USERS = 23
-LEAST = runners.MINIMUM
+LEAST = run.MINIMUM
 PLAIN = ["ndcg@3", "recall(average=micro)@3", "coverage@2"]
 
 
@@ -53,7 +53,7 @@ def inputs() -> dict[str, Any]:
 
 def small_blocks() -> Any:
     """So few rows in each block that a matrix has several."""
-    return mock.patch.object(runners, "PER_USER", LEAST // 5)
+    return mock.patch.object(run, "PER_USER", LEAST // 5)
 
 
 def mapped(folder: Path, matrix: Any) -> Any:

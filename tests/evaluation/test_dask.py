@@ -24,8 +24,7 @@ from ways_cases import same as same_by_every_way
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidFileError, WorkerError
-from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
-from sparse_eval.evaluation.runners import Execution
+from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import ModelSource
 from sparse_eval.results.parts import merge_parts

@@ -23,8 +23,8 @@ from sparse_eval.errors import (
     InvalidFileError,
     WorkerError,
 )
-from sparse_eval.evaluation.run import Shared, evaluate_task, open_runner
-from sparse_eval.evaluation.runners import Execution, ExecutorRunner
+from sparse_eval.evaluation.run import Execution, Shared, evaluate_task, open_runner
+from sparse_eval.evaluation.runners import ExecutorRunner
 from sparse_eval.metrics.request import Request
 from sparse_eval.models.source import FileReference, ModelSource
 

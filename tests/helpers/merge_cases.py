@@ -19,7 +19,7 @@ LARGEST = ["rbp(gain=linear)@3", "err@3"]
 
 def every_metric(train: Any = None, items: se.ItemData | None = None) -> list[str]:
     """Return every metric that the inputs allow, with a cut-off where it may have one."""
-    inputs = {*item_inputs(items), *([] if train is None else ["train"])}
+    inputs = {*({} if items is None else item_inputs(items)), *([] if train is None else ["train"])}
     names = [
         "err(max=4)@3",
         "rbp(gain=linear)@3",

@@ -14,9 +14,9 @@ from tables_cases import saved_csr
 from ways_cases import Case
 
 import sparse_eval as se
-from sparse_eval.evaluation import runners
+from sparse_eval.evaluation import run
 
-LEAST = runners.MINIMUM
+LEAST = run.MINIMUM
 
 Way = Callable[[Case, Any, dict[str, Any]], se.Evaluation]
 
@@ -25,8 +25,8 @@ Way = Callable[[Case, Any, dict[str, Any]], se.Evaluation]
 def small_blocks() -> Iterator[None]:
     """Let blocks be of two users, or of so few rows."""
     with (
-        mock.patch.object(runners, "PER_USER", LEAST // 3),
-        mock.patch.object(runners, "check_values_fit", return_value=0),
+        mock.patch.object(run, "PER_USER", LEAST // 3),
+        mock.patch.object(run, "check_values_fit", return_value=0),
         mock.patch("sparse_eval.evaluation.parquet.ROWS_AT_ONCE", 4),
         mock.patch("sparse_eval.evaluation.parquet.ROWS_PER_TASK", 4),
     ):

@@ -29,7 +29,7 @@ from tensors import CUDA, Tensor
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
 from sparse_eval.errors import InvalidDataError
-from sparse_eval.retrieval.factors import check_factors
+from sparse_eval.retrieval.ranker import check_factors
 
 
 def strided(array: Array) -> Array:

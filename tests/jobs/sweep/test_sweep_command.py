@@ -13,8 +13,8 @@ from sweep_cases import (
 )
 
 import sparse_eval as se
+from sparse_eval.core.files import locked_folder
 from sparse_eval.core.formatting import number
-from sparse_eval.core.locks import locked_folder
 
 
 def test_the_command_scores_several(
