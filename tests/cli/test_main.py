@@ -62,7 +62,7 @@ from sparse_eval.evaluation.dask import check_version
         # Numbers are checked before data are read.
         (("split", "one.csv", "--out", "s", "--fraction", "2"), "error: --fraction: expected"),
         (("run", "one.csv", "-m", "coverage"), "coverage has no cut-off"),
-        (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "memory"),
+        (("train", "one.csv", "--factors", "99999999999999", "--out", "m.npz"), "factors"),
         (("demo", "--users", "0"), "error: --users"),
     ],
 )

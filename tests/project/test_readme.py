@@ -52,6 +52,7 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:metrics among sampled candidates")
+@pytest.mark.filterwarnings("ignore:OpenBLAS is configured")  # by implicit's own constructor
 @pytest.mark.slow  # where kernels run as Python
 @pytest.mark.parametrize("codes", cases())
 def test_examples_run(codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
