@@ -30,6 +30,7 @@ from ..results.shared import named_evaluations, shared_metrics
 from .plots import MIN_USERS, groups_of
 from .style import (
     HEIGHT,
+    distinct_names,
     draw_svg,
     format_number,
     format_numbers,
@@ -167,6 +168,11 @@ def write_report(
         if cv is None
         else {name: PooledModel(cv, name) for name in cv.models}
     )
+    full_names: dict[str, str] = {}
+    if cv is None:
+        short = distinct_names(shown)
+        full_names = {a: b for a, b in zip(short, shown, strict=True) if a != b}
+        shown = dict(zip(short, shown.values(), strict=True))
     divided = None if by is None else _divided(by, shown, cv)
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
@@ -231,6 +237,7 @@ def write_report(
         users_counted=_users_counted(shown),
         provenance=_provenance(shown),
         left_out=left_out or {},
+        full_names=full_names,
     )
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
@@ -253,10 +260,35 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     filters = {"number": format_number, "p": format_p, "share": format_share, "pieces": pieces}
+    filters["in_words"] = in_words
     environment.filters |= filters
     warning = WARNING[0].upper() + WARNING[1:]
     environment.globals |= {"numbers": format_numbers, "candidates_warning": warning}
     return environment.get_template("page.html.jinja")
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """Return a difference as for a headline: relative, with both means and its interval.
+
+    Numbers are rounded to what the interval supports.
+    """
+    means = row["mean_a"], row["mean_b"]
+    low, high = row["ci_low"], row["ci_high"]
+    if low is None or not high > low:
+        a, b = format_numbers(*means)
+        return f"{a} against {b}"
+    half = (high - low) / 2
+    decimals = max(math.ceil(-math.log10(half / 2)), 0)
+    a, b, *ends = (f"{value:.{decimals}f}" for value in (*means, low, high))
+    low, high = (end if end.startswith("-") else f"+{end}" for end in ends)
+    text = f"{a} against {b}; 95 % interval {low} to {high}; {row['n_users']:,} users"
+    if row["mean_b"] > 0:
+        share = 100 * row["difference"] / row["mean_b"]
+        digits = 0 if abs(share) >= 10 else 1
+        text = f"{share:+,.{digits}f} % ({text})"
+    else:
+        text = f"({text})"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _ranked_for_comparison(

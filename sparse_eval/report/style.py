@@ -11,6 +11,7 @@ import warnings
 from contextlib import contextmanager
 from io import BytesIO, StringIO
 from itertools import count
+from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -286,6 +287,8 @@ MAX_NAME = 32
 #: Where a line may end: after a separator, and in runs without one.
 _PIECES = re.compile(r"[^_/,;:|=\-\s]{1,16}[_/,;:|=\-\s]*|[_/,;:|=\-\s]+")
 
+_SEPARATORS = re.compile(r"[_/,;:|=\-\s]+")
+
 
 def axes_of(ax: Axes | None) -> Axes:
     """Return the Axes given, or those of a new figure."""
@@ -410,6 +413,24 @@ def short_names(names: Iterable[str], longest: int = MAX_NAME) -> list[str]:
         if len(set(short)) == len(set(lines)):
             return short
     return [f"{number}: {shorten(line, longest - 4)}" for number, line in enumerate(lines, start=1)]
+
+
+def distinct_names(names: Iterable[str], longest: int = MAX_NAME) -> list[str]:
+    """Shorten long names of models for a whole page, first by their common beginning and end.
+
+    Names are kept if none is too long, or if two of them would be the same.
+    """
+    given = list(names)
+    short = [one_line(name) for name in given]
+    if len(given) < 2 or max(map(len, short)) <= longest:
+        return given
+    for kept in (2, 1):  # the beginning but for a word, and then the end, backwards
+        common = commonprefix(short)  # noqa: RUF071 - names need not be paths
+        places = [0, *(place.end() for place in _SEPARATORS.finditer(common))]
+        start = places[max(len(places) - kept, 0)]
+        short = [name[start:][::-1] for name in short]
+    short = short_names(short, longest)
+    return short if len(set(short)) == len(given) else given
 
 
 def legend_columns(names: Sequence[str], points: float = 317) -> int:

@@ -77,15 +77,34 @@ def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_pat
     assert "metric good poor fair random lists" in text
     row = se.compare(models, "ndcg@10").table.iloc[0]
     assert "good has the best ndcg@10 of 3 models" in text
-    assert "is better than every other model." in text
+    assert "and beats every other model." in text
+    means, ends = (row["mean_a"], row["mean_b"]), (row["ci_low"], row["ci_high"])
+    assert 0.02 < ends[1] - ends[0] < 0.2  # so that two decimals are certain
+    share = 100 * row["difference"] / row["mean_b"]
     assert (
-        f"good is better than fair: ndcg@10 {format_number(row['mean_a'])} against "
-        f"{format_number(row['mean_b'])}, a difference of {format_number(row['difference'])} (95 % "
-        "interval "
-        f"{' to '.join(format_numbers(row['ci_low'], row['ci_high']))}, p < 0.001)."
+        f"good beats fair: ndcg@10 +{share:.0f} % ({means[0]:.2f} against {means[1]:.2f}; 95 % "
+        f"interval +{ends[0]:.2f} to +{ends[1]:.2f}; 231 users)."
     ) in text
     shares = [f"{100 * row[name] / row['n_users']:.0f} %" for name in ("wins", "ties", "losses")]
-    assert "better for {} of 231 users, equal for {}, worse for {}.".format(*shares) in text
+    assert "better for {} of the users, equal for {}, worse for {}.".format(*shares) in text
+
+
+def test_long_names_keep_what_differs(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    name = "nightly/2026-11-24/als-factors-{}-regularization-0.05-iterations-15.npz"
+    long = {
+        name.format(factors): models["good" if factors == 64 else "poor"] for factors in (8, 64)
+    }
+    text = read(se.write_report(long, tmp_path / "r.html", "ndcg@10")).text
+    assert "factors-64 beats factors-8: ndcg@10" in text
+    assert f"Full names of the models factors-8 {name.format(8)}" in text
+
+
+def test_many_models_are_counted(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    many = {f"poor{number}": models["poor"] for number in range(7)}
+    text = read(se.write_report(many | {"good": models["good"]}, tmp_path / "r.html")).text
+    assert "good has the best ndcg@5 of 8 models and beats every other model." in text
+    same = read(se.write_report(many, tmp_path / "s.html", "ndcg@5")).text
+    assert "of 7 models and beats no other model: no difference is significant." in same
 
 
 def test_insignificant_difference_comes_with_the_detectable_one(
@@ -167,7 +186,7 @@ def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
         for name, lists in (("a", a), ("b", b))
     }
     reader = read(se.write_report(models, tmp_path / "r.html"))
-    assert "a is better than b: mrr@5" in reader.text
+    assert "a beats b: mrr@5" in reader.text
     assert "By hit_rate@5, b is better than a." in reader.text
     # Only values that no other is significantly better than have a star.
     assert reader.text.count("best:") == 3
@@ -186,7 +205,7 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
     assert models["a"]["mrr@5"] > models["b"]["mrr@5"]
     text = read(se.write_report(models, tmp_path / "r.html")).text
     assert "compared on the 100 users that all have; left out: 200 of the 300 of b" in text
-    assert "b is better than a: mrr@5 1.0000 against 0.5000" in text
+    assert "b beats a: mrr@5 1.0000 against 0.5000" in text
     assert "b against a, by relevant items of the user" in text
     assert text.count("best:") == 1
 
@@ -234,7 +253,7 @@ def test_page_is_self_contained_and_reproducible(
     assert "@import" not in page
     assert path.stat().st_size < 2_000_000
     # Odd labels stay text.
-    assert "<script>alert(1)</script> is better than" in reader.text
+    assert "<script>alert(1)</script> beats" in reader.text
     assert "two lines" in reader.text
     assert "49" not in re.findall(r"User (\S+)", reader.text)  # no template was run
     # The same bytes, whatever matplotlib settings the process has.
@@ -391,7 +410,7 @@ def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path: Path
     assert "metric ease pop random lists" in text
     assert "pop has the values of the baseline “popularity”" in text
     for expected in (
-        "ease is better than",
+        "ease beats",
         "the lower a curve, the better",
         "gini@10lower is better",
         "Lower is better.",
@@ -440,7 +459,7 @@ def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path
     )
     plans = pd.Series(np.where(many, "paid", "free"), name="plan")
     text = read(se.write_report({"a": a, "b": b}, tmp_path / "r.html", by=plans)).text
-    assert "a is better than b" in text
+    assert "a beats b" in text
     assert "But a is worse than b for users with 4 training items." in text
     assert "But a is worse than b for users of plan paid." in text
 
