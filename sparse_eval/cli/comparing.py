@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
 from ..core.arguments import check_number
+from ..core.formatting import terminal_width
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_bounds
@@ -118,14 +120,16 @@ def compare(
         compared.shown() if printing.for_people else compared.table, content=compared.to_dict()
     )
     if printing.for_people:
-        echo(f"\n{compared.how_found()}")
-        echo(
-            "difference: a minus b; wins: users for whom a is better\n"
-            "detectable: the difference that would be detected in 80 of 100 cases,\n"
-            "if it were the only one tested"
-        )
-        for remark in compared.notes:
-            echo(f"note: {remark}")
+        echo()
+        for line in (
+            compared.how_found(),
+            "difference: a minus b; wins: users for whom a is better",
+            "detectable: the difference that would be detected in 80 of 100 cases,",
+            "if it were the only one tested",
+            *(f"note: {remark}" for remark in compared.notes),
+        ):
+            width: Any = terminal_width()  # may be infinite
+            echo(fill(line, width, break_long_words=False, break_on_hyphens=False))
     if fail_if_worse and not saved.lacks_last:
         fail_if_last_is_worse(compared, tolerances)
     saved.fail_if_left_out()

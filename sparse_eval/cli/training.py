@@ -379,6 +379,8 @@ def train(
     def left() -> str | None:
         if checkpoints is None or not any(checkpoints.glob("[!.]*.npz")):
             return None
+        if resume:
+            return f"checkpoints so far are in {checkpoints}; repeat the command to continue"
         score = f"score {checkpoints}" + (f" --split {input}" if input.is_dir() else "")
         return f"checkpoints so far are in {checkpoints}; compare them with: sparse-eval {score}"
 

@@ -76,12 +76,17 @@ def text_table(
 
     align = list(aligned) if rows else None
     text = tabulate(rows, headings, tablefmt=style, disable_numparse=True, colalign=align)
-    on_terminal = style == "simple" and sys.stdout is not None and sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if on_terminal else math.inf
+    width = terminal_width() if style == "simple" else math.inf
     if max(map(len, text.splitlines())) <= width or not rows:
         return text
     pairs = [[pair for pair in zip(headings, row, strict=True) if pair[1]] for row in rows]
     return "\n\n".join(tabulate(one, tablefmt="plain", disable_numparse=True) for one in pairs)
+
+
+def terminal_width() -> float:
+    """Return the width of the terminal that standard output is; infinity if it is none."""
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if on_terminal else math.inf
 
 
 def text_of_frame(frame: pd.DataFrame, style: str) -> str:

@@ -363,8 +363,8 @@ def give_notice(evaluation: Evaluation) -> None:
         warn(
             f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
             "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
-            " leaves them out, and ev.by('activity') shows them apart; of a split by users give "
-            "the holdout itself, so that its users are folded in"
+            " (--only-known) leaves them out, and ev.by('activity') shows them apart; of a split "
+            "by users give the holdout itself, so that its users are folded in"
         )
     n_without, n_users = evaluation.n_without_list, evaluation.n_users
     if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:

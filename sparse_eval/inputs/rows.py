@@ -118,11 +118,11 @@ def read_rows(
     starts: list[tuple[int, Path | None]] = []
     n_rows = 0
 
-    def add(batch: Batch, first: int, role: str) -> None:
+    def add(batch: Batch, first: int, untyped: bool, role: str) -> None:
         """Add a column of a batch, the first row of which has a number."""
         column, name, kind = batch[role], names[role], _KINDS[role]
         if kind == "id":
-            ids[role].add(column, first)
+            ids[role].add(column, first, untyped=untyped)
         elif kind == "time":
             times.add(column, first)
         elif kind == "number":
@@ -143,12 +143,12 @@ def read_rows(
             for batch in part.batches(fields):
                 first = n_rows - starts[-1][0]
                 n_rows += len(batch["user"])
-                for_each(partial(add, batch, first), list(ids))
+                for_each(partial(add, batch, first, part.is_text), list(ids))
                 for field in fields:
                     if field.role in ids:
                         continue
                     try:
-                        add(batch, first, field.role)
+                        add(batch, first, part.is_text, field.role)
                     except InvalidDataError as error:
                         if not field.way_out:
                             raise
@@ -167,7 +167,7 @@ def read_rows(
     def finish(role: str) -> tuple[Items, Axis]:
         given = users if role == "user" else items
         first = order[0] if role == "user" else order[1]
-        codes, labels = ids[role].encode(given, first, text=table.is_text)
+        codes, labels = ids[role].encode(given, first)
         bad = codes < 0
         blank = np.zeros(1, bool)
         if labels.dtype == object:
@@ -203,6 +203,10 @@ def _joined(blocks: list[NDArray[Any]]) -> Any:
     return result
 
 
+#: Kinds of ids that go together: all cells of text files are text, whatever they stand for.
+_TOGETHER = ({"untyped text", "text"}, {"untyped text", "whole numbers"})
+
+
 class _Ids:
     """A column of ids as it comes: Arrow dictionaries, or objects of Python.
 
@@ -212,37 +216,39 @@ class _Ids:
 
     def __init__(self, role: str, name: Hashable) -> None:
         self.role, self.name = role, name
-        self.kind = ""
+        self.kinds: set[str] = set()
         self.chunks: list[Any] = []
 
-    def add(self, column: Any, first: int) -> None:
-        """Add the rows of a batch, the first of which has a number."""
+    def add(self, column: Any, first: int, *, untyped: bool) -> None:
+        """Add the rows of a batch, the first of which has a number; text files are untyped."""
         missing = is_missing(column)
         if missing.any():
             row = int(np.argmax(missing))
             raise self._missing(at(column, row), first + row)
         column, kind = _classified(column)
-        if self.kind and kind != self.kind:
+        self.kinds.add("untyped text" if untyped and kind == "text" else kind)
+        if len(self.kinds) > 1 and self.kinds not in _TOGETHER:
             raise InvalidDataError(
-                f"column {self.name!r} holds {kind}, and {self.kind} in the rows before; write all "
-                "rows alike",
+                f"column {self.name!r} holds {' and '.join(sorted(self.kinds))}; write all rows "
+                "alike",
                 column=self.name,
             )
-        self.kind = kind
         for chunk in getattr(column, "chunks", [column]):
             is_array = isinstance(chunk, np.ndarray)
             self.chunks.append(chunk if is_array else chunk.dictionary_encode())
 
-    def encode(self, given: Axis | None, first: Axis | None, *, text: bool) -> tuple[Items, Axis]:
-        """Return codes and labels; with `text`, ids that are all whole numbers become such."""
-        if self.kind == "objects":
+    def encode(self, given: Axis | None, first: Axis | None) -> tuple[Items, Axis]:
+        """Return codes and labels; untyped ids that are all whole numbers become such."""
+        if "objects" in self.kinds:
             numbers, found = self._factorize(np.concatenate(self.chunks))
             axis = found.take(order_of(found)) if given is None else given
             return axis.locate(found)[numbers].astype(np.int32), axis
-        chunks = self.chunks
+        chunks, text = self.chunks, self.kinds & {"text", "untyped text"} == {"untyped text"}
+        if text and "whole numbers" in self.kinds:
+            chunks = cast_codes(chunks, "large_string")
         if text and (given is None or given.is_integer):
             chunks = as_numbers(chunks)
-        elif self.kind == "whole numbers":
+        elif self.kinds == {"whole numbers"}:
             chunks = cast_codes(chunks, "int64", "uint64")
         codes, axis = encode(chunks, given, first)
         if text and given is None and axis is not first:

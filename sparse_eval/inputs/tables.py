@@ -487,8 +487,7 @@ def _open_path(source: str | Path, options: Mapping[str, Any]) -> Table:
 def files_at(path: PathLike) -> list[Path]:
     """Return a file, or the files of the table in a folder or that match a pattern, in order.
 
-    A folder has files of one format. Names that begin with ``.`` or ``_`` are left out, as every
-    writer of such folders expects.
+    Names that begin with ``.`` or ``_`` are left out, as every writer of such folders expects.
     """
     if _WILD.search(str(path)) and not Path(path).exists():
         paths = map(Path, sorted(glob(str(path), recursive=True)))  # noqa: PTH207 - of any folder
@@ -508,13 +507,6 @@ def files_at(path: PathLike) -> list[Path]:
     ]
     if not files:
         raise InvalidFileError("has no file of a table (.csv, .parquet, .jsonl, …) in it", folder)
-    for file in files:
-        if format_of_name(file) != format_of_name(files[0]):
-            raise InvalidFileError(
-                f"has files of several formats, such as {files[0].name} and {file.name}; give a "
-                'pattern such as "folder/*.csv"',
-                folder,
-            )
     return files
 
 

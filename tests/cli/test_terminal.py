@@ -120,6 +120,19 @@ def test_ids_are_escaped_for_people_and_whole_for_programs(
     assert all(text.removesuffix(".npz").endswith(whole) for text in texts), texts
 
 
+def test_what_is_below_a_comparison_fits_the_terminal(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = words_of("compare", folder)
+    _, whole, _ = command(*words)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "70")
+    _, printed, _ = command(*words)
+    below = printed.split("\n\n", 1)[1]
+    assert max(map(len, below.splitlines())) <= 70
+    assert below.split() == whole.split("\n\n", 1)[1].split()
+
+
 def test_messages_are_escaped(command: Command, folder: Path) -> None:
     for words in (
         ("recommend", *words_of("recommend", folder)[1:3], "--users", f"nobody{NASTY}", "--debug"),

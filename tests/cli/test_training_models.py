@@ -154,21 +154,23 @@ def test_refuses_evaluations_that_cannot_be(
     assert not (tmp_path / "m.npz").exists()
 
 
+@pytest.mark.parametrize("resume", [False, True])
 def test_an_interrupted_training_says_where_its_checkpoints_are(
-    split: Path, tmp_path: Path
+    split: Path, tmp_path: Path, resume: bool
 ) -> None:
     folder = tmp_path / "c"
     words = ("train", split, "--factors", 8, "--iterations", 10**6, "--checkpoints", folder)
     status, _, said = press_ctrl_c(
-        start_command(*words, "--keep-best", "--out", tmp_path / "m.npz"),
+        start_command(*words, "--keep-best", *["--resume"] * resume, "--out", tmp_path / "m.npz"),
         lambda: (folder / "best.npz").exists(),
         signal.SIGTERM,
     )
     assert status == 143, said
     assert "Traceback" not in said
-    assert said.splitlines()[-1] == (
-        f"interrupted: checkpoints so far are in {folder}; compare them with: sparse-eval score "
-        f"{folder} --split {split}"
-    )
-    assert [path.name for path in folder.iterdir()] == ["best.npz"]
+    go_on = "repeat the command to continue"
+    if not resume:
+        go_on = f"compare them with: sparse-eval score {folder} --split {split}"
+        assert [path.name for path in folder.iterdir()] == ["best.npz"]
+    last = said.splitlines()[-1]
+    assert last == f"interrupted: checkpoints so far are in {folder}; {go_on}"
     assert read_checkpoint(folder / "best.npz").model.user_factors is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from events import CSV
 from raising import raises
@@ -88,3 +89,29 @@ def test_paths_of_a_folder_name_columns(tmp_path: Path) -> None:
     (tmp_path / "item=1").rename(tmp_path / "item=__HIVE_DEFAULT_PARTITION__")
     with raises(InvalidFileError):
         load(tmp_path)
+
+
+def test_a_folder_may_have_several_formats(tmp_path: Path) -> None:
+    """A day in CSV and the next in Parquet: ids and times are the same as in one table."""
+    for kind, users in (("numbers", [7, 10, 7, 2]), ("text", ["u7", "u10", "u7", "007"])):
+        days = pd.to_datetime([f"2026-11-0{day}" for day in (1, 2, 3, 4)])
+        rows = pd.DataFrame({"user": users, "item": [3, 3, 20, 100], "timestamp": days})
+        for number, names in enumerate((("1.csv", "2.parquet"), ("1.parquet", "2.csv"))):
+            folder = tmp_path / f"{kind}{number}"
+            folder.mkdir()
+            for name, part in zip(names, (rows[:2], rows[2:]), strict=True):
+                write = part.to_csv if name.endswith("csv") else part.to_parquet
+                write(folder / name, index=False)
+            whole, found = load(rows), load(folder)
+            pd.testing.assert_frame_equal(found.to_frame(), whole.to_frame())
+            assert found.items.dtype == whole.items.dtype == "int64"
+
+
+def test_ids_of_different_types_in_a_folder_are_refused(tmp_path: Path) -> None:
+    for name, users in (("1.parquet", [7, 8]), ("2.csv", [7, 8]), ("3.parquet", ["7", "8"])):
+        rows = pd.DataFrame({"user": users, "item": [3, 4]})
+        (rows.to_csv if name == "2.csv" else rows.to_parquet)(tmp_path / name, index=False)
+    with raises(InvalidFileError):
+        load(tmp_path)
+    (tmp_path / "1.parquet").unlink()
+    assert load(tmp_path).users.tolist() == ["7", "8"]
