@@ -64,8 +64,8 @@ ROWS_AT_ONCE = 6_000_000
 ROWS_PER_TASK = 2_000_000
 BATCH = 1 << 20
 
-#: Files that rows are dealt out to, at most: all are open at once.
-MAX_FILES = 500
+#: Files that rows are dealt out to, at least and at most: all are open at once.
+FEWEST_FILES, MAX_FILES = 11, 500
 
 #: Row groups are read at most this many times for each of their rows; beyond, rows are dealt out.
 MAX_READS = 4.0
@@ -421,8 +421,11 @@ class ParquetSource(TableSource):
                 f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
                 f"tables by {self.columns.recs[0]!r}, or give more memory"
             )
+        # To a prime, as whole numbers are dealt out by their remainders: to none that may well
+        # divide all of them.
+        n_files = max(n_files, FEWEST_FILES)
         while any(n_files % factor == 0 for factor in range(2, n_files)):
-            n_files += 1  # to a prime: whole numbers are dealt out by their remainders
+            n_files += 1
         counts = np.zeros(n_files, np.int64)
         paths = []
         with progress_bar(
@@ -450,7 +453,7 @@ def _deal(
                 with _naming(table.path):
                     users = whole_column(part, user)
                     if pa.types.is_integer(users.type):
-                        keys: Any = signed(users, user).to_numpy()
+                        keys: Any = signed(users, user).to_numpy().astype(np.int64, copy=False)
                     else:
                         (codes,), axis = encode([users])
                         keys = hash_labels(axis.to_numpy())[codes]

@@ -272,6 +272,32 @@ def shuffled(folder: Path) -> tuple[Path, Path]:
     return pair(folder, pa.Table.from_pandas(rows, preserve_index=False), group=20)
 
 
+def of_users(folder: Path, users: Any) -> tuple[Path, Path]:
+    """Write four rows of each user in no order, and one relevant item."""
+    rng = np.random.default_rng(0)
+    rows = pa.table({"user": users.repeat(4), "item": np.tile(np.arange(4), len(users))})
+    rows = rows.append_column("rank", [rows["item"].to_numpy() + 1]).take(rng.permutation(len(rows)))
+    truth = pa.table({"user": rng.permutation(users), "item": np.full(len(users), 2)})
+    return pair(folder, rows, truth, group=20)
+
+
+def test_small_whole_numbers_are_dealt_out_to_many_files() -> None:
+    with temporary(3) as folder:
+        paths = of_users(folder, np.arange(-50, 50, dtype=np.int8))
+        with mock.patch.object(parquet, "_deal", wraps=parquet._deal) as deal:
+            assert se.evaluate(*paths, "mrr")["mrr"] == pytest.approx(1 / 3)
+        assert len(deal.call_args[0][1]) > 127
+
+
+def test_whole_numbers_with_a_common_divisor_are_dealt_out_to_several_files() -> None:
+    with temporary(150) as folder:
+        paths = of_users(folder, 30 * np.arange(100))
+        with mock.patch.object(parquet, "_deal", wraps=parquet._deal) as deal:
+            assert se.evaluate(*paths, "mrr")["mrr"] == pytest.approx(1 / 3)
+        n_files = len(deal.call_args[0][1])
+        assert np.bincount(30 * np.arange(100) % n_files).max() < 20
+
+
 def open_files() -> int:
     folder = Path("/proc/self/fd")
     return len(list(folder.iterdir())) if folder.exists() else 0
