@@ -1,4 +1,4 @@
-"""All commands, among them metrics and compile, and the options before them."""
+"""The list of all commands, the options before them, and the commands metrics and compile."""
 
 from __future__ import annotations
 

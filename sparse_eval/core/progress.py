@@ -40,7 +40,9 @@ def progress_bar(progress: bool | None, values: Iterable[Any] = (), **options: A
     within `lines_without_terminal`. A loop that ends within a second shows no bar unless `progress`
     is true. Pass ``refresh=False`` with values next to the bar, or tqdm draws it at once.
     """
-    in_notebook, has_errors = _in_notebook(), sys.stderr is not None
+    interactive = sys.modules.get("IPython")  # a notebook has already imported it
+    shell = None if interactive is None else interactive.get_ipython()
+    in_notebook, has_errors = hasattr(shell, "kernel"), sys.stderr is not None
     if progress is None and not (in_notebook or (has_errors and sys.stderr.isatty())):
         if not (has_errors and _with_lines.get()):
             return _Hidden(values)
@@ -56,13 +58,6 @@ def progress_bar(progress: bool | None, values: Iterable[Any] = (), **options: A
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
     return tqdm(values or None, **options)
-
-
-def _in_notebook() -> bool:
-    """Return whether this is a notebook kernel, which shows bars without a terminal."""
-    interactive = sys.modules.get("IPython")  # a notebook has already imported it
-    shell = None if interactive is None else interactive.get_ipython()
-    return hasattr(shell, "kernel")
 
 
 class _Hidden(nullcontext[Any]):

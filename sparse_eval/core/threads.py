@@ -50,12 +50,15 @@ def available_cores(environment: Mapping[str, str], root: Path) -> int:
     root : Path
         The root of the file system with ``proc`` and ``sys``.
     """
-    bound = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    texts = [environment.get(name, "").partition(",")[0].strip() for name in _VARIABLES]
-    limits = [int(text) for text in texts if re.fullmatch("0*[1-9][0-9]{0,8}", text)]
-    return int(min(bound, cgroup_cores(root), *limits))
+    n_cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        n_cores = len(os.sched_getaffinity(0))
+    least = int(min(n_cores, cgroup_cores(root)))
+    for name in _VARIABLES:
+        text = environment.get(name, "").partition(",")[0].strip()
+        if re.fullmatch("0*[1-9][0-9]{0,8}", text):
+            least = min(least, int(text))
+    return least
 
 
 @lru_cache(maxsize=1)  # it rarely changes, and files are slow to read
@@ -79,7 +82,8 @@ def cgroup_cores(root: Path) -> float:
         # A path with ".." is outside the mounted cgroups.
         own = Path("." if ".." in path.split("/") else path.strip("/"))
         for name in (controllers, "cpu") if controllers else ("", "unified"):
-            least = min(least, *(_quota(mount / name / one) for one in (own, *own.parents)))
+            for one in (own, *own.parents):
+                least = min(least, _quota(mount / name / one))
     return least
 
 
@@ -87,7 +91,9 @@ def _quota(folder: Path) -> float:
     """Return the quota of a cgroup in cores, rounded up; infinity without one."""
     for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
         with suppress(OSError, ValueError):  # there is no quota, or it is "max"
-            words = " ".join((folder / name).read_text("utf-8") for name in names).split()
+            words: list[str] = []
+            for name in names:
+                words += (folder / name).read_text("utf-8").split()
             quota, period = map(int, words)
             if quota > 0 and period > 0:
                 return -(-quota // period)

@@ -1,4 +1,4 @@
-"""`Interactions`: events between users and items, with the ids encoded as integers."""
+"""`Interactions`: events between users and items with encoded ids; `matrix` sums repeated pairs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From inputs of any kind to an `Evaluation`: blocks of users, and who evaluates them."""
+"""`evaluate`: inputs of any kind in blocks of users, and the runners that evaluate them."""

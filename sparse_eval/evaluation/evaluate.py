@@ -1,4 +1,8 @@
-"""`evaluate`: rankings and relevance in, one row of numbers for each user out."""
+"""`evaluate`: open lists and relevance of any kind, align them, and choose how to evaluate them.
+
+Matrices are evaluated all at once, or in blocks (`MatrixSource`). Tables that need not fit into
+memory have their own sources, in `parquet`, `dask` and `spark`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evaluation of blocks of users: its options, the loop over blocks, and its warnings.
+"""How blocks are evaluated: the options, one block, the loop, the choice of a runner, and warnings.
 
 `evaluate_block` evaluates one block of any source and engine, `evaluate_whole` all users at once,
 and `evaluate_source` the blocks of a source, whose results are merged.

@@ -1,6 +1,7 @@
-"""Sources: inputs of any kind as blocks of users.
+"""`Source`: inputs of any kind as blocks of users.
 
-A new kind of input is a subclass of `Source`, in a module of its own.
+A new kind of input is a subclass of `Source`, in its own module, which `evaluate` chooses. A model
+with its training data is a source too, see `sparse_eval.models.source`.
 """
 
 from __future__ import annotations

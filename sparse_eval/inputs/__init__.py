@@ -1,1 +1,1 @@
-"""What is evaluated and against what: rankings, relevance and the data beside them."""
+"""Inputs of any kind become `Rankings`, `Relevance` and side data with the same numbers."""

@@ -1,4 +1,4 @@
-"""`Axis`: the labels of the rows or columns of a matrix, and the one way to match them.
+"""`Axis`: the labels of users or items, how ids are encoded, and how labels are matched.
 
 Text is kept and compared in Arrow, whole numbers in NumPy. Only labels of other types, or of
 several types, are compared as objects of Python.

@@ -1,4 +1,4 @@
-"""Matrices with labels of rows and columns, and how their rows and columns are matched."""
+"""`LabelledMatrix`, `UserRows`: items by user with labels; `place` matches labels of two sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays and CSR matrices that stay on disk, memory-mapped from ``.npy`` files."""
+"""Arrays and CSR matrices that stay on disk in ``.npy`` files; sparse matrices read from files."""
 
 from __future__ import annotations
 

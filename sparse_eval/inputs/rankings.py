@@ -1,4 +1,4 @@
-"""`Rankings`: the ranked list of each user, with explicit positions, and each item once."""
+"""`Rankings`: the ranked list of each user, with explicit positions; repeated items are errors."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ class Rankings(UserRows):
             expected = f"a whole number from 1 to {MAX_ITEMS} (add 1 to 0-based positions)"
             check_entries(matrix, valid, "the position", expected + _MAY_BE_SCORES)
         labels = matrix_labels(positions, matrix.shape, users, items)
-        entries = as_int32(matrix.indices), data.astype(np.int32)
+        entries = np.ascontiguousarray(matrix.indices, np.int32), data.astype(np.int32)
         try:
             return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:

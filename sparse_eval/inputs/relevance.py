@@ -1,4 +1,4 @@
-"""`Relevance`: the relevant items of each user and their gains."""
+"""`Relevance`: the relevant items of each user and their gains; repeated pairs are combined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from scipy import sparse
 
 from ..core.arguments import check_choice, check_number
 from ..core.csr import (
-    as_int32,
     canonical_csr,
     check_entries,
     sort_pairs,
@@ -133,7 +132,7 @@ class Relevance(UserRows):
         return cls(
             csr.shape,
             csr.indptr.astype(np.int64, copy=False),
-            as_int32(csr.indices),
+            np.ascontiguousarray(csr.indices, np.int32),
             np.ascontiguousarray(gains),
             binary,
             *matrix_labels(matrix, csr.shape, users, items),
@@ -285,7 +284,7 @@ class Relevance(UserRows):
         """Return the same relevance with the entries of a canonical matrix, and labels."""
         arrays = {
             "indptr": csr.indptr.astype(np.int64, copy=False),
-            "items": as_int32(csr.indices),
+            "items": np.ascontiguousarray(csr.indices, np.int32),
             "gains": csr.data,
         }
         return replace(self, shape=csr.shape, users=users, items_index=items, **arrays)

@@ -1,4 +1,4 @@
-"""The rows of a table as arrays: codes and labels of users and items, values and times."""
+"""Read the rows of a table as arrays: codes and labels of users and items, values and times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`align` and `SideData`: lists, relevance and the inputs beside them, numbered alike."""
+"""`align` and `SideData`: lists, relevance and all other inputs with the same rows and columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.csr import as_int32, bounds_of, find_entries, indptr_from_counts, training_csr
+from ..core.csr import bounds_of, find_entries, indptr_from_counts, training_csr
 from ..errors import InvalidDataError
 from .candidates import Candidates, align_candidates
 from .item_data import as_groups, as_propensity, as_vectors, written
@@ -164,7 +164,7 @@ def as_training(matrix: Any, n_users: int, n_items: int) -> Training:
     """Return canonical training data of so many users and items as `Training`."""
     indptr = bounds_of(matrix.indptr, 0, max(n_users, matrix.shape[0])).astype(np.int64, copy=False)
     interacted = matrix.data != 0
-    items = as_int32(matrix.indices).view()
+    items = np.ascontiguousarray(matrix.indices, np.int32).view()
     # It may be the caller's array, and formulas are anybody's. Always, since kernels are compiled
     # apart for arrays that can be written.
     items.flags.writeable = False

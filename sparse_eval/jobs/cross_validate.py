@@ -394,7 +394,7 @@ class CrossValidation(Runs):
     cross_validate : Make one.
     """
 
-    def summary(self, level: float = 0.95) -> pd.DataFrame:
+    def summary(self, level: float = LEVEL) -> pd.DataFrame:
         """Return every pooled number in full; ``print(cv)`` shows fewer.
 
         Parameters
@@ -466,7 +466,7 @@ class CrossValidation(Runs):
         metrics: str | Iterable[str] | None = None,
         *,
         correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Comparison:
         """Compare the models pair by pair, as ``se.compare(cv)`` does.
 

@@ -188,7 +188,7 @@ class History:
         metrics: str | Iterable[str] | None = None,
         *,
         correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> pd.DataFrame:
         """Compare each night with the one before.
 

@@ -1,4 +1,4 @@
-"""The lists and relevant items of users, as the formulas of metrics read them."""
+"""`Aligned`: the input of all formulas; `Lists`: what formulas of recommended items read of it."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class Plan:
         """Return the metric of all users, given the ratio of their sums."""
         return math.exp(ratio) if self.arguments.get("average") == "geometric" else ratio
 
-    @property
+    @cached_property
     def of_everyone(self) -> bool:
         """Whether its formula has a value for users without relevant items too."""
         return self.definition.formula.of_everyone or self.arguments.get("average") == "geometric"

@@ -1,4 +1,4 @@
-"""Sums over users' lists, from which accuracy metrics are computed."""
+"""`Statistics`: the sums of the sweep and values derived from them, for accuracy metrics."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Models of the `implicit` library and their checkpoints."""
+"""Models of any kind: opened, saved, ranked, evaluated, and given new users."""

@@ -1,4 +1,4 @@
-"""`as_model`: whatever is accepted as a model, made a `Model`; a branch for each kind."""
+"""`as_model`: make a `Model` of any accepted form: paths, arrays, functions, models of implicit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read and validate saved models, of `implicit` and others, without pickle."""
+"""Read, check and save models, of `implicit` and others, without pickle."""
 
 from __future__ import annotations
 

@@ -176,11 +176,6 @@ class Sides(NamedTuple):
     n_unknown_items: int = 0
     candidates: Candidates | None = None
 
-    @property
-    def has_labels(self) -> bool:
-        """Whether users or items have ids."""
-        return self.users is not None or self.items is not None
-
 
 def match_sides(
     model: Model | None,

@@ -1,7 +1,7 @@
 """`Model`, the base class of every kind of model, and `Factors`, the most usual kind.
 
-A new kind is a subclass of `Model`; `accepted` needs a branch only for a kind that is made of
-something else.
+A new kind is a subclass of `Model`. `as_model` needs a branch for it only if it is made of
+something else, such as an array.
 """
 
 from __future__ import annotations

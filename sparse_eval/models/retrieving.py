@@ -261,7 +261,7 @@ def _open(
         seen = LabelledMatrix(sparse.csr_matrix((n_users or 0, n_items)))
     among = None if candidates is None else as_candidates(candidates)
     sides = match_sides(model, seen, held_out, names, among)
-    if sides.has_labels:
+    if sides.users is not None or sides.items is not None:
         warn_without_ids(model, seen, held_out)
     if sides.user_rows is not None:
         model = as_model(model).take(sides.user_rows)

@@ -325,7 +325,7 @@ class ModelSource(RowSource):
     train, validation
         As in `evaluate_model`.
     inputs : dict
-        `item_groups`, `item_vectors` and `candidates`.
+        `item_groups`, `item_vectors`, `propensity` and `candidates`.
     chosen : sequence of hashable, optional
         The users to evaluate, everyone by default.
     warns : bool
@@ -375,7 +375,7 @@ class ModelSource(RowSource):
         matched = candidates if is_read else None
         sides = match_sides(opened, train, validation, names, matched, chosen)
         if is_read and warns:
-            if sides.has_labels:
+            if sides.users is not None or sides.items is not None:
                 warn_without_ids(opened, train, validation)
             if has_other_data(fitted, train if learnt_from is None else learnt_from):
                 warn_of_other_data("the model")

@@ -1,4 +1,4 @@
-"""Compare evaluations on the users that they share: the table of differences and intervals."""
+"""`compare`: evaluations on the users that they share, pair by pair, and the table for display."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .differences import (
     correct,
     significance,
 )
+from .intervals import LEVEL
 from .runs import Runs
 from .segments import segmentations
 from .shared import check_alike, named_evaluations, shared_metrics, shared_users
@@ -257,7 +258,7 @@ def compare(
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
     how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
     progress: bool | None = None,
 ) -> Comparison:
     """Compare evaluations on the users and metrics that all of them have, pair by pair.

@@ -1,4 +1,4 @@
-"""What lists show in detail: curves, the list of one user, and what the page shows."""
+"""What is saved and shown with the numbers: settings, inputs, curves, lists of single users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The difference of two evaluations in one metric: its interval, test, wins and effect size."""
+"""The columns of a comparison, such as wins and effect size; paired tests and corrections."""
 
 from __future__ import annotations
 

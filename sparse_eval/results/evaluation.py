@@ -19,6 +19,7 @@ from ..inputs.axes import Axis
 from .comparison import compare
 from .details import explain, make_record, precision_recall, row_of_user, to_dict
 from .intervals import (
+    LEVEL,
     N_GROUPS,
     Interval,
     interval_of_mean,
@@ -423,7 +424,7 @@ class Evaluation(Evaluated):
             self._random  # noqa: B018 - it is kept
         return self.__dict__ | {"_compute_random": None, "_relist": None}
 
-    def summary(self, level: float = 0.95) -> pd.DataFrame:
+    def summary(self, level: float = LEVEL) -> pd.DataFrame:
         """Return every number in full; ``print(ev)`` shows fewer.
 
         Parameters
@@ -543,7 +544,7 @@ class Evaluation(Evaluated):
         correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         how: Literal["intersection", "same"] = "intersection",
         by: UserSegments | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Comparison:
         """Compare with another evaluation, on the users and metrics that both have.
 

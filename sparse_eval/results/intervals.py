@@ -1,4 +1,4 @@
-"""Confidence intervals of means, and of numbers about all users together."""
+"""Confidence intervals of means, and of numbers about all users together; their default level."""
 
 from __future__ import annotations
 

@@ -124,17 +124,16 @@ class Measured:
         """Return for each user whether it counts: for a plan, given its `Plan.counts_apart`."""
         request, masks, key = self.request, self._counted, (every_list, every_user)
         if key not in masks:
-            has_list = self.aligned.has_list
             if every_list:
-                masks[key] = has_list
+                masks[key] = self.aligned.has_list
             elif request.no_relevant == "zero":
-                masks[key] = np.ones(len(has_list), bool)
+                masks[key] = np.ones(len(self.n_relevant), bool)
             elif request.no_relevant == "judged":
                 masks[key] = np.diff(self.aligned.relevance.indptr) > 0
             else:
                 masks[key] = self.n_relevant > 0
             if request.without_list == "exclude" and not (every_user or every_list):
-                masks[key] &= has_list
+                masks[key] &= self.aligned.has_list
         return masks[key]
 
     def users_of(self, row: int) -> Integers:

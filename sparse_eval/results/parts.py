@@ -1,8 +1,7 @@
-"""`Part`: what is kept of a block of users, which merges with that of other users.
+"""`Part`: the sums and values kept of a block of users; parts merge to the same bits in any order.
 
-Everything in it is a whole number, or is sorted by user in the end, so that blocks can be merged
-in any order to the same bits, however the users were cut. Its size does not depend on the number
-of users, unless the values of users are kept.
+Everything in it is a whole number, or is sorted by user in the end, however the users were cut.
+Its size does not depend on the number of users, unless the values of users are kept.
 
 As bytes it is an archive of NumPy arrays, one of which holds everything else as JSON. Nothing in it
 is a pickle, so that reading it runs nothing. A part comes back with the same bits.

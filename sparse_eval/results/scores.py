@@ -1,4 +1,4 @@
-"""`Scores`: the numbers of some users, as tables, comparisons, charts and the page read them."""
+"""`Scores`: the numbers of some users, as comparisons and charts read them; the printed table."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -246,9 +246,13 @@ def check_factors(
 
 def _check_side(factors: object, name: str, num_threads: int | None) -> MeasuredFactors:
     expected = "a float array, rows × factors, such as numpy.asarray(x, numpy.float32)"
-    if not (isinstance(factors, np.ndarray) or is_array(factors)):
-        raise InvalidDataError(f"{name} is {describe(factors)}; expected {expected}", argument=name)
-    array = as_array(factors, name, expected)
+    array: Any = factors
+    if type(factors) is not np.ndarray:
+        if not is_array(factors):
+            raise InvalidDataError(
+                f"{name} is {describe(factors)}; expected {expected}", argument=name
+            )
+        array = as_array(factors, name, expected)
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)
     dtype = np.float64 if array.dtype.itemsize == 8 else np.float32

@@ -88,6 +88,9 @@ class Tuning(NamedTuple):
     worth_keeping: int = 2 * 10**11
     # Multiplications of a call of a kernel, about a second's: Ctrl-C is heard after each.
     work_of_a_call: int = 5 * 10**10
+    # Multiplications up to which threads cost more than they save: ranks of 1,000 users among 100
+    # items of 8 factors took 1.1 ms with one thread, 1.5 ms with two.
+    work_of_threads: int = 10**6
     # A search compares each held-out item with what is above it, so that the time for a user of
     # whom all is held out would grow with the square of the catalogue: whoever has more than 4,096
     # is ranked without a search, so many users and candidates in a call.
@@ -132,8 +135,8 @@ class Search(FactorRanker):
         self.error = cosine_error(width)
         self.n_products = np.zeros(1, np.int64)
         # Users of one call of a kernel, and of one that searches in order.
-        work = max(len(self.candidates) * int(width), 1)
-        self.most_of_a_call = max(self.tuning.work_of_a_call // work, 1)
+        self.work_of_user = max(len(self.candidates) * int(width), 1)
+        self.most_of_a_call = max(self.tuning.work_of_a_call // self.work_of_user, 1)
         self.most_at_once = min(self.tuning.order_block, self.most_of_a_call)
 
     @cached_property
@@ -202,7 +205,7 @@ class Search(FactorRanker):
         """Return whether `search_groups` is compiled, or the whole product would take longer."""
         if is_ready(search_groups):
             return True
-        Search.multiplied += n_users * len(self.candidates) * int(self.user_factors.shape[1])
+        Search.multiplied += n_users * self.work_of_user
         tuning = self.tuning
         enough = tuning.worth_compiling if writable_folder() is None else tuning.worth_keeping
         return Search.multiplied > enough
@@ -234,15 +237,15 @@ class Search(FactorRanker):
         )
         tile = max(min(widest, self.tuning.max_cells // cells), 1)
         task = Task(goal.k, whole_strips, tile, self.tuning.order_chunk)
-        block = max(min(len(chosen) // (8 * self.threads), self.most_at_once), tile)
 
         def make_space() -> tuple[object, ...]:
             lists = None if goal.out is None else growing_lists(task.tile, task.k)
             return order_space(task, goal.maxima), lists
 
         self._search(
-            np.arange(len(chosen) + 1), block, bar, search_in_order, make_space, chosen, users,
-            self.catalogue, self.packed, self.seen, task, goal.held_out, goal.out, limits,
+            np.arange(len(chosen) + 1), (self.most_at_once, tile), bar, search_in_order,
+            make_space, chosen, users, self.catalogue, self.packed, self.seen, task,
+            goal.held_out, goal.out, limits,
         )  # fmt: skip
         return int(self.n_products[0]) - before
 
@@ -257,7 +260,6 @@ class Search(FactorRanker):
         for groups in groups_of:
             n_groups, n_users = len(groups.centre), int(groups.start[-1] - groups.start[0])
             at_once = self.most_of_a_call * n_groups // max(n_users, 1)
-            block = max(min(n_groups // (8 * self.threads), at_once), 1)
             most = int(np.diff(groups.start).max(initial=0))
 
             def make_space(most: int = most) -> tuple[object, ...]:
@@ -266,7 +268,7 @@ class Search(FactorRanker):
                 return *group_space(task, *sizes), lists
 
             self._search(
-                groups.start, block, bar, search_groups, make_space, groups, users,
+                groups.start, (at_once, 1), bar, search_groups, make_space, groups, users,
                 self.catalogue, self.seen, task, goal.held_out, goal.out, limits,
             )  # fmt: skip
         bar.update(-np.count_nonzero(limits < np.inf))
@@ -289,7 +291,6 @@ class Search(FactorRanker):
                 lowest = held_out.scores[held_out.indptr[result_rows + 1] - 1]
                 order = np.argsort(lowest / self.user_norms[rows[result_rows]])
                 users = self._users(rows, result_rows[order])
-                units, size = np.arange(len(order) + 1), len(order) // (8 * self.threads)
                 n_seen = np.concatenate(([0], np.cumsum(np.diff(self.seen.indptr)[users.row])))
                 ends = np.minimum(np.arange(len(order)) + task.tile, len(order))
                 most_seen = int((n_seen[ends] - n_seen[:-1]).max(initial=0))  # by a tile's users
@@ -298,7 +299,7 @@ class Search(FactorRanker):
                     return (counting_space(task, len(self.candidates), most_seen),)
 
                 self._search(
-                    units, max(min(size, self.most_at_once), task.tile), bar, count_above,
+                    np.arange(len(order) + 1), (self.most_at_once, task.tile), bar, count_above,
                     make_space, users, self.catalogue, packed, self.seen, task, self.error,
                     held_out,
                 )  # fmt: skip
@@ -306,7 +307,7 @@ class Search(FactorRanker):
     def _search(
         self,
         starts: Integers,
-        block: int,
+        sizes: tuple[int, int],
         bar: Any,
         kernel: Callable[..., None],
         make_space: Callable[[], tuple[object, ...]],
@@ -314,10 +315,15 @@ class Search(FactorRanker):
     ) -> None:
         """Share a kernel that counts its products; `starts` are the users before each unit.
 
-        A thread takes the space that it works in and gives it back: most blocks are shorter than
-        the page faults of fresh memory.
+        `sizes` are the most and the fewest units of a call, if there are as many. A thread takes
+        the space that it works in and gives it back: most blocks are shorter than the page faults
+        of fresh memory.
         """
         spaces: list[tuple[object, ...]] = []
+        n, n_users = len(starts) - 1, int(starts[-1] - starts[0])
+        is_small = n_users * self.work_of_user <= self.tuning.work_of_threads
+        threads = 1 if is_small else self.threads
+        block = max(min(n if is_small else n // (8 * threads), sizes[0]), sizes[1])
 
         def work(start: int, stop: int) -> None:
             counts = np.zeros(1, np.int64)
@@ -331,7 +337,7 @@ class Search(FactorRanker):
                 self.n_products += counts
                 bar.update(int(starts[stop] - starts[start]))
 
-        for_blocks(work, len(starts) - 1, self.threads, block)
+        for_blocks(work, n, threads, block)
 
     def _regular_blocks(self, goal: _Goal, bar: Any) -> Iterator[Integers]:
         """Rank some users exactly, then yield the positions of the others in blocks.

@@ -57,6 +57,7 @@ TILES: dict[str, tuple[int, ...]] = {
     "tried_share": (1, 4),
     "easy_items": (0, 10, 10_000),
     "worth_keeping": (0, 2 * 10**11),
+    "work_of_threads": (0, 0, 10**6),
 }
 DTYPES = (np.float16, np.float32, np.float64)
 
