@@ -32,6 +32,7 @@ extensions = [
     "repository_links",
     "example_outputs",
     "descriptions",
+    "search_entries",
 ]
 root_doc = "index"
 smartquotes = False  # they would change the dashes and quotes of commands
@@ -69,7 +70,7 @@ codeautolink_concat_default = True
 # Sphinx takes the flags of doctest away, and codeautolink then does not find the example.
 suppress_warnings = ["codeautolink.match_block"]
 # The button copies the code of an example, and neither outputs nor prompts.
-copybutton_selector = "div:not(.output) > div.highlight pre"
+copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 copybutton_exclude = ".linenos, .gp, .go"
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]

@@ -26,8 +26,11 @@ impression id, user, time, history and impressions, separated by tabs. It is syn
 `scripts/make_sample_data.py` from `sparse_eval.datasets.synthetic`, with fixed seeds, and holds
 nothing of MIND itself. Run the script again to get the same bytes.
 
-`report.png` is the picture of the front page: `scripts/make_report_picture.py` evaluates models of
-synthetic clicks, writes their report and has a browser show it.
+`report.png` shows the top of a report: `scripts/make_report_picture.py` evaluates models of
+synthetic clicks, writes their report and opens it in a browser.
+
+`speed.svg` and `speed-dark.svg` are the chart of README.md: `benchmarks/charts.py` draws them from
+`benchmarks/results/lists.json`.
 """
 
 

@@ -65,7 +65,7 @@ def add_outputs(app: Any, page: str, source: list[str]) -> None:
     for number, text in enumerate(outputs(examples, Path(app.srcdir, charts))):
         block = ""
         if text.strip():
-            block += f"\n\n```{{code-block}} text\n:class: output\n\n{text.rstrip()}\n```"
+            block += f"\n\n```text\n{text.rstrip()}\n```"
         if Path(app.srcdir, f"{charts}-{number}.svg").exists():
             block += f"\n\n![The chart of the example above](/{charts}-{number}.svg)"
         shown.append(block)

@@ -37,8 +37,9 @@ def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
     assert written() == before
 
 
-def test_pages_say_what_results_say() -> None:
-    done = run("pages.py", "--check")
+@pytest.mark.parametrize("script", ["pages.py", "charts.py"])
+def test_pages_and_charts_match_the_results(script: str) -> None:
+    done = run(script, "--check")
     assert not done.returncode, done.stderr
 
 
