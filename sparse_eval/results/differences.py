@@ -150,8 +150,8 @@ def effect_interval(effect: float, n: int, level: float) -> tuple[float, float]:
     t, shares = effect * math.sqrt(n), np.array([(1 + level) / 2, (1 - level) / 2])
     ends = nctdtrinc(n - 1, shares, t)
     for _ in range(2):  # secant steps, since the inverse has an error of about 1e-6
-        found, step = nctdtr(n - 1, ends, t), 1e-4 * (1 + np.abs(ends))
-        ends = ends - (found - shares) * step / (nctdtr(n - 1, ends + step, t) - found)
+        found = nctdtr(n - 1, ends, t)
+        ends = ends - (found - shares) * 1e-4 / (nctdtr(n - 1, ends + 1e-4, t) - found)
     low, high = ends / math.sqrt(n)
     return float(low), float(high)
 
