@@ -193,24 +193,23 @@ class Comparison:
            n_users  users_needed
         0      500          1000
         """
+        import pandas as pd
+
         power = check_fraction("power", power)
         margins = parse_margins(margin, list(self.higher_is_better))
-        keys = ["metric", "a", "b", *(["by", "segment"] if self.by else [])]
-        table = self.table[self.table["metric"].isin(list(margins))][keys].reset_index(drop=True)
+        where = ["metric", "a", "b", *(["by", "segment"] if self.by else [])]
         rows = []
         for row in self.table.to_dict("records"):
-            if row["metric"] in margins:
-                size, n = (
-                    margins[row["metric"]].number(row["mean_b"], row["metric"]),
-                    row["n_users"],
-                )
-                std = math.nan
-                if row["interval"] == "t":
-                    errors = detectable_standard_errors(self.level, n - 1)
-                    std = row["detectable"] / errors * math.sqrt(n)
-                rows.append((size, std, n, users_needed(size, std, self.level, power)))
-        table[["margin", "std", "n_users", "users_needed"]] = rows
-        return table.astype({"users_needed": "Int64"})
+            metric, n = row["metric"], row["n_users"]
+            if metric not in margins:
+                continue
+            size, std = margins[metric].number(row["mean_b"], metric), math.nan
+            if row["interval"] == "t":
+                std = row["detectable"] / detectable_standard_errors(self.level, n - 1) * n**0.5
+            needed = users_needed(size, std, self.level, power)
+            rows.append((*(row[name] for name in where), size, std, n, needed))
+        columns = [*where, "margin", "std", "n_users", "users_needed"]
+        return pd.DataFrame(rows, columns=columns).astype({"users_needed": "Int64"})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dict for JSON. The keys are stable."""
