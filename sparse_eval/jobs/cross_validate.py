@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ..models.inputs import CandidatesOfSplit
     from ..results import Evaluation
     from ..results.comparison import Comparison
+    from ..results.decisions import Size
     from ..results.intervals import Interval
 
 #: The kind of job, after which the file of its ledger is named, and the slot of its last row.
@@ -467,12 +468,13 @@ class CrossValidation(Runs):
         *,
         correction: Literal["holm", "bonferroni", "bh", "none"] = "holm",
         level: float = LEVEL,
+        margin: Size | Mapping[str, Size] | None = None,
     ) -> Comparison:
         """Compare the models pair by pair, as ``se.compare(cv)`` does.
 
         Parameters
         ----------
-        metrics, correction, level
+        metrics, correction, level, margin
             As in `sparse_eval.compare`.
 
         Returns
@@ -487,7 +489,7 @@ class CrossValidation(Runs):
         InvalidDataError
             As from `sparse_eval.compare`, or if there is only one model.
         """
-        return compare(self, metrics, correction=correction, level=level)
+        return compare(self, metrics, correction=correction, level=level, margin=margin)
 
     def select(self, models: Sequence[str]) -> CrossValidation:
         """Return the same of some of the models, in the order given.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, count, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -15,6 +16,7 @@ from ..core.arguments import check_choice, check_fraction, check_whole
 from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
+from .decisions import add_verdicts, decide, parse_margins, users_needed
 from .differences import (
     ALIASES,
     CORRECTIONS,
@@ -23,7 +25,10 @@ from .differences import (
     compare_replicates,
     compare_values,
     correct,
+    detectable_standard_errors,
+    replicates_distance,
     significance,
+    values_distance,
 )
 from .intervals import LEVEL
 from .runs import Runs
@@ -35,12 +40,17 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from .decisions import Margin, Size
+    from .differences import Distance
     from .scores import Requested, Scores
     from .segments import UserSegments
 
 
 #: Columns of numbers in the table for display.
-_NUMBERS = ("difference", "p, corrected", "detectable")
+_NUMBERS = ("difference", "p, corrected", "margin", "detectable")
+
+#: With more users than this, a note warns of Wilcoxon's test.
+_MANY_FOR_RANKS = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,6 +128,9 @@ class Comparison:
             ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
             p, counts = row["p_corrected"], (row["wins"], row["ties"], row["losses"])
             where = {"by": row["by"], "segment": row["segment"]} if self.by else {}
+            verdict = {}
+            if "verdict" in row:
+                verdict = {"margin": number(row["margin"]), "verdict": row["verdict"]}
             rows.append(
                 where
                 | {
@@ -128,12 +141,76 @@ class Comparison:
                     "interval": "none" if row["interval"] == "none" else " to ".join(ends),
                     "p, corrected": "" if pd.isna(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001",
                     "better": row["better"] or "not significant",
+                    **verdict,
                     "wins/ties/losses": "" if pd.isna(row["wins"]) else "/".join(map(str, counts)),
                     "detectable": number(row["detectable"]),
                 }
                 | ({"users": f"{row['n_users']:,}"} if self.by else {})
             )
         return pd.DataFrame(rows)
+
+    def users_needed(self, margin: Size | Mapping[str, Size], power: float = 0.8) -> pd.DataFrame:
+        """Return how many users a paired t-test needs to detect a difference.
+
+        Parameters
+        ----------
+        margin : float, str or mapping
+            The difference to detect: a number, or a percentage of the mean of b such as "1%"; or
+            a mapping of metrics to either.
+        power : float
+            The probability with which a difference of this size is detected.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each row of the table (``metric``, ``a``, ``b``, and ``by``, ``segment``):
+            ``margin`` as a number; ``std``, the standard deviation of the users' differences;
+            ``n_users`` now, and ``users_needed``, both with a value of the metric. The last is the
+            smallest number of users with this power, by the noncentral t distribution, in a
+            two-sided test at 1 − `level` without correction. It is missing where the differences
+            do not vary, for metrics of all users together, and for a cross-validation, whose
+            errors depend on its folds too.
+
+        Raises
+        ------
+        InvalidDataError
+            If `margin` or `power` is out of range.
+
+        See Also
+        --------
+        Evaluation.users_needed : The same before the new model exists.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
+        >>> holdout = se.split.random(clicks, seed=0)
+        >>> models = {"ease": se.baselines.ease, "knn": se.baselines.item_knn}
+        >>> evs = {
+        ...     name: se.evaluate_model(make(holdout), holdout, "ndcg@10")
+        ...     for name, make in models.items()
+        ... }
+        >>> se.compare(evs).users_needed("2%")[["n_users", "users_needed"]]
+           n_users  users_needed
+        0      500          1000
+        """
+        import pandas as pd
+
+        power = check_fraction("power", power)
+        margins = parse_margins(margin, list(self.higher_is_better))
+        where = ["metric", "a", "b", *(["by", "segment"] if self.by else [])]
+        rows = []
+        for row in self.table.to_dict("records"):
+            metric, n = row["metric"], row["n_users"]
+            if metric not in margins:
+                continue
+            size, std = margins[metric].number(row["mean_b"], metric), math.nan
+            if row["interval"] == "t":
+                std = row["detectable"] / detectable_standard_errors(self.level, n - 1) * n**0.5
+            needed = users_needed(size, std, self.level, power)
+            rows.append((*(row[name] for name in where), size, std, n, needed))
+        columns = [*where, "margin", "std", "n_users", "users_needed"]
+        return pd.DataFrame(rows, columns=columns).astype({"users_needed": "Int64"})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dict for JSON. The keys are stable."""
@@ -259,6 +336,7 @@ def compare(
     how: Literal["intersection", "same"] = "intersection",
     by: UserSegments | None = None,
     level: float = LEVEL,
+    margin: Size | Mapping[str, Size] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Compare evaluations on the users and metrics that all of them have, pair by pair.
@@ -293,6 +371,9 @@ def compare(
     level : float
         Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of
         significance.
+    margin : float, str or mapping, optional
+        The largest difference that does not matter: a number, or a percentage of the mean of b
+        such as "1%"; or a mapping of metrics to either. With it the table has verdicts.
     progress : bool, optional
         Show a progress bar if the comparison takes more than two seconds, as permutation tests of
         many users and metrics do; by default on a terminal and in a notebook only.
@@ -312,12 +393,31 @@ def compare(
           significant, or if Wilcoxon's ranks and the means favour different ones;
         - ``wins``, ``ties``, ``losses``: numbers of users for whom a is better, equal or worse;
         - ``effect_size``: the mean difference in standard deviations of the difference (Cohen's
-          d);
+          d), with its interval ``effect_low``, ``effect_high`` by the noncentral t distribution,
+          which is missing for a cross-validation;
         - ``detectable``: the smallest difference that an uncorrected t-test with this number of
           users would detect in 80 of 100 cases;
         - ``n_users``: the number of users for whom both have a value;
         - ``left_out_a``, ``left_out_b``: the number of evaluated users of each that are not among
           them.
+
+        With `margin` it has four more columns about a against b, by one-sided t-tests whatever
+        `test` is:
+
+        - ``verdict``: "better" or "worse" if the difference is shown to exceed the margin,
+          "equivalent" if it is shown to be smaller, otherwise "not shown". It respects metrics of
+          which lower values are better, and is empty for metrics without a margin;
+        - ``margin`` as a number;
+        - ``p_better``, ``p_equivalent``, ``p_worse``: the p-values of these verdicts. That of
+          equivalence is of two one-sided tests [3]_;
+        - ``p_verdict``: the smallest of them, doubled and corrected, which is below 1 − `level` if
+          there is a verdict. Without correction, a verdict on an absolute margin agrees with the
+          interval: both ends are beyond the margin, or within it. A percentage m is tested on
+          the users' values of a − (1 ± m) b, as the mean of b is uncertain too.
+
+        For a cross-validation these are the probabilities ``prob_better``, ``prob_equivalent`` and
+        ``prob_worse`` of the correlated Bayesian t-test [4]_, with the variance and degrees of
+        freedom of the interval. The verdict is the one whose probability is above `level`.
 
         With `by` it has a row for each column and segment too (columns ``by``, ``segment``), and
         without ``left_out_a`` and ``left_out_b``.
@@ -333,7 +433,8 @@ def compare(
         evaluation lacks a metric that is named; if the evaluations have different conventions,
         users (with ``how="same"``), relevant items of the same users, or propensities by which a
         metric weights hits; if `by` is something else, has none of the users or more than 30
-        segments in a column; or if an option is unknown.
+        segments in a column; if a percentage is the margin of a metric whose mean is not above 0;
+        or if an option is unknown.
 
     See Also
     --------
@@ -346,6 +447,12 @@ def compare(
     .. [2] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate: a practical and
        powerful approach to multiple testing", Journal of the Royal Statistical Society B 57(1),
        1995, pp. 289-300. doi:10.1111/j.2517-6161.1995.tb02031.x
+    .. [3] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power
+       approach for assessing the equivalence of average bioavailability", Journal of
+       Pharmacokinetics and Biopharmaceutics 15(6), 1987, pp. 657-680. doi:10.1007/BF01068419
+    .. [4] A. Benavoli, G. Corani, J. Demšar and M. Zaffalon, "Time for a change: a tutorial for
+       comparing multiple classifiers through Bayesian analysis", Journal of Machine Learning
+       Research 18(77), 2017, pp. 1-36.
 
     Examples
     --------
@@ -365,6 +472,12 @@ def compare(
       segment  difference  n_users
     0    free        0.25        2
     1    paid        0.50        1
+
+    With a margin:
+
+    >>> se.compare({"als": als, "bpr": bpr}, margin="1%").table[["margin", "verdict"]]
+       margin    verdict
+    0   0.005  not shown
     """
     test = cast("Any", ALIASES.get(test, test) if isinstance(test, str) else test)
     check_choice("test", test, list(TESTS))
@@ -377,11 +490,12 @@ def compare(
                 "by divides the users of evaluations; a cross-validation is of users in several "
                 "folds, and is compared without by"
             )
-        return _compare_runs(evaluations, metrics, test, correction, how, level)
+        return _compare_runs(evaluations, metrics, test, correction, how, level, margin)
     named = named_evaluations(evaluations, least=2)
     names, scored = tuple(named), list(named.values())
     chosen, notes = shared_metrics(named, metrics)
     check_alike(named, chosen)
+    margins = parse_margins(margin, chosen)
     shared = shared_users(named, how)
     rows, left_out = shared.rows, shared.left_out
     n_users, are_all = len(shared.users), not any(left_out.values())
@@ -391,6 +505,14 @@ def compare(
         notes.append(
             f"{', '.join(overall)}: not compared, as they are about all users together, and users "
             "are left out"
+        )
+    if margins and test != "t":
+        notes.append("verdicts are by t-tests, as only these have a margin")
+    elif test == "wilcoxon" and n_users > _MANY_FOR_RANKS:
+        notes.append(
+            f"with more than {_MANY_FOR_RANKS:,} users, Wilcoxon's test detects differences "
+            "without practical size, and errs more often than its level (arXiv 2305.02461); use "
+            "the t-test with a margin"
         )
     columns = [] if by is None else segmentations(by, shared.users)
     notes += [note for column in columns if (note := column.note())]
@@ -419,22 +541,30 @@ def compare(
             if scored[i].is_per_user(metric):
                 a, b = (scored[m].values(metric)[members[m]] for m in (i, j))
                 numbers = compare_values(a, b, test, level)
+                distance: Callable[[float], Distance] = partial(values_distance, a, b)
             else:
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)
+                distance = partial(replicates_distance, pair, metric, are_all)
+            if metric in margins:
+                higher = scored[i].higher_is_better(metric)
+                size = margins[metric].number(float(numbers["mean_b"]), metric)
+                numbers |= decide(margins[metric], size, distance, higher)
             where = {"by": title, "segment": segment} if columns else {}
             if not columns:
                 for side, ev in zip("ab", pair, strict=True):
                     numbers[f"left_out_{side}"] = ev.n_users - int(numbers["n_users"])
             results.append(where | {"metric": metric, "a": names[i], "b": names[j]} | numbers)
     return _comparison(
-        scored[0], results, names=names, n_users=n_users, test=test, correction=correction,
+        scored[0], results, margins, names=names, n_users=n_users, test=test, correction=correction,
         level=level, left_out=left_out, notes=tuple(notes),
         by=tuple(column.title for column in columns),
     )  # fmt: skip
 
 
-def _comparison(first: Requested, results: list[dict[str, Any]], **facts: Any) -> Comparison:
-    """Return a comparison with these facts, corrected p-values and the better ones."""
+def _comparison(
+    first: Requested, results: list[dict[str, Any]], margins: Mapping[str, Margin], **facts: Any
+) -> Comparison:
+    """Return a comparison with these facts, corrected p-values, the better ones and verdicts."""
     import pandas as pd
 
     table = pd.DataFrame(results)
@@ -451,6 +581,8 @@ def _comparison(first: Requested, results: list[dict[str, Any]], **facts: Any) -
     table.loc[~higher, ["wins", "losses"]] = swapped
     counts = ["wins", "ties", "losses"]
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
+    if margins:
+        add_verdicts(table, margins, facts["correction"], facts["level"])
     among = None if first.candidates is None else first.candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 
@@ -462,6 +594,7 @@ def _compare_runs(
     correction: str,
     how: str,
     level: float,
+    margin: Size | Mapping[str, Size] | None,
 ) -> Comparison:
     """Compare models that were evaluated on several folds, with several seeds."""
     if test != "t":
@@ -472,6 +605,12 @@ def _compare_runs(
     if len(runs.models) < 2:
         raise InvalidDataError("there is only one model; cross-validate two or more to compare")
     chosen, notes = shared_metrics({"the cross-validation": runs}, metrics)
+    margins = parse_margins(margin, chosen)
+    if margins:
+        notes.append(
+            "verdicts are by posterior probabilities of the correlated Bayesian t-test (Benavoli "
+            "et al., 2017), without correction"
+        )
     left_out = runs.left_out()
     n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
     if how == "same" and any(left_out.values()):
@@ -485,11 +624,24 @@ def _compare_runs(
         numbers = means | compare_estimate(runs.difference(a, b, metric), level)
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
+        if metric in margins:
+            size, higher = (
+                margins[metric].number(means["mean_b"], metric),
+                runs.higher_is_better(metric),
+            )
+            distance = partial(_runs_distance, runs, a, b, metric)
+            numbers |= decide(margins[metric], size, distance, higher, bayes=True)
         results.append({"metric": metric, "a": a, "b": b, **numbers})
     return _comparison(
-        runs, results, names=runs.models, n_users=n_users, test=test, correction=correction,
-        level=level, left_out=left_out, notes=(*runs.notes(), *notes),
+        runs, results, margins, names=runs.models, n_users=n_users, test=test,
+        correction=correction, level=level, left_out=left_out, notes=(*runs.notes(), *notes),
     )  # fmt: skip
+
+
+def _runs_distance(runs: Runs, a: str, b: str, metric: str, factor: float) -> Distance:
+    """Return the pooled mean of a less a multiple of b, its standard error and freedom."""
+    estimate = runs.difference(a, b, metric, factor)
+    return estimate.mean, math.sqrt(estimate.error.variance), estimate.error.freedom
 
 
 def _signed(text: str) -> str:

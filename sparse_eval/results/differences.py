@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..core.exact_sums import Moments
-from .intervals import interval_of_moments, interval_of_replicates, two_sided
+from .intervals import interval_around, interval_of_moments, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .intervals import Interval
     from .runs import Estimate
 
+#: A difference, its standard error and degrees of freedom; NaN if unknown.
+Distance: TypeAlias = tuple[float, float, float]
 
 #: Power of the test for which the detectable difference is given.
 POWER = 0.8
@@ -48,7 +50,7 @@ def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, f
     if n > 1:
         detectable = detectable_standard_errors(level, n - 1) * std / math.sqrt(n)
     means = {f"mean_{side}": float(x.mean()) if n else math.nan for side, x in (("a", a), ("b", b))}
-    return means | _columns(mean, interval, p, favours, n, difference, std, detectable)
+    return means | _columns(mean, interval, level, p, favours, n, difference, std, detectable)
 
 
 def compare_replicates(
@@ -56,15 +58,32 @@ def compare_replicates(
 ) -> dict[str, float | str]:
     """Compare a metric of all users together, unless users were left out."""
     a, b = (ev[metric] if all_users else math.nan for ev in pair)
-    differences = np.zeros(0)
-    if all_users:
-        differences = pair[0].replicates(metric) - pair[1].replicates(metric)
-    interval = interval_of_replicates(a - b, differences, level)
-    p = math.nan
-    if interval.method != "none":
-        p = two_sided(a - b, float(differences.std(ddof=1)), len(differences) - 1)
+    distance = replicates_distance(pair, metric, all_users, 1.0)
+    interval = interval_around(*distance, level, "jackknife")
+    p = math.nan if interval.method == "none" else two_sided(*distance)
     favours = int(np.sign(a - b)) if a == a and b == b else 0
-    return {"mean_a": a, "mean_b": b} | _columns(a - b, interval, p, favours, n_users)
+    return {"mean_a": a, "mean_b": b} | _columns(a - b, interval, level, p, favours, n_users)
+
+
+def values_distance(a: Floats, b: Floats, factor: float) -> Distance:
+    """Return the mean of a less a multiple of b, over the users for whom both are defined."""
+    differences = a - factor * b
+    moments = Moments.of(differences[~np.isnan(differences)])
+    error = moments.std / math.sqrt(moments.n) if moments.n else math.nan
+    return moments.mean, error, moments.n - 1
+
+
+def replicates_distance(
+    pair: tuple[Any, Any], metric: str, all_users: bool, factor: float
+) -> Distance:
+    """Return the same of a metric of all users together."""
+    if not all_users:
+        return math.nan, math.nan, math.nan
+    a, b = (ev.replicates(metric) for ev in pair)
+    differences = a - factor * b
+    is_known = len(differences) > 1 and np.isfinite(differences).all()
+    error = float(differences.std(ddof=1)) if is_known else math.nan
+    return pair[0][metric] - factor * pair[1][metric], error, len(differences) - 1
 
 
 def compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
@@ -76,12 +95,13 @@ def compare_estimate(estimate: Estimate, level: float) -> dict[str, Any]:
     favours = 0 if math.isnan(mean) else int(np.sign(mean))
     interval, p = error.interval(mean, level), error.p_value(mean)
     n_users = estimate.n_users
-    return _columns(mean, interval, p, favours, n_users, values, estimate.std, detectable)
+    return _columns(mean, interval, level, p, favours, n_users, values, estimate.std, detectable)
 
 
 def _columns(
     difference: float,
     interval: Interval,
+    level: float,
     p: float,
     favours: int,
     n_users: int,
@@ -90,7 +110,9 @@ def _columns(
     detectable: float = math.nan,
 ) -> dict[str, float | str]:
     """Return the columns of a difference, of whose users there may be `values`."""
-    of_users: dict[str, float] = dict.fromkeys(("wins", "ties", "losses", "effect_size"), math.nan)
+    of_users: dict[str, float] = dict.fromkeys(
+        ("wins", "ties", "losses", "effect_size", "effect_low", "effect_high"), math.nan
+    )
     if values is not None:
         counts = ((values > 0).sum(), (values == 0).sum(), (values < 0).sum())
         of_users = dict(zip(of_users, map(int, counts), strict=False))
@@ -98,6 +120,9 @@ def _columns(
         is_spread = std > 1e-12 * abs(difference)
         undefined = 0.0 if difference == 0 else math.nan
         of_users["effect_size"] = difference / std if is_spread else undefined
+        if is_spread and interval.method == "t":
+            ends = effect_interval(difference / std, n_users, level)
+            of_users["effect_low"], of_users["effect_high"] = ends
     return {
         "difference": difference,
         "ci_low": interval.low,
@@ -109,6 +134,26 @@ def _columns(
         "detectable": detectable,
         "n_users": n_users,
     }
+
+
+def effect_interval(effect: float, n: int, level: float) -> tuple[float, float]:
+    """Return the interval of Cohen's d of the differences of n users.
+
+    References
+    ----------
+    .. [1] G. Cumming and S. Finch, "A primer on the understanding, use, and calculation of
+       confidence intervals that are based on central and noncentral distributions", Educational
+       and Psychological Measurement 61(4), 2001, pp. 532-574. doi:10.1177/0013164401614002
+    """
+    from scipy.special import nctdtr, nctdtrinc
+
+    t, shares = effect * math.sqrt(n), np.array([(1 + level) / 2, (1 - level) / 2])
+    ends = nctdtrinc(n - 1, shares, t)
+    for _ in range(2):  # secant steps, since the inverse has an error of about 1e-6
+        found = nctdtr(n - 1, ends, t)
+        ends = ends - (found - shares) * 1e-4 / (nctdtr(n - 1, ends + 1e-4, t) - found)
+    low, high = ends / math.sqrt(n)
+    return float(low), float(high)
 
 
 #: A permutation test draws so many sign flips, unless it can go through all of them.

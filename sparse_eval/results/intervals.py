@@ -144,6 +144,15 @@ def two_sided(value: float, error: float, freedom: float) -> float:
     return float(2 * stdtr(freedom, -abs(value / error)) if error else value == 0)
 
 
+def one_sided(value: float, error: float, freedom: float) -> float:
+    """Return the p-value of a number under the hypothesis that it is not above 0."""
+    from scipy.special import stdtr
+
+    if not math.isfinite(value) or not math.isfinite(error):
+        return math.nan
+    return float(stdtr(freedom, -value / error) if error else value <= 0)
+
+
 def _finite_interval(low: float, high: float, method: str) -> Interval:
     if not np.isfinite([low, high]).all():
         return NO_INTERVAL

@@ -196,13 +196,13 @@ class Runs(Requested):
             return self._pooled(self.cells(model, name))
         return self._of_numbers(*self.numbers(model, name))
 
-    def difference(self, a: str, b: str, name: str) -> Estimate:
-        """Return the pooled mean of the differences between two models, user by user."""
+    def difference(self, a: str, b: str, name: str, factor: float = 1.0) -> Estimate:
+        """Return the pooled mean of a less b, or a multiple of b, user by user."""
         if self.is_per_user(name):
-            return self._pooled(self.cells(a, name) - self.cells(b, name))
+            return self._pooled(self.cells(a, name) - factor * self.cells(b, name))
         (one, of_one), (two, of_two) = self.numbers(a, name), self.numbers(b, name)
-        replicates = of_one - of_two if len(of_one) == len(of_two) else np.empty(0)
-        return self._of_numbers(one - two, replicates)
+        replicates = of_one - factor * of_two if len(of_one) == len(of_two) else np.empty(0)
+        return self._of_numbers(one - factor * two, replicates)
 
     def means(self, a: str, b: str, name: str) -> tuple[float, float]:
         """Return the pooled means of two models, where both have values."""
