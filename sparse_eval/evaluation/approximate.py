@@ -96,12 +96,12 @@ def compare_lists(
     >>> import sparse_eval as se
     >>> exact = se.Rankings.from_topk([[0, 1, 2], [3, 4, 5]])
     >>> index = se.Rankings.from_topk([[0, 2, 1], [3, 4, 0]], shape=(2, 6))
-    >>> se.compare_lists(index, exact, k=[1, 2, 3])["mean"].round(3)
+    >>> se.compare_lists(index, exact, k=[1, 2, 3])["mean"].round(2)
     by   group  metric
-    all  all    recall@1    1.000
-                recall@2    0.750
-                recall@3    0.833
-                rbo         0.951
+    all  all    recall@1    1.00
+                recall@2    0.75
+                recall@3    0.83
+                rbo         0.84
     Name: mean, dtype: float64
     """
     import pandas as pd

@@ -254,10 +254,14 @@ class Evaluated(Scores):
         Examples
         --------
         >>> import sparse_eval as se
-        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
-        >>> holdout = se.split.random(clicks, seed=0)
-        >>> ev = se.evaluate_model(se.baselines.popularity(holdout), holdout, "recall@20")
-        >>> ev.distribution("recall@20", quantiles=[0.5], worst=[0.5]).round(3)
+        >>> from scipy.sparse import csr_matrix
+        >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> ev = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
+        >>> ev.distribution("mrr@2", quantiles=[0.5], worst=[0.5])["value"].round(3)
+        statistic  share
+        quantile   0.5      1.000
+        worst      0.5      0.667
+        Name: value, dtype: float64
         """
         values = self.values(metric) if minus is None else paired(self, minus, metric)[0]
         higher = self.higher_is_better(metric)
