@@ -112,7 +112,9 @@ def compare_lists(
     if k is None:
         cutoffs = [cutoff for cutoff in _CUTOFFS if cutoff <= longest]
     else:
-        cutoffs = [check_whole("k", each, 1) for each in ([k] if isinstance(k, int) else k)]
+        cutoffs = [
+            check_whole("k", each, 1) for each in ([k] if isinstance(k, int | np.integer) else k)
+        ]
     if not cutoffs or max(cutoffs) > longest:
         raise InvalidDataError(
             f"the lists of both sides have up to {longest} items, which is not enough for k = "
@@ -153,8 +155,9 @@ def compare_lists(
             if moments.n:
                 rows[by, group, str(name)] = (moments.mean, *interval[:2], moments.n)
     for ev in evs if train is not None else ():
-        for (band, name), (mean, std, n, *_) in ev.by("popularity").iterrows():
-            interval = interval_around(mean, std / math.sqrt(n), n - 1, level, "t")
-            rows["popularity", band, name] = (mean, *interval[:2], int(n))
+        for row in ev.by("popularity").reset_index().to_dict("records"):
+            mean, n = row["mean"], row["n_users"]
+            interval = interval_around(mean, row["std"] / math.sqrt(n), n - 1, level, "t")
+            rows["popularity", row["group"], row["metric"]] = (mean, *interval[:2], n)
     index = pd.MultiIndex.from_tuples(list(rows), names=["by", "group", "metric"])
     return pd.DataFrame(list(rows.values()), index, ["mean", "ci_low", "ci_high", "n_users"])

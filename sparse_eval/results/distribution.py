@@ -38,7 +38,7 @@ def describe_distribution(
     ordered = np.sort(values[~np.isnan(values)])
     if not len(ordered):
         raise InvalidDataError("no user has a value of the metric; evaluate users who do")
-    rows = {}
+    rows: dict[tuple[str, float], tuple[float, ...]] = {}
     for share in quantiles:
         value = float(np.quantile(ordered, check_fraction("quantiles", share)))
         rows["quantile", share] = (value, *quantile_interval(ordered, share, level))
