@@ -14,6 +14,7 @@ if _TYPE_CHECKING:
     from . import datasets, testing
     from .datasets import Interactions, split
     from .datasets.split import Holdout
+    from .evaluation.approximate import compare_lists
     from .evaluation.evaluate import evaluate
     from .inputs import trec
     from .inputs.candidates import Candidates
@@ -67,6 +68,7 @@ __all__ = [
     "Tuning",
     "baselines",
     "compare",
+    "compare_lists",
     "compile_kernels",
     "cross_validate",
     "datasets",
@@ -126,6 +128,7 @@ _ATTRIBUTES = {
     "TrainingStopped": "jobs.train",
     "Tuning": "jobs.tune",
     "compare": "results.comparison",
+    "compare_lists": "evaluation.approximate",
     "compile_kernels": "models.compile",
     "cross_validate": "jobs.cross_validate",
     "evaluate": "evaluation.evaluate",

@@ -19,6 +19,7 @@ from ..core.arrays import describe
 from ..core.exact_sums import Moments
 from ..errors import InvalidDataError
 from ..jobs.history import clock
+from ..results.distribution import paired
 from ..results.intervals import LEVEL, NO_INTERVAL, interval_of_moments, student
 from ..results.segments import segmentations
 from .style import (
@@ -60,6 +61,7 @@ __all__ = [
     "distribution",
     "learning_curve",
     "lift",
+    "losers",
     "means",
     "precision_recall",
     "save",
@@ -409,6 +411,56 @@ def lift(
     ax.set_yticks(range(len(names)), rows)
     ax.set_ylim(len(names) - 0.5, -0.5)
     return label_axes(ax, evaluations, "times as good as random lists")
+
+
+def losers(
+    evaluations: Evaluations, metric: str, margin: float = 0.0, *, ax: Axes | None = None
+) -> Axes:
+    """Draw each user's gain by a new model, from the largest loss on, with the losers shaded.
+
+    Parameters
+    ----------
+    evaluations : mapping of str to Evaluation
+        Two by name: the new model, and the model to compare it with.
+    metric : str
+        A metric with a value for each user.
+    margin : float
+        The losers are users who lose more than this, as in `Evaluation.losers`.
+    ax : matplotlib Axes, optional
+
+    Raises
+    ------
+    InvalidDataError
+        If there are not two evaluations, or as from `Evaluation.losers`.
+    InvalidMetricError
+        As from `Evaluation.losers`.
+    """
+    ax = axes_of(ax)
+    names = short_names(map(str, evaluations), _MAX_SIDE_NAME)
+    if len(names) != 2:
+        raise InvalidDataError(f"losers of {len(names)} evaluations; give a new and an old one")
+    (_, new, look), (_, old, _) = styled(evaluations)
+    counts = new.losers(old, metric, margin).iloc[0]
+    gains = np.sort(paired(new, old, metric)[0])
+    if not new.higher_is_better(metric):
+        gains, names = -gains[::-1], names[::-1]
+    n, n_losers = len(gains), int(counts["losers"])
+    points = np.linspace(0, n - 1, _DISTRIBUTION_POINTS).astype(int)
+    points = np.unique([*points, max(n_losers - 1, 0), min(n_losers, n - 1)])
+    shares = 100 * (points + 0.5) / n
+    ax.plot(shares, gains[points], color=look["color"])
+    low, share, high = (f"{100 * counts[name]:.1f}" for name in ("ci_low", "share", "ci_high"))
+    ax.fill_between(
+        shares, gains[points], where=points < n_losers, color=COLOURS[1], alpha=0.5, linewidth=0,
+        label=f"{share} % of users lose" + f" more than {margin:g}" * bool(margin)
+        + f" ({low} to {high} %)",
+    )  # fmt: skip
+    ax.axhline(0, color=ink(), linewidth=0.8)
+    ax.set_xlim(0, 100)
+    ax.set_xlabel("users, from the largest loss on (%)")
+    ax.set_ylabel(escape_mathematics(f"{metric}: {' − '.join(names)}"))
+    ax.legend()
+    return ax
 
 
 def learning_curve(

@@ -20,6 +20,7 @@ from ..inputs.axes import Axis
 from .comparison import compare
 from .decisions import Margin, users_needed
 from .details import explain, make_record, precision_recall, row_of_user, to_dict
+from .distribution import count_losers, describe_distribution, paired
 from .intervals import (
     LEVEL,
     N_GROUPS,
@@ -189,6 +190,152 @@ class Evaluated(Scores):
         column: Floats = self.columns[sum(plan.per_user for plan in plans[:row])]
         column.flags.writeable = False
         return column
+
+    def distribution(
+        self,
+        metric: str | Metric,
+        *,
+        minus: Evaluated | None = None,
+        quantiles: Iterable[float] = (0.1, 0.25, 0.5, 0.75, 0.9),
+        worst: Iterable[float] = (0.1, 0.25),
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Return quantiles of the users' values, and the mean of the worst share of the users.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            One with a value for each user.
+        minus : Evaluation, optional
+            Describe not the values but the differences: each user's value less the value in this
+            evaluation of the same users. The worst users are then those who lose most.
+        quantiles : iterable of float
+            Shares of the users, between 0 and 1, who have at most the value.
+        worst : iterable of float
+            Shares of the users, between 0 and 1: those with the lowest values, or with the highest
+            if lower is better.
+        level : float
+            Of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each number (index ``statistic``, "quantile" or "worst", and ``share``):
+            ``value``, and its confidence interval over users like these, ``ci_low`` and
+            ``ci_high``.
+
+        Raises
+        ------
+        InvalidMetricError
+            If the metric was not evaluated, or has no values for single users.
+        InvalidDataError
+            If a share is not between 0 and 1, the values of the users were not kept, or `minus` is
+            as `compare` refuses it.
+
+        See Also
+        --------
+        losers : The share of users who lose more than a margin.
+        sparse_eval.plots.distribution : A chart of all values.
+
+        Notes
+        -----
+        The interval of a quantile is that of its order statistics, interpolated [1]_. It makes no
+        assumption about the values. If many users have the same value, such as 0, it covers more
+        often than its level. An end is NaN if there are too few users for it.
+
+        The mean of the worst share is known as expected shortfall or CVaR [2]_. Its interval is
+        Student's, with the spread of the worst users and of their number, and with one degree of
+        freedom less than there are worst users.
+
+        References
+        ----------
+        .. [1] A. D. Hutson, "Calculating Nonparametric Confidence Intervals for Quantiles Using
+           Fractional Order Statistics", Journal of Applied Statistics 26(3), 1999, pp. 343-353.
+           doi:10.1080/02664769922458
+        .. [2] R. T. Rockafellar and S. Uryasev, "Optimization of Conditional Value-at-Risk",
+           Journal of Risk 2(3), 2000, pp. 21-41. doi:10.21314/JOR.2000.038
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> ev = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
+        >>> ev.distribution("mrr@2", quantiles=[0.5], worst=[0.5])["value"].round(3)
+        statistic  share
+        quantile   0.5      1.000
+        worst      0.5      0.667
+        Name: value, dtype: float64
+        """
+        values = self.values(metric) if minus is None else paired(self, minus, metric)[0]
+        higher = self.higher_is_better(metric)
+        return describe_distribution(values, higher, quantiles, worst, level)
+
+    def losers(
+        self,
+        other: Evaluated,
+        metric: str | Metric,
+        margin: float = 0.0,
+        *,
+        by: UserSegments | Literal["activity"] | None = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Count the users for whom this model is worse than another by more than a margin.
+
+        Parameters
+        ----------
+        other : Evaluation
+            Of the model that is used now, for the same users.
+        metric : str or Metric
+            One with a value for each user.
+        margin : float
+            In units of the metric, at least 0. By default every loss counts.
+        by : mapping, Series, table or path, or "activity", optional
+            Segments of the users, as in `sparse_eval.compare`, or bands by their number of
+            training items.
+        level : float
+            Of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row, or with `by` one for each segment (columns ``by``, ``segment``): ``n_users``
+            with a value in both evaluations, ``losers``, their ``share``, and its confidence
+            interval over users like these [1]_, ``ci_low`` and ``ci_high``, which is not corrected
+            for the number of segments.
+
+        Raises
+        ------
+        InvalidMetricError
+            If an evaluation does not have the metric, or has no values of it for single users; or
+            if `by` is "activity" and the evaluation has no training data.
+        InvalidDataError
+            If `margin` is below 0, or `other` or `by` is as `sparse_eval.compare` refuses it.
+
+        See Also
+        --------
+        distribution : How much the worst users lose, with ``minus=``.
+        sparse_eval.plots.losers : A chart of the differences.
+
+        References
+        ----------
+        .. [1] E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical
+           Inference", Journal of the American Statistical Association 22(158), 1927, pp. 209-212.
+           doi:10.1080/01621459.1927.10502953
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> from scipy.sparse import csr_matrix
+        >>> held_out = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> old = se.evaluate(se.Rankings.from_topk([[0, 1], [0, 1], [0, 1]]), held_out, "mrr@2")
+        >>> new = se.evaluate(se.Rankings.from_topk([[0, 2], [1, 0], [2, 0]]), held_out, "mrr@2")
+        >>> new.losers(old, "mrr@2", by={0: "paid", 1: "free", 2: "free"})[["segment", "losers"]]
+          segment  losers
+        0    free       2
+        1    paid       0
+        """
+        return count_losers(self, other, metric, margin, by, level)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -67,7 +67,7 @@ def rbo(a: Rankings | Evaluation, b: Rankings | Evaluation, *, p: float = 0.9) -
     import pandas as pd
 
     p = check_fraction("p", p)
-    lists, others = _complete(a, "a"), _complete(b, "b")
+    lists, others = complete_lists(a, "a"), complete_lists(b, "b")
     positions = Relevance.from_csr(
         others.to_positions(), users=others.users, items=others.items_index
     )
@@ -77,7 +77,7 @@ def rbo(a: Rankings | Evaluation, b: Rankings | Evaluation, *, p: float = 0.9) -
     return pd.Series(values, index=pd.Index(index, name="user"), name="rbo")
 
 
-def _complete(side: Rankings | Evaluation, name: str) -> Rankings:
+def complete_lists(side: Rankings | Evaluation, name: str) -> Rankings:
     """Return the lists of a side, or raise if it has none, or some have gaps."""
     lists = side.rankings if isinstance(side, Evaluation) else side
     if not isinstance(lists, Rankings):

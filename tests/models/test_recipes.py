@@ -27,13 +27,13 @@ def holdout() -> Any:
     return se.split.random(clicks, fraction=0.25, seed=0)
 
 
-def run(title: str, number: int = 0, **names: Any) -> Any:
-    """Return the model that a recipe makes of what it takes from its reader."""
+def run(title: str, number: int = 0, result: str = "model", **names: Any) -> Any:
+    """Return the model, or the lists, that a recipe makes of what it takes from its reader."""
     recipe = RECIPES[title][number]
     assert len(recipe.splitlines()) <= 10
-    space = names | {"se": se, "np": np}
+    space = names | {"se": se, "np": np, "sparse": sparse}
     exec(compile(recipe, f"{PAGE}: {title}", "exec"), space)  # noqa: S102 - our own page
-    return space["model"]
+    return space[result]
 
 
 def check(model: Any, holdout: Any, scores: Any, *, exact: bool = False) -> None:
@@ -119,3 +119,54 @@ def test_an_item_item_matrix(holdout: Any) -> None:
     item_item = np.random.default_rng(0).integers(-3, 4, (40, 40))
     made = run("EASE, SLIM, SAR and other item-item models", item_item=item_item)
     check(made, holdout, holdout.train.csr @ item_item.astype(float), exact=True)
+
+
+@pytest.fixture(scope="module")
+def als(holdout: Any) -> Any:
+    return se.train_als(holdout.train, factors=8, iterations=5, seed=0)
+
+
+def recall(lists: Any, als: Any, holdout: Any) -> float:
+    """Return the recall@10 of an index, whose lists hold no seen item."""
+    exact = se.evaluate_model(als, holdout, "ndcg@10", keep="lists")
+    index = se.evaluate(lists, holdout.validation, "ndcg@10", train=holdout.train, keep="lists")
+    assert index.n_listed_seen == 0
+    table = se.compare_lists(index, exact, train=holdout.train)
+    return float(table.loc[("all", "all", "recall@10"), "mean"])
+
+
+@pytest.mark.parametrize("kind", ["flat", "ivf", "hnsw"])
+def test_faiss(kind: str, holdout: Any, als: Any) -> None:
+    missing("faiss")
+    import faiss
+
+    n_factors = als.item_factors.shape[1]
+    if kind == "flat":
+        index = faiss.IndexFlatIP(n_factors)
+    elif kind == "ivf":
+        quantizer = faiss.IndexFlatIP(n_factors)
+        index = faiss.IndexIVFFlat(quantizer, n_factors, 4, faiss.METRIC_INNER_PRODUCT)
+        index.train(als.item_factors)
+        index.nprobe = 2
+    else:
+        index = faiss.IndexHNSWFlat(n_factors, 8, faiss.METRIC_INNER_PRODUCT)
+    index.add(als.item_factors)
+    names = {"index": index, "user_factors": als.user_factors, "holdout": holdout, "k": 10}
+    found = recall(run("FAISS", result="lists", **names), als, holdout)
+    assert found == pytest.approx(1.0) if kind == "flat" else 0.3 < found <= 1.0
+
+
+@pytest.mark.parametrize("kind", ["faiss", "annoy"])
+def test_approximate_models_of_implicit(kind: str, holdout: Any, als: Any) -> None:
+    missing(kind, "implicit")
+    from importlib import import_module
+
+    name = {"faiss": "FaissModel", "annoy": "AnnoyModel"}[kind]
+    options = {"nlist": 4, "nprobe": 2} if kind == "faiss" else {}
+    approximate = getattr(import_module(f"implicit.ann.{kind}"), name)(als, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        approximate.fit(holdout.train.csr.astype(np.float32), show_progress=False)
+    names = {"approximate_model": approximate, "holdout": holdout, "k": 10}
+    lists = run("Approximate models of implicit", result="lists", **names)
+    assert 0.2 < recall(lists, als, holdout) <= 1.0

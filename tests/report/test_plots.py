@@ -88,6 +88,28 @@ def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.distribution(models, "coverage@10", ax=ax)
 
 
+def test_losers(models: dict[str, se.Evaluation], ax: Axes) -> None:
+    pair = {name: models[name] for name in ("fair", "poor")}
+    plots.losers(pair, "ndcg@10", 0.1, ax=ax)
+    line, _ = ax.lines
+    differences = models["fair"].values("ndcg@10") - models["poor"].values("ndcg@10")
+    ordered = np.sort(differences[models["fair"].counted])
+    shares, drawn = line.get_data()
+    places = np.rint(np.asarray(shares, float) * len(ordered) / 100 - 0.5).astype(int)
+    assert drawn == pytest.approx(ordered[places])
+    (shaded,) = ax.collections
+    (corners,) = (path.vertices for path in shaded.get_paths())
+    n_losers = int((ordered < -0.1).sum())
+    assert corners[:, 0].max() == pytest.approx(100 * (n_losers - 0.5) / len(ordered))
+    (row,) = models["fair"].losers(models["poor"], "ndcg@10", 0.1).to_dict("records")
+    low, share, high = (f"{100 * row[name]:.1f}" for name in ("ci_low", "share", "ci_high"))
+    assert row["losers"] == n_losers
+    assert shaded.get_label() == f"{share} % of users lose more than 0.1 ({low} to {high} %)"
+    assert ax.get_ylabel() == "ndcg@10: fair − poor"
+    with raises(InvalidDataError):
+        plots.losers(models, "ndcg@10", ax=ax)
+
+
 def test_precision_recall(models: dict[str, se.Evaluation], ax: Axes) -> None:
     plots.precision_recall(models, ax=ax)
     for line, ev in zip(ax.lines, models.values(), strict=True):

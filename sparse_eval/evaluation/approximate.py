@@ -1,0 +1,163 @@
+"""Compare the lists of an approximate index with the exact lists of the same model."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.arguments import check_fraction, check_whole
+from ..core.exact_sums import Moments
+from ..errors import InvalidDataError
+from ..inputs.relevance import Relevance
+from ..metrics.request import Protocol
+from ..results import Evaluation
+from ..results.distribution import activity_of, paired
+from ..results.intervals import interval_around, interval_of_mean, interval_of_moments
+from ..results.overlap import complete_lists, rbo
+from ..results.shared import shared_metrics
+from .evaluate import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+    from ..core.types import PathLike, SparseInput
+    from ..inputs.rankings import Rankings
+
+#: The cut-offs at which recall is computed by default, as far as the lists reach.
+_CUTOFFS = (1, 10, 100)
+
+
+def compare_lists(
+    approximate: Rankings | Evaluation,
+    exact: Rankings | Evaluation,
+    k: int | Iterable[int] | None = None,
+    *,
+    train: Relevance | SparseInput | PathLike | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Compare the lists of an approximate index with the exact lists of the same model.
+
+    Parameters
+    ----------
+    approximate, exact : Rankings or Evaluation
+        Complete lists, of an evaluation those that it was given (``keep="lists"``). Users and items
+        with labels on both sides are matched by label, others by number.
+    k : int or iterable of int, optional
+        Where to compute the recall of the index; by default at 1, 10 and 100, as far as the lists
+        reach.
+    train : sparse matrix, Interactions, frame, Relevance or path, optional
+        The training data, which divide users by activity and items by popularity.
+    level : float
+        Of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each number (index ``by``, ``group``, ``metric``): ``mean``, its confidence
+        interval over users like these, ``ci_low`` and ``ci_high``, and ``n_users`` with a value.
+
+        - ``recall@k``: the share of the first k items of the exact list that the first k items of
+          the approximate list hold; 0 for a user without an approximate list;
+        - ``rbo``: the rank-biased overlap of both lists, see `rbo`;
+        - ``loss of ndcg@10``, and so on: how much worse the approximate lists are in each metric
+          that both have, if `approximate` and `exact` are evaluations, with the interval of
+          `compare`.
+
+        With `train`, the same for bands of users by "activity", as in `Evaluation.by`, and recall
+        for the exact items of each band of "popularity".
+
+    Raises
+    ------
+    InvalidDataError
+        If lists have gaps, tied positions or were not kept; if they are shorter than `k`; if one
+        side has ids and the other has not; or if the evaluations are as `compare` refuses them.
+
+    See Also
+    --------
+    rbo : The overlap of each user's lists.
+    compare : All numbers about the difference of two evaluations.
+
+    Notes
+    -----
+    Recall is that of ann-benchmarks [1]_, with all ties in the order of the lists.
+
+    References
+    ----------
+    .. [1] M. Aumüller, E. Bernhardsson and A. Faithfull, "ANN-Benchmarks: A Benchmarking Tool for
+       Approximate Nearest Neighbor Algorithms", Information Systems 87, 2020.
+       doi:10.1016/j.is.2019.02.006
+
+    Examples
+    --------
+    >>> import sparse_eval as se
+    >>> exact = se.Rankings.from_topk([[0, 1, 2], [3, 4, 5]])
+    >>> index = se.Rankings.from_topk([[0, 2, 1], [3, 4, 0]], shape=(2, 6))
+    >>> se.compare_lists(index, exact, k=[1, 2, 3])["mean"].round(2)
+    by   group  metric
+    all  all    recall@1    1.00
+                recall@2    0.75
+                recall@3    0.83
+                rbo         0.84
+    Name: mean, dtype: float64
+    """
+    import pandas as pd
+
+    level = check_fraction("level", level)
+    lists, truth = complete_lists(approximate, "approximate"), complete_lists(exact, "exact")
+    longest = min(int(side.lengths.max(initial=0)) for side in (lists, truth))
+    if k is None:
+        cutoffs = [cutoff for cutoff in _CUTOFFS if cutoff <= longest]
+    else:
+        cutoffs = [
+            check_whole("k", each, 1) for each in ([k] if isinstance(k, int | np.integer) else k)
+        ]
+    if not cutoffs or max(cutoffs) > longest:
+        raise InvalidDataError(
+            f"the lists of both sides have up to {longest} items, which is not enough for k = "
+            f"{max(cutoffs, default=1)}; make longer lists, as ndcg@{max(cutoffs, default=1)} does",
+            argument="k",
+        )
+    seen_too = isinstance(exact, Evaluation) and exact.request.seen == "allow"
+    evs = []
+    for cutoff in cutoffs:
+        top = truth.head(cutoff)
+        held = Relevance.from_csr(top.to_positions(), users=top.users, items=top.items_index)
+        recall = Protocol([f"recall@{cutoff}"], filter_seen=not seen_too)
+        evs.append(evaluate(lists, held, recall, train=train, keep="lists", progress=False))
+    values: dict[str, Any] = {ev.names[0]: ev.per_user[ev.names[0]] for ev in evs}
+    values["rbo"] = rbo(approximate, exact)
+    if isinstance(approximate, Evaluation) and isinstance(exact, Evaluation):
+        both = {"exact": exact, "approximate": approximate}
+        for name in filter(exact.is_per_user, shared_metrics(both, None)[0]):
+            losses, _, users = paired(exact, approximate, name)
+            sign = 1 if exact.higher_is_better(name) else -1
+            values[f"loss of {name}"] = pd.Series(sign * losses, users.index)
+    everybody = evs[0].evaluated_users.index
+    table = pd.DataFrame({name: column.reindex(everybody) for name, column in values.items()})
+    parts = [("all", "all", table)]
+    if train is not None:
+        bands = activity_of(evs[0], np.flatnonzero(evs[0].counted))
+        for code, band in enumerate(bands.names):
+            parts.append(("activity", band, table[bands.codes == code]))
+    rows: dict[tuple[str, str, str], tuple[Any, ...]] = {}
+    for by, group, part in parts:
+        for name, column in part.items():
+            defined = column.dropna().to_numpy()
+            moments = Moments.of(defined)
+            is_loss = str(name).startswith("loss")
+            interval = (
+                interval_of_moments(moments, level) if is_loss else interval_of_mean(defined, level)
+            )
+            if moments.n:
+                rows[by, group, str(name)] = (moments.mean, *interval[:2], moments.n)
+    for ev in evs if train is not None else ():
+        for row in ev.by("popularity").reset_index().to_dict("records"):
+            mean, n = row["mean"], row["n_users"]
+            interval = interval_around(mean, row["std"] / math.sqrt(n), n - 1, level, "t")
+            rows["popularity", row["group"], row["metric"]] = (mean, *interval[:2], n)
+    index = pd.MultiIndex.from_tuples(list(rows), names=["by", "group", "metric"])
+    return pd.DataFrame(list(rows.values()), index, ["mean", "ci_low", "ci_high", "n_users"])

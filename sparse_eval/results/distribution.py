@@ -1,0 +1,134 @@
+"""How users differ: quantiles of their values, the worst share of them, and users who lose."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.arguments import check_fraction, check_number
+from ..core.exact_sums import Moments
+from ..errors import InvalidDataError, InvalidMetricError
+from .intervals import interval_around
+from .segments import Segments, bands_of, segmentations
+from .shared import check_alike, named_evaluations, shared_users
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+    from ..core.types import Floats, Integers
+    from ..inputs.axes import Axis
+    from .evaluation import Evaluated
+
+
+def describe_distribution(
+    values: Floats,
+    higher_is_better: bool,
+    quantiles: Iterable[float],
+    worst: Iterable[float],
+    level: float,
+) -> pd.DataFrame:
+    """Return the table that `Evaluation.distribution` describes."""
+    import pandas as pd
+
+    level = check_fraction("level", level)
+    ordered = np.sort(values[~np.isnan(values)])
+    if not len(ordered):
+        raise InvalidDataError("no user has a value of the metric; evaluate users who do")
+    rows: dict[tuple[str, float], tuple[float, ...]] = {}
+    for share in quantiles:
+        value = float(np.quantile(ordered, check_fraction("quantiles", share)))
+        rows["quantile", share] = (value, *quantile_interval(ordered, share, level))
+    sign = 1 if higher_is_better else -1
+    for share in worst:
+        row = worst_mean(np.sort(sign * ordered), check_fraction("worst", share), level)
+        rows["worst", share] = (sign * row[0], *sorted(sign * end for end in row[1:]))
+    index = pd.MultiIndex.from_tuples(list(rows), names=["statistic", "share"])
+    return pd.DataFrame(list(rows.values()), index, ["value", "ci_low", "ci_high"])
+
+
+def quantile_interval(ordered: Floats, share: float, level: float) -> Floats:
+    """Return both ends of the interval of a quantile, from ascending values; NaN without one.
+
+    The ranks of the ends are those of the exact binomial interval, which are mostly between two
+    whole numbers. Values are interpolated there.
+    """
+    from scipy.special import bdtrik
+
+    n, tail = len(ordered), (1 + level) / 2
+    ranks = n - bdtrik(tail, n, 1 - share), 1 + bdtrik(tail, n, share)
+    ends: Floats = np.interp(ranks, np.arange(1, n + 1), ordered, left=math.nan, right=math.nan)
+    return ends
+
+
+def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, float, float]:
+    """Return the mean of the lowest share of ascending values, and its interval.
+
+    It is the mean of ``v - max(v - x, 0) / share`` over the values x, where v is the quantile. Only
+    the values below v spread, so they alone count as degrees of freedom, as in a trimmed mean.
+    """
+    n, quantile = len(ordered), ordered[math.ceil(share * len(ordered)) - 1]
+    moments = Moments.of(quantile - np.maximum(quantile - ordered, 0) / share)
+    error = moments.std / math.sqrt(n - 1 / share) if share * n > 1 else math.nan
+    interval = interval_around(moments.mean, error, share * n - 1, level, "t")
+    return moments.mean, interval.low, interval.high
+
+
+def paired(ev: Evaluated, other: Evaluated, metric: Any) -> tuple[Floats, Integers, Axis]:
+    """Return the differences of the users that two evaluations share, their rows, and labels.
+
+    Raises
+    ------
+    InvalidDataError
+        As from `compare`.
+    InvalidMetricError
+        If one of them does not have the metric, or has no values of it for each user.
+    """
+    named = named_evaluations({"this": ev, "other": other}, least=2)
+    name = str(ev._plan(metric).metric)
+    check_alike(named, [name])
+    shared = shared_users(named, "intersection")
+    a, b = (one.values(name)[rows] for one, rows in zip((ev, other), shared.rows, strict=True))
+    defined = ~np.isnan(a - b)
+    return (a - b)[defined], shared.rows[0][defined], shared.users[defined]
+
+
+def count_losers(
+    ev: Evaluated, other: Evaluated, metric: Any, margin: float, by: Any, level: float
+) -> pd.DataFrame:
+    """Return the table that `Evaluation.losers` describes."""
+    import pandas as pd
+    from scipy.stats import binomtest
+
+    level, margin = check_fraction("level", level), check_number("margin", margin, 0)
+    differences, rows, users = paired(ev, other, metric)
+    losses = -differences if ev.higher_is_better(metric) else differences
+    loses = losses > margin * (1 + 1e-9)  # 0.8 − 0.7 is not more than 0.1
+    if by is None:
+        columns = [Segments(["all"], np.zeros(len(users), np.int64))]
+    elif isinstance(by, str) and by == "activity":
+        columns = [activity_of(ev, rows)]
+    else:
+        columns = segmentations(by, users)
+    table = []
+    for column in columns:
+        for code, segment in enumerate(column.names):
+            members = loses[column.codes == code]
+            if len(members):
+                n_losers = int(members.sum())
+                ends = binomtest(n_losers, len(members)).proportion_ci(level, method="wilson")
+                where = (column.title, segment, len(members))
+                table.append((*where, n_losers, n_losers / len(members), *ends))
+    names = ["by", "segment", "n_users", "losers", "share", "ci_low", "ci_high"]
+    return pd.DataFrame(table, columns=names).drop(columns=["by", "segment"] if by is None else [])
+
+
+def activity_of(ev: Evaluated, rows: Integers) -> Segments:
+    """Divide the users in some rows into four bands by their number of training items."""
+    if ev.n_seen is None:
+        raise InvalidMetricError("by='activity' needs train: give train= to the evaluation")
+    bands = bands_of(ev.n_seen[rows], np.ones(len(rows)), 4, "items")
+    return bands._replace(title="activity")

@@ -1,0 +1,188 @@
+"""Quantiles, the worst users and those who lose: against SciPy, plain loops and simulations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import reporting
+from raising import raises
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.results.distribution import describe_distribution
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, se.Evaluation]:
+    return reporting.three()
+
+
+def worst_mean(values: list[float], share: float) -> float:
+    """Return the mean of the lowest share of the values, of the last of which a part may count."""
+    left, total = share * len(values), 0.0
+    for value in sorted(values):
+        total += min(left, 1.0) * value
+        left = max(left - 1, 0.0)
+    return total / (share * len(values))
+
+
+def test_quantiles_are_those_of_pandas_within_exact_intervals() -> None:
+    values = np.random.default_rng(0).beta(1, 3, 400)
+    table = describe_distribution(values, True, SHARES, (), 0.9).loc["quantile"]
+    assert table["value"].to_numpy() == pytest.approx(pd.Series(values).quantile(SHARES))
+    ordered = np.sort(values)
+    for share, row in table.iterrows():
+        exact = stats.quantile_test(values, p=float(str(share))).confidence_interval(0.9)
+        places = np.searchsorted(ordered, [exact.low, exact.high])
+        assert ordered[places[0]] <= row["ci_low"] <= ordered[places[0] + 1]
+        assert ordered[places[1] - 1] <= row["ci_high"] <= ordered[places[1]]
+        # Hutson 1999: the fractional rank r of an end solves I_q(r, n + 1 - r) = tail.
+        for end, tail in ((row["ci_low"], 0.95), (row["ci_high"], 0.05)):
+            below = int(np.searchsorted(ordered, end, side="right"))
+            rank = below + (end - ordered[below - 1]) / (ordered[below] - ordered[below - 1])
+            assert stats.beta.cdf(share, rank, 401 - rank) == pytest.approx(tail, abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.333])
+def test_worst_is_the_mean_of_the_tail(share: float) -> None:
+    values = np.random.default_rng(1).beta(2, 3, 130)
+    low = describe_distribution(values, True, (), [share], 0.95).loc[("worst", share)]
+    high = describe_distribution(values, False, (), [share], 0.95).loc[("worst", share)]
+    assert low["value"] == pytest.approx(worst_mean(list(values), share), rel=1e-12)
+    assert high["value"] == pytest.approx(-worst_mean(list(-values), share), rel=1e-12)
+    for row in (low, high):
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+    n_worst = share * len(values)
+    quantile = np.sort(values)[math.ceil(n_worst) - 1]
+    below = np.maximum(quantile - values, 0)
+    error = below.std(ddof=1) / share / math.sqrt(len(values)) * math.sqrt(n_worst / (n_worst - 1))
+    ends = stats.t.interval(0.95, n_worst - 1, low["value"], error)
+    assert low[["ci_low", "ci_high"]].to_numpy() == pytest.approx(ends)
+
+
+def test_few_and_equal_values() -> None:
+    table = describe_distribution(np.array([0.3, np.nan, 0.1]), True, [0.1, 0.5], [0.1], 0.95)
+    assert table["ci_low"].isna().all()
+    assert table["ci_high"].notna().tolist() == [True, False, False]
+    assert table["value"].to_numpy() == pytest.approx([0.12, 0.2, 0.1])
+    equal = describe_distribution(np.full(100, 0.5), True, [0.5], [0.1], 0.95)
+    assert (equal == 0.5).all(axis=None)
+    with raises(InvalidDataError):
+        describe_distribution(np.array([np.nan]), True, [0.5], [], 0.95)
+
+
+def test_distribution_of_an_evaluation(models: dict[str, se.Evaluation]) -> None:
+    good, poor = models["good"], models["poor"]
+    values = good.values("ndcg@10")
+    expected = describe_distribution(values, True, SHARES, (0.1, 0.25), 0.95)
+    pd.testing.assert_frame_equal(good.distribution("ndcg@10"), expected)
+    order = np.random.default_rng(0).permutation(len(values))
+    shuffled = describe_distribution(values[order], True, SHARES, (0.1, 0.25), 0.95)
+    pd.testing.assert_frame_equal(shuffled, expected)
+    differences = values - poor.values("ndcg@10")
+    pd.testing.assert_frame_equal(
+        good.distribution("ndcg@10", minus=poor),
+        describe_distribution(differences, True, SHARES, (0.1, 0.25), 0.95),
+    )
+    with raises(InvalidMetricError, metric="coverage@10"):
+        good.distribution("coverage@10")
+    for wrong in ({"quantiles": [1.0]}, {"worst": [10]}, {"level": 95}):
+        with raises(InvalidDataError):
+            good.distribution("ndcg@10", **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+def test_losers(models: dict[str, se.Evaluation], margin: float) -> None:
+    good, poor = models["good"], models["poor"]
+    losses = (good.values("ndcg@10") - poor.values("ndcg@10"))[poor.counted]
+    (row,) = poor.losers(good, "ndcg@10", margin).to_dict("records")
+    n, count = len(losses), int((losses > margin).sum())
+    ends = stats.binomtest(count, n).proportion_ci(0.95, "wilson")
+    expected = {"n_users": n, "losers": count, "share": count / n}
+    assert row == expected | {"ci_low": ends.low, "ci_high": ends.high}
+    if not margin:
+        assert count == se.compare({"a": poor, "b": good}, "ndcg@10").table["losses"][0]
+
+
+def test_losers_by_segment_and_activity(models: dict[str, se.Evaluation]) -> None:
+    good, poor = models["good"], models["poor"]
+    plans = pd.Series(["free", "paid", None] * 80, name="plan")
+    table = poor.losers(good, "ndcg@10", by=plans)
+    compared = se.compare({"a": poor, "b": good}, "ndcg@10", by=plans).table
+    for column, other in (("by", "by"), ("segment", "segment"), ("losers", "losses")):
+        assert table[column].tolist() == compared[other].tolist()
+    assert table["n_users"].tolist() == compared["n_users"].tolist()
+    bands = poor.losers(good, "ndcg@10", by="activity").set_index("segment")
+    expected = good.by("activity").xs("ndcg@10", level="metric")["n_users"]
+    assert bands["n_users"].to_dict() == expected.to_dict()
+    without = se.evaluate(poor.rankings, poor.relevance, "ndcg@10")
+    with raises(InvalidMetricError):
+        without.losers(without, "ndcg@10", by="activity")
+
+
+def ranked(values: list[float], metric: str = "recall@10") -> se.Evaluation:
+    """Return an evaluation of lists with a share of ten relevant items for each user."""
+    lists = [[*range(round(10 * value)), *range(10, 20 - round(10 * value))] for value in values]
+    truth = csr_matrix(np.tile(np.arange(20) < 10, (len(values), 1)).astype(float))
+    return se.evaluate(se.Rankings.from_topk(lists, shape=(len(values), 20)), truth, metric)
+
+
+def test_a_loss_of_the_margin_is_not_more_than_it() -> None:
+    old, new = ranked([0.8, 0.3, 0.9]), ranked([0.7, 0.2, 0.7])
+    assert new.losers(old, "recall@10", 0.1)["losers"].tolist() == [1]
+
+
+def test_lower_is_better() -> None:
+    old, new = (ranked(values, "mean_rank") for values in ([1, 1, 1], [1, 0.5, 1]))
+    name = new.names[0]
+    assert not new.higher_is_better(name)
+    assert new.losers(old, name)["losers"].tolist() == [1]
+    worst = new.distribution(name, worst=[0.34]).loc[("worst", 0.34), "value"]
+    assert worst == pytest.approx(new.values(name).max(), rel=0.02)
+
+
+def test_margins_and_what_is_no_evaluation(models: dict[str, se.Evaluation]) -> None:
+    good = models["good"]
+    with raises(InvalidDataError, argument="margin"):
+        good.losers(good, "ndcg@10", -0.1)
+    for other in ("good", None):
+        with raises(InvalidDataError):
+            good.losers(other, "ndcg@10")  # type: ignore[arg-type]
+
+
+def population(kind: str) -> Any:
+    """Return values of many users: skewed, tied, or differences of two models."""
+    rng = np.random.default_rng(0)
+    size = 400_000
+    if kind == "skewed":
+        return rng.beta(1, 4, size)
+    if kind == "tied":
+        return np.round(rng.beta(2, 3, size) * 20) / 20
+    return np.where(rng.random(size) < 0.3, 0.0, rng.beta(2, 5, size) - rng.beta(2, 5, size))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["skewed", "tied", "differences"])
+@pytest.mark.parametrize("n", [200, 2_000])
+def test_intervals_cover_as_often_as_they_say(kind: str, n: int) -> None:
+    values = population(kind)
+    truth = describe_distribution(values, True, SHARES, (0.1, 0.25), 0.95)["value"].to_numpy()
+    rng, runs = np.random.default_rng(1), 1_500
+    hits = np.zeros(len(truth))
+    for _ in range(runs):
+        sample = values[rng.integers(0, len(values), n)]
+        table = describe_distribution(sample, True, SHARES, (0.1, 0.25), 0.95)
+        hits += (table["ci_low"] <= truth) & (truth <= table["ci_high"])
+    # Between 93.5 and 96.5 %, with the error of so many runs; ties may cover more.
+    error = 2.5 * math.sqrt(0.05 * 0.95 / runs)
+    assert (hits / runs > 0.935 - error).all()
+    if kind == "skewed":
+        assert (hits / runs < 0.965 + error).all()
