@@ -1,1 +1,1 @@
-"""What is evaluated and against what: rankings, relevance and the data beside them."""
+"""Inputs of an evaluation: ranked lists, relevant items, candidates and data about items."""

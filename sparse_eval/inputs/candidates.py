@@ -43,7 +43,7 @@ Estimator: TypeAlias = Literal["unbiased", "bias_variance"]
 JUDGED = "judged"
 
 
-#: What is said of sampled metrics.
+#: The warning about sampled metrics.
 WARNING = (
     "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
     "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
@@ -67,9 +67,9 @@ class Candidates(UserRows):
     items : ndarray of int32
         Item ids, ascending within a row.
     kind : str
-        What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
-        item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
-        `read_negatives` made them.
+        Their name in tables. After `sample_negatives` or `read_negatives` it is "1+99" for 99
+        negatives and one relevant item of each user, or "n+99" if users have several relevant
+        items. It is "candidates" otherwise.
     users, items_index : Axis or None
         Labels of rows and columns, where they are known.
     estimator : {"unbiased", "bias_variance"} or None
@@ -100,8 +100,8 @@ class Candidates(UserRows):
     def corrected(self, estimator: Estimator) -> Candidates:
         """Return candidates from whose ranks metrics of the whole catalogue are estimated.
 
-        They have to be a uniform sample beside the one relevant item of each user, and lists have
-        to hold all of them.
+        Every user needs one relevant item and a uniform sample of the others, and lists have to
+        contain all candidates.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Candidates(UserRows):
         return self.keep(kept)
 
     def fingerprints(self, n_users: int, labels: Axis | None) -> Hashes:
-        """Return a hash of each user's candidates; `labels` are those of the columns."""
+        """Return a hash of each user's candidates; `labels` belong to the columns."""
         indptr = np.array([0, len(self.items)]) if self.indptr is None else self.indptr
         keys = None if labels is None else labels.item_keys
         hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), keys)
@@ -227,10 +227,10 @@ def _ids_for_all(ids: Any) -> Candidates:
 def align_candidates(
     candidates: Candidates, users: Place, items: Place, others: str = "the lists"
 ) -> tuple[Candidates, Place]:
-    """Return candidates with the rows and columns of others, and the places of all items.
+    """Return candidates with the rows and columns of another input, and the places of all items.
 
-    Items that the others lack come behind theirs; users whom they lack are left out. Messages call
-    the others `others`.
+    Items that the other input lacks come last; users that it lacks are dropped. Messages call it
+    `others`.
 
     Raises
     ------
@@ -269,7 +269,7 @@ def align_candidates(
 
 
 def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:
-    """Return which items of a CSR are in the same row of another, whose rows ascend."""
+    """Return a mask of the items of a CSR that the same row of another one contains."""
     # Only few evaluations pay for the import of all that finds lists.
     from ..kernels.exact import find_seen
     from ..kernels.structures import Seen
@@ -295,7 +295,7 @@ def name_among(name: str, kind: str | None, corrected: str | None = None) -> str
 
 def is_sampled(kind: str) -> bool:
     """Return whether candidates are known to be a sample of the catalogue."""
-    # So they are called: relevant items, and so many negatives beside them.
+    # The name of samples: relevant items + number of negatives.
     return re.match(r"(1|n)\+[0-9]+", kind) is not None
 
 
@@ -305,7 +305,7 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     Raises
     ------
     InvalidDataError
-        If items are tied for positions some of which are beyond the end of the list.
+        If a list ends in the middle of a group of tied items.
 
     References
     ----------
@@ -340,9 +340,9 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
 
 
 def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
-    """Raise if nothing says at which positions of a list judged items are.
+    """Raise if the positions of judged items are unknown.
 
-    A list may have positions without an item only if all judged items of its user are at others.
+    A list may have empty positions only if it contains all judged items of its user.
     """
     counts = np.diff(rankings.indptr)
     gapped = counts < rankings.lengths

@@ -1,6 +1,6 @@
 """Numbers, times and events in the columns of a table, as arrays.
 
-Columns are those of Arrow, or arrays of objects where Arrow has no common type for the values.
+Columns are Arrow arrays, or arrays of objects if Arrow has no common type for the values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def at(column: Any, row: int) -> object:
 
 
 def is_missing(column: Any) -> Booleans:
-    """Return which cells are null, None, NaN or NaT."""
+    """Return a mask of the cells that are null, None, NaN or NaT."""
     if isinstance(column, np.ndarray):
         import pandas as pd
 
@@ -48,7 +48,7 @@ def is_missing(column: Any) -> Booleans:
 
 
 def codes_of(column: Any) -> tuple[Integers, list[Any]]:
-    """Return a code for each cell, -1 if it is missing, and what the codes stand for."""
+    """Return a code for each cell, -1 if it is missing, and the value of each code."""
     import pandas as pd
 
     codes, values = pd.factorize(
@@ -147,7 +147,7 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
 
 
 class Times:
-    """A column of times, the first batch of which decides what they are.
+    """A column of times; its first batch decides their type and unit.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Times:
         self._is_known = False  # whether a row had a time
 
     def add(self, column: Any, first: int) -> None:
-        """Add the rows of a batch, the first of which has a number."""
+        """Add the rows of a batch; `first` is the number of its first row."""
         missing = is_missing(column)
         if not self.undated:
             _check(~missing, column, self.name, _UNDATED_HINT, first)

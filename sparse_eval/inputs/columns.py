@@ -24,7 +24,7 @@ class GuessWarning(UserWarning):
 Usual: TypeAlias = EllipsisType
 USUAL: Usual = ...
 
-#: Usual names of values in which 0 can only mean that an item is not relevant.
+#: Usual names of values for which 0 can only mean that an item is not relevant.
 _PLAIN_ZEROS = (
     "value gain relevance relevant isrelevant label target y liked isliked clicked isclick "
     "isclicked purchased ispurchased"
@@ -122,7 +122,7 @@ class Columns:
 def describe_columns(
     recognized: Mapping[str, Hashable], ignored: Sequence[Hashable], most: int = 5
 ) -> list[str]:
-    """Return which columns were recognized and which ignored, as a `repr` shows it."""
+    """Return the recognized and the ignored columns as text for a `repr`."""
     notes = [f"{column!r} as {role}" for role, column in recognized.items()]
     if ignored:
         others = f" and {len(ignored) - most:,} others" if len(ignored) > most else ""
@@ -143,9 +143,9 @@ def choose_columns(
     names : sequence of hashable
         The columns of the table.
     given : mapping of str to hashable
-        By role: a name, None for no column, or `USUAL`: the column called like the role if there
-        is one, otherwise the only one with another usual name, in any case and with or without
-        ``_``, ``-`` and spaces (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
+        By role: a name, None for no column, or `USUAL`. `USUAL` chooses the column called like the
+        role if there is one, otherwise the only column with another usual name. Case, ``_``, ``-``
+        and spaces do not matter (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
         it). With both "rank" and "score", one of them.
     is_number : callable
         Whether a column has numbers or booleans. If the value is not recognized, no such column
@@ -156,8 +156,9 @@ def choose_columns(
     Raises
     ------
     InvalidDataError
-        If a column is missing or several have its name; several columns have a usual name of one
-        role; two roles have the same column; or a column may hold the value.
+        If a column is missing or its name is not unique. If several columns have a usual name of
+        one role, or two roles have the same column. If a column could be the value but has no usual
+        name.
     """
     names = list(names)
     for role, name in {**given, "event": event}.items():
@@ -199,7 +200,7 @@ def choose_columns(
 
 
 def role_of(column: Hashable) -> str | None:
-    """Return the role of which a column has a usual name; None if there is none."""
+    """Return the role that a column's name usually has, or None."""
     return _ROLE_OF.get(_plain(column)) if isinstance(column, str) else None
 
 

@@ -48,7 +48,7 @@ def open_csr(folder: PathLike) -> CSRMatrix:
     shape = open_array(folder / "shape.npy").tolist()
     with reading_npz(folder / "shape.npy", "two whole numbers, of users and of items"):
         n_users, n_items = shape
-        # No more than the bounds are allocated, whatever the shape is.
+        # SciPy allocates indptr for this shape, so it may not exceed the stored one.
         matrix = sparse.csr_matrix((min(n_users, parts["indptr"].size), n_items))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)

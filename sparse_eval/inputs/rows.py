@@ -119,7 +119,7 @@ def read_rows(
     n_rows = 0
 
     def add(batch: Batch, first: int, role: str) -> None:
-        """Add a column of a batch, the first row of which has a number."""
+        """Add a column of a batch; `first` is the number of its first row."""
         column, name, kind = batch[role], names[role], _KINDS[role]
         if kind == "id":
             ids[role].add(column, first)
@@ -216,7 +216,7 @@ class _Ids:
         self.chunks: list[Any] = []
 
     def add(self, column: Any, first: int) -> None:
-        """Add the rows of a batch, the first of which has a number."""
+        """Add the rows of a batch; `first` is the number of its first row."""
         missing = is_missing(column)
         if missing.any():
             row = int(np.argmax(missing))
@@ -294,7 +294,7 @@ class _Ids:
 
 
 def vocabulary() -> defaultdict[str, int]:
-    """Return a dict that numbers its keys 0, 1, … in the order in which they are looked up."""
+    """Return a dict that numbers its keys 0, 1, … in order of first look-up."""
     return defaultdict(count().__next__)
 
 
@@ -308,9 +308,9 @@ def encode_texts(texts: list[str], *, numbers: bool = False) -> tuple[Items, Axi
 
 
 def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
-    """Return the positions of the labels of several axes in their sorted union, and that.
+    """Return the positions of each axis's labels in the sorted union of all, and the union.
 
-    Whole numbers on one axis become text if those of another are text.
+    Whole numbers on one axis become text if another axis has text.
     """
     if all(axis.are_numbers for axis in axes):
         return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)

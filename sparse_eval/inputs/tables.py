@@ -54,7 +54,7 @@ class ArrowStream(Protocol):
 #: What functions accept that take a frame.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
-#: Rows of a column by its role: an Arrow array, or objects for which Arrow has no type.
+#: Columns of a batch by role: Arrow arrays, or arrays of objects if Arrow has no type for them.
 Batch: TypeAlias = "dict[str, Any]"
 
 #: The suffixes of files of tables in folders, by format.
@@ -64,7 +64,7 @@ _FORMATS = {
 }  # fmt: skip
 _HEAD = 1 << 16
 
-#: What a file and a stream of Arrow IPC begin with.
+#: The first bytes of a file and of a stream of Arrow IPC.
 _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _WILD = re.compile(r"[*?[]")
 
@@ -84,15 +84,15 @@ class Table:
     keys : mapping of str to str
         The columns in the path of the file (``year=2024/a.csv``), and the value of each.
     where : Path or None
-        The file, which messages name.
+        The file, as messages name it.
     is_text : bool
         Whether the cells are text, so that ids may be whole numbers if all look like it.
     empty : str
         The error if there are no rows.
     doubt : str
-        What an error about the names of the columns adds.
+        A text that errors about the names of the columns add.
     tables : sequence of Table
-        Those of a folder; none if it has rows itself.
+        The tables of a folder; empty if this table has rows itself.
     n_skipped : int
         The number of lines that were skipped, once all batches are read.
     """
@@ -384,7 +384,7 @@ class TextTable(Table):
         the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line. If it has one
         character, fields may be quoted with ``"``, but not across lines.
     encoding : str, optional
-        Any encoding that Python knows. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
+        Any encoding of Python. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
         `TextFile`.
     header : bool
         Whether the first line that is not blank has the names of the columns.

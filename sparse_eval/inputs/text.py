@@ -58,7 +58,7 @@ _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh[1-9](1AY&|\x17rE8))|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
 
-#: Bytes in which the first line is looked for, and of the parts of a file that is read whole.
+#: Bytes searched for the first line, and bytes of each part of a file that is read whole.
 _HEAD, _PART = 2**16, 2**24
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
@@ -71,10 +71,10 @@ _PIECE = 2**16
 
 SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 
-#: What stands for a separator that Arrow does not know.
+#: The stand-in for a separator that Arrow does not support.
 _STAND_IN = b"\x1f"
 
-#: The years of which int64 has every nanosecond.
+#: The years whose nanoseconds all fit int64.
 _YEARS = ("1678", "2261")
 
 #: How the text of a column is read.
@@ -397,13 +397,13 @@ def _read_ahead(
 
 
 class _UnlikeError(ValueError):
-    """Arrow could read a block in another way than line by line."""
+    """Arrow and the line-by-line reader could differ on a block."""
 
 
 class Reader:
-    """Reads blocks of lines, the first of which decides how times are written.
+    """Reads blocks of lines; the first line decides the format of times.
 
-    `numbers` are the places of the fields among the `n_fields` of a line.
+    `numbers` are the positions of the fields in a line of `n_fields`.
     """
 
     def __init__(
@@ -519,7 +519,7 @@ class Reader:
         return list(pa.table(columns).to_batches())
 
     def _parsers_of(self, texts: list[str]) -> dict[str, Any]:
-        """Return what reads the text of each role; the first line decides how times are written."""
+        """Return a parser for each role; the first line decides the format of times."""
         return {
             field.role: self.parsers.get(field.role) or parser_of(texts[number])
             for field, number in zip(self.fields, self.numbers, strict=True)
@@ -548,7 +548,7 @@ class Reader:
         yield pa.record_batch(columns)
 
     def _row(self, line: str) -> list[str | float]:
-        """Return the cells of a line, or say what is wrong with it."""
+        """Return the cells of a line; raise if it is malformed."""
         texts = split_fields(line, self.sep)
         if len(texts) != self.n_fields:
             raise MalformedLineError(

@@ -1,10 +1,9 @@
 """Reading and writing ranked lists and relevance judgements in TREC's file formats.
 
-Lines are read as trec_eval reads them. A run has six fields, and what follows the sixth belongs to
-the tag, which is not read; judgements have exactly four. A line that starts with ``#`` is a comment
-since trec_eval 10, and was malformed before unless it looked like any other line: then it was of
-a user whose name starts with ``#``. So it is skipped where it cannot be of a user, and refused
-where it could be.
+Lines are read as trec_eval reads them. A run has six fields; further words belong to the tag, which
+is not read. Judgements have exactly four fields. A line that starts with ``#`` is a comment since
+trec_eval 10. Before, it was the line of a user whose name starts with ``#``, or malformed. It is
+therefore skipped if it cannot be a user's line, and raises an error if it could be.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
 _RUN = ("user", "Q0", "item", "rank", "score", "tag")
 _QRELS = ("user", "iteration", "item", "gain")
 
-#: What a field cannot hold: white space ends it, a NUL character is not text, a byte order mark is
-#: lost at the start of a file, and an unpaired surrogate has no UTF-8 encoding.
+#: Characters that a field cannot contain. White space ends it, and a NUL character is not text. A
+#: byte order mark is lost at the start of a file, and an unpaired surrogate has no UTF-8 encoding.
 _UNFIT = re.compile("[\\s\0\ufeff\ud800-\udfff]")
 
 
 def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     r"""Read ranked lists from a run: lines ``user Q0 item rank score tag``.
 
-    As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in
-    64 bits; older releases of trec_eval, and the Python package pytrec_eval, keep 32 bits, in
-    which scores that first differ in their eighth digit may be equal. The tag may be several words.
-    Blank lines are skipped, and so are comments: lines that start with ``#``.
+    As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in 64
+    bits. Older releases of trec_eval, and the Python package pytrec_eval, keep 32 bits: scores that
+    first differ in their eighth digit may be equal there. The tag may be several words. Blank lines
+    are skipped, and so are comments: lines that start with ``#``.
 
     Parameters
     ----------
@@ -72,9 +71,9 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     Raises
     ------
     InvalidFileError
-        If the file cannot be read or is empty; a line has fewer than six fields; a comment could
-        be the line of a user, which it is to trec_eval before release 10; a score is not a finite
-        number; or a user has the same item on two lines.
+        If the file cannot be read or is empty, or a line has fewer than six fields. If a comment
+        could be the line of a user, as in trec_eval before release 10. If a score is not a finite
+        number, or a user has the same item on two lines.
     InvalidDataError
         If `ties` is none of these.
 
@@ -106,9 +105,9 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     r"""Read relevance judgements: lines ``user iteration item gain``.
 
-    A gain of 0 means that the item was judged and is not relevant. A negative gain, which marks
-    junk, spam or a missing judgement, is none, as in trec_eval: its line is left out, unless its
-    user has no other, and counts as judged. Comments are as in `read_run`.
+    A gain of 0 means that the item was judged and is not relevant. A negative gain marks junk, spam
+    or a missing judgement; as in trec_eval, the item does not count as judged. Its line is dropped;
+    if its user has no other line, it counts as a judgement of 0. Comments are as in `read_run`.
 
     Parameters
     ----------
@@ -165,9 +164,8 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
 def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -> None:
     """Write ranked lists as a run: lines ``user Q0 item rank score tag``.
 
-    The score of an item is its rank from the end of the list, so that trec_eval, which sorts by
-    score, restores the order of the list; integers are exact in its 32 bits too. A user without a
-    list has no line.
+    The score of an item is its rank from the end of the list, so trec_eval, which sorts by score,
+    restores the order. Integers are exact in its 32 bits too. A user without a list has no line.
 
     Parameters
     ----------
@@ -182,9 +180,9 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     Raises
     ------
     InvalidDataError
-        If a list has gaps or tied positions (``ties="average"``), which such a file cannot hold;
-        there is no list at all; a label or `tag` is empty or contains white space; the label of a
-        user starts with ``#``; or two labels are the same as text.
+        If there is no list, or a list has gaps or tied positions (``ties="average"``), which the
+        format does not support. If a label or `tag` is empty or contains white space, the label of
+        a user starts with ``#``, or two labels are equal as text.
     OutputError
         If the file cannot be written.
 
