@@ -1,4 +1,4 @@
-"""`as_model`: whatever is accepted as a model, made a `Model`; a branch for each kind."""
+"""`as_model`: make a `Model` of any accepted input; a branch for each kind."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def as_model(model: Any, *, check: bool = True) -> Model:
     UnsupportedModelError
         If the model cannot recommend, or was not fitted.
     InvalidDataError
-        If the factors are not finite, or those of users and items differ in width; or if a matrix
-        holds neither item-item weights nor scores.
+        If the factors are not finite, or user and item factors differ in width. If a matrix is
+        neither item-item weights nor scores.
     """
     if isinstance(model, str | Path):
         path = as_input(model)

@@ -1,4 +1,4 @@
-"""What a model knows of its training data: ids, and what identifies the data."""
+"""What a model stores about its training data: ids and a digest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS = {USER_IDS: ("user_factors",), ITEM_IDS: ("item_factors", "similarity", "
 def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | None, Axis | None]:
     """Return the ids of a model's users and items, None where it only numbers them.
 
-    `users` and `items` that are given are taken instead of those that the model knows.
+    `users` and `items`, if given, replace the ids that the model has.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def id_arrays(users: Axis | None, items: Axis | None) -> dict[str, AnyArray]:
 
 
 def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str) -> Integers:
-    """Return the rows of users among the first `n_users`, whom labels name; all rows for None.
+    """Return the rows of users among the first `n_users`, by label; all rows for None.
 
     `who_knows` begins the message about a user who is not among them.
 
@@ -169,8 +169,8 @@ class TrainedOn(NamedTuple):
     n_pairs : int
         The number of pairs of user and item.
     digest : str
-        Of the number of pairs of each user and each item, whatever their order and values: of ids
-        if there are any, which it begins with, or of the numbers of rows and columns.
+        Of the number of pairs of each user and each item, regardless of order and values. It starts
+        with "ids" if it uses ids, or with "numbers" if it uses the numbers of rows and columns.
     before : str
         The point in time that all events precede: a date (ISO 8601, UTC), or a number if its unit
         is not known; empty if nothing is known.
@@ -198,7 +198,7 @@ class TrainedOn(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> TrainedOn | None:
-        """Return what `str` made a text of, None of something else, as of a model of others."""
+        """Parse the text of `str`; return None for any other text, as other programs write."""
         time = r"-?\d{1,18}|\d{4}-\d\d-\d\d(?:T[\d:.]+)?"
         found = re.fullmatch(rf"(\d+) ((?:ids|numbers):[\da-f]{{16}})(?: ({time}))?", str(text))
         if found is None:
@@ -233,8 +233,8 @@ def keep_training(model: Any, train: LabelledMatrix | None) -> None:
 def has_other_data(model: Any, train: LabelledMatrix) -> bool:
     """Return whether a model was trained on other data, which may hold the held-out pairs.
 
-    Models are trusted if nothing is known about their training, if all its events were earlier
-    than the cut of a split by time, or if `train` is what users of a split by users have seen.
+    Models are trusted in three cases: their training data are unknown, all its events precede the
+    cut of a split by time, or `train` is the seen part of a split by users.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
     known = None if text is None else TrainedOn.parse(text)

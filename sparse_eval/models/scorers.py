@@ -50,14 +50,14 @@ class ItemItemModel(Model):
     Attributes
     ----------
     weights : ndarray of float32 or float64, or csr_matrix, shape (n_items, n_items)
-        Row i holds what having item i adds to the scores. A dense one may be memory-mapped.
+        Row i is added to the scores of users who have item i. A dense one may be memory-mapped.
     item_ids : Axis or None
-        What its rows and columns stand for.
+        The ids of its rows and columns.
     may_be_scores : bool
         Whether the matrix was given without `Scorer`: if there are as many users as items, it may
         hold scores of users × items.
     trained_on : str or None
-        What `TrainedOn` says of its training data, if that is known.
+        The `TrainedOn` text of its training data, if known.
     """
 
     weights: AnyArray | CSRMatrix
@@ -85,7 +85,7 @@ class ItemItemModel(Model):
         return self
 
     def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
-        """Return what ranks the items of users by their rows of `train`."""
+        """Return a ranker of items for users, by their rows of `train`."""
         if train is None:
             raise InvalidDataError(
                 "an item-item model scores items by what users have seen; give it as seen= "
@@ -95,7 +95,7 @@ class ItemItemModel(Model):
 
     @property
     def memory(self) -> int:
-        """The bytes that ranking takes whatever the number of users, beside the model."""
+        """The bytes that ranking takes for any number of users, without the model."""
         return PER_SEARCH + 8 * max(CELLS_OF_THREAD, self.shape[1]) * thread_count(None)
 
     def __repr__(self) -> str:
@@ -152,8 +152,8 @@ class Scorer(Model):
     Raises
     ------
     InvalidDataError
-        If neither or both of `scores` and `item_item` are given, they have the wrong type or shape,
-        or the number of ids differs from the number of rows or columns.
+        If neither or both of `scores` and `item_item` are given, or have the wrong type or shape.
+        If the number of ids differs from the number of rows or columns.
 
     See Also
     --------
@@ -194,7 +194,7 @@ class Scorer(Model):
             )
         #: The function that returns the scores of some users; None for item-item weights.
         self.function: Any = None
-        #: What the function calls each user, if not the number of the row.
+        #: The number that the function gets for each user, if not the row number.
         self.rows: Integers | None = None
         #: The size of each axis, None if only the training data show it.
         self.n_users: int | None = None
@@ -256,11 +256,11 @@ class Scorer(Model):
         return self.matrix is not None
 
     def known(self, n_users: int) -> AnyArray:
-        """Return what the function calls each user."""
+        """Return the number that the function gets for each user."""
         return np.arange(self.n_users or 0) if self.rows is None else self.rows
 
     def of(self, known: Any) -> Scorer:
-        """Return the model of other users, without ids, given what the function calls them."""
+        """Return the model of other users, without ids, given their numbers for the function."""
         some = copy(self)
         some.n_users, some.rows = None if known is None else len(known), known
         some.user_ids = some.item_ids = None
@@ -283,13 +283,13 @@ class Scorer(Model):
         return bound
 
     def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
-        """Return what ranks the items of its users; `train` does not count."""
+        """Return a ranker of items for its users; `train` does not count."""
         scores = FunctionScores(self.function, self.known(0), self.shape[1])
         return ScoreSearch(scores, options)
 
     @property
     def step(self) -> int:  # type: ignore[override]
-        """The users of a call of the function, at multiples of which blocks begin."""
+        """The number of users in a call of the function; blocks begin at multiples of it."""
         return users_per_call(self.shape[1])
 
     @property
