@@ -1,4 +1,4 @@
-"""Ledgers: finished work as rows in a file, from which an interrupted job continues.
+"""Ledgers: finished work as rows in a file, so an interrupted job can continue.
 
 A line is a JSON object with
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results.saving import Savable
 
-#: What a line holds.
+#: The content of a line.
 Row: TypeAlias = dict[str, Any]
 
-#: The slot of what determines the numbers of all rows.
+#: The slot of the inputs that determine the numbers of all rows.
 INPUTS = "inputs"
 
 #: The version of the lines. Version 0.1.0 of the package wrote the first one.
@@ -69,7 +69,7 @@ class Ledger:
     Attributes
     ----------
     rows : dict of str to dict
-        By slot, in the order in which they were added.
+        By slot, in insertion order.
 
     Raises
     ------
@@ -175,7 +175,7 @@ class Ledger:
 
     @property
     def results(self) -> list[Row]:
-        """The rows without that of the inputs."""
+        """The rows without the row of the inputs."""
         return [row for slot, row in self.rows.items() if slot != INPUTS]
 
     def begin(self) -> None:
@@ -184,12 +184,12 @@ class Ledger:
             pass
 
     def save(self, name: str, source: Savable | Row, about: Mapping[str, Any]) -> Row:
-        """Save an evaluation, or copy that of a row, to a folder next to the file.
+        """Save an evaluation, or copy the evaluation of a row, to a folder next to the file.
 
         Returns
         -------
         dict
-            What its row, which is added after that, records of it as ``saved``.
+            The value for ``saved`` in its row, which is added after that.
         """
         folder = self.beside(name)
         remove_saved(folder, unfinished=True)  # left by a process that was killed

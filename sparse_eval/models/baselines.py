@@ -265,8 +265,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
 
 
 def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None, str]:
-    """Return training data as a float64 matrix, the ids of users and items, and the data's
-    digest."""
+    """Return training data as a float64 matrix, the ids of users and items, and a digest."""
     opened = open_train(train)
     trained_on = str(TrainedOn.of(opened))
     return opened.csr.astype(np.float64), opened.users, opened.items, trained_on
