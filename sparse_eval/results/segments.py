@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from .measured import Measured
 
 
-#: What is known of users or items, by their labels: of a table, every column.
+#: Data about users or items, by their labels; a table adds all of its columns.
 LabelTable: TypeAlias = "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame | ArrowStream | PathLike"
 
-#: Names by item: of a table, every column is a name.
+#: Names by item; every column of a table is a name.
 ItemNames: TypeAlias = LabelTable
 
-#: Segments by user: of a table, every column divides the users.
+#: Segments by user; every column of a table divides the users.
 UserSegments: TypeAlias = LabelTable
 
 #: Segments of a column; more are no segments but values such as ages or dates of birth.
@@ -49,7 +49,7 @@ class Segments(NamedTuple):
     title: str = ""
 
     def note(self) -> str:
-        """Return how many users are in no segment, "" if all are in one."""
+        """Return a note with the number of users in no segment; "" if all are in one."""
         without = int((self.codes < 0).sum())
         of_all = f"{without:,} of {len(self.codes):,}"
         return f"{self.title}: {of_all} users have none and are in no segment" if without else ""
@@ -120,8 +120,8 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
     Parameters
     ----------
     by : mapping, Series, DataFrame, other table or path
-        By user. Of a table with a column ``user`` that column names the user, otherwise its index.
-        Missing values and empty text are no segment. Users match if they are the same as text.
+        By user: in a table, the column ``user`` if there is one, otherwise its index. Missing
+        values and empty text are no segment. Users match if they are the same as text.
     users : Axis
         Of the users to divide; others in the table are not looked at.
 
@@ -275,17 +275,16 @@ def label_table(
     column: str,
     as_text: bool = False,
 ) -> pd.DataFrame:
-    """Return what is known of users or items as a table that is indexed by their labels.
+    """Return data about users or items as a table that is indexed by their labels.
 
     Parameters
     ----------
     known : mapping, Series, DataFrame, other table or path
-        Of a table with a column that has a usual name of `key`, that column has the labels,
-        otherwise its index.
+        The labels are the column with a usual name of `key` if there is one, otherwise the index.
     key : {"user", "item"}
         Whose labels they are.
     argument : str
-        What errors call `known`.
+        The name of `known` in errors.
     column : str
         The name of the values of a mapping, or of a Series without a name.
     as_text : bool
@@ -314,7 +313,7 @@ def label_table(
     elif isinstance(known, pd.Series):
         table = known.to_frame(column if known.name is None else known.name)
     elif isinstance(known, Mapping):
-        # As objects: whole numbers stay whole beside a missing value.
+        # As objects, because whole numbers with a missing value would become floats.
         table = pd.DataFrame({column: pd.Series(list(known.values()), dtype=object)})
         table.index = pd.Index(list(known), tupleize_cols=False)
     else:
@@ -343,7 +342,7 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
     Parameters
     ----------
     item_names : mapping, Series, DataFrame, other table or path
-        By item. Of a table with a column ``item`` that column names the item, otherwise its index.
+        By item: in a table, the column ``item`` if there is one, otherwise its index.
 
     Raises
     ------
@@ -353,7 +352,7 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
         If a file cannot be read.
     """
     table = label_table(item_names, "item", argument="item_names", column="name")
-    # Whole numbers stay whole beside items without a name.
+    # As objects, because whole numbers with missing names would become floats.
     return table.rename(columns=str).astype(object)
 
 

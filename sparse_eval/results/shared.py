@@ -1,4 +1,4 @@
-"""What evaluations share, and what of each is left out of a comparison: metrics and users."""
+"""Metrics and users that evaluations share, and those left out of a comparison."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _spelt_as_evaluated(
     defaults = next(iter(evaluations.values())).request.convention.options
     try:
         given: list[Any] = [metrics] if isinstance(metrics, str) else list(metrics)
-    except TypeError:  # which parse_metrics refuses
+    except TypeError:  # raised by parse_metrics
         given = [metrics]
     for metric in given:
         if isinstance(metric, str) and metric in evaluated:  # it may not be registered here
@@ -141,7 +141,7 @@ def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
 
 
 def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
-    """Return what must be equal in evaluations that are compared."""
+    """Return the options that must be equal in compared evaluations."""
     return {
         "convention": ev.convention,
         "no_relevant": ev.no_relevant,
@@ -159,8 +159,8 @@ def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
     Raises
     ------
     InvalidDataError
-        If there are fewer than two; if some evaluations have labels and others do not; if users
-        that are shared have other relevant items; or if users differ with ``how="same"``.
+        If there are fewer than two, or only some evaluations have labels. If shared users have
+        different relevant items. If users differ with ``how="same"``.
     """
     names, scored = list(evaluations), list(evaluations.values())
     unlabelled = [name for name, ev in evaluations.items() if ev.users is None]
