@@ -263,7 +263,7 @@ class TableSource(Source):
         self.columns = Columns(next(names), "rank" in lists, next(names))
 
     def rows_loader(self, request: Request, propensity: KeyedPropensity | None) -> RowsLoader:
-        """Return the loader of blocks, with what metrics depend on of all rows."""
+        """Return the loader of blocks, with the facts about all rows that metrics depend on."""
         import pyarrow.compute as pc
 
         catalogue = largest = None

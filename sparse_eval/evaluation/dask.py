@@ -60,9 +60,10 @@ class DaskRunner:
     ) -> Iterator[tuple[Any, Any]]:
         """Do tasks on the workers, no more than a few waiting there.
 
-        What is shared goes to each worker once. It and the tasks are given to the scheduler, which
-        gives them out again when a worker is lost: what is scattered to workers is lost with them,
-        and one that dies while it is scattered to was seen to keep the client waiting for ever.
+        Shared data go to each worker once. They and the tasks are passed through the scheduler,
+        which sends them again when a worker is lost. Data scattered to workers would be lost with
+        them, and a worker that dies while it receives them was seen to keep the client waiting for
+        ever.
         """
         import dask
         from dask.delayed import delayed
@@ -135,7 +136,7 @@ def check_version(version: str) -> None:
 
 
 def result_of(future: Any) -> Any:
-    """Return what a worker of Dask returned, or raise an error that says what happened to it."""
+    """Return the result of a Dask worker, or raise an error that explains its failure."""
     from dask.distributed import KilledWorker
 
     try:
@@ -232,7 +233,7 @@ class DaskSource(TableSource):
     request : Request
     rankings : RankingsScan
     relevance : RelevanceScan
-        Of a dataframe, or of Parquet, which is then read as one.
+        A dataframe, or Parquet, which is then read as one.
     propensity : KeyedPropensity or None
     client : distributed.Client
     """
@@ -301,7 +302,7 @@ class DaskSource(TableSource):
         return float(self._gather([self.frames[1][self.columns.truth[2]].max()])[0])
 
     def _are_disjoint(self) -> bool:
-        """Return whether partitions hold different users, those of one number the same."""
+        """Return whether each user is in one partition number only, on both sides."""
         import pyarrow as pa
         from dask.delayed import delayed
 
@@ -343,7 +344,7 @@ def _with_equal_hashes(frame: Any) -> Any:
 
 
 def _schema(meta: Any) -> pa.Schema:
-    """Return what the columns of a frame are in Arrow: ids of one type each, else floats."""
+    """Return the Arrow types of a frame's columns: ids of one type each, else floats."""
     import pandas as pd
     import pyarrow as pa
 

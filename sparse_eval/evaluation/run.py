@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 #: its users: measured, see benchmarks/SCALE.md.
 PER_ENTRY, PER_USER = 64, 400
 
-#: Bytes that a value of a user takes for good, and what is kept of a user beside them.
+#: Bytes that a value of a user takes for good, and bytes of everything else kept of a user.
 PER_VALUE, PER_KEPT = 8, 41
 
 #: Users in a task for workers, at most.
@@ -58,7 +58,7 @@ FEWEST_TASKS = 16
 MINIMUM = 1 << 24
 
 
-#: What an evaluation keeps of each user, see `evaluate`.
+#: The values that an evaluation keeps, see `evaluate`.
 Keep: TypeAlias = Literal["values", "lists", "totals"]
 
 
@@ -113,7 +113,7 @@ def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
 def users_per_block(
     execution: Execution, n_entries: int, n_users: int, n_metrics: int, fixed: int = 0
 ) -> int:
-    """Return how many users a block may have, for the evaluation to stay within its budget.
+    """Return the number of users per block that stays within the memory limit.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
 def _aligned(
     request: Request, rankings: Rankings, relevance: Relevance, side_data: SideData
 ) -> Aligned:
-    """Return what formulas are applied to, given both sides with the same rows and columns."""
+    """Return the input of the formulas, given both sides with the same rows and columns."""
     listed = None
     if request.judged_only:
         listed = rankings.lengths > 0
@@ -301,7 +301,7 @@ def is_spark(client: object) -> TypeGuard[SparkSession]:
 
 
 def is_dask(client: object) -> bool:
-    """Return whether a client is that of Dask, or the address of a scheduler."""
+    """Return whether a client is a Dask client, or the address of a scheduler."""
     return isinstance(client, str) or _is_of("distributed", client)
 
 
@@ -343,17 +343,17 @@ def open_runner(
             yield runner
 
 
-#: So many relevant items are not all in train by chance.
+#: With this number of relevant items, all of them in train is not chance.
 _ENOUGH = 20
 
 
 def give_notice(evaluation: Evaluation) -> None:
-    """Warn of what looks like a mistake in the inputs of an evaluation.
+    """Warn about likely mistakes in the inputs of an evaluation.
 
     Raises
     ------
     InvalidDataError
-        If all relevant items are in the training data, so that nothing can be found.
+        If all relevant items are in the training data, so nothing can be found.
     """
     if evaluation.seen is not None:
         _check_seen(evaluation, evaluation.seen)
