@@ -19,9 +19,9 @@ ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 #: The options of the current command by their names in Python.
 FLAGS: ContextVar[dict[str, str]] = ContextVar("FLAGS")
 
-#: How messages spell arguments: "seed: expected", "monitor is"; "train=", "how='x'", but not
-#: "users=holdout.users", and not "keep='values'", which only evaluations have; "no option
-#: 'history'; it has"; and calls that name columns, "scan(…, user=…, item=…)".
+#: How messages spell arguments: "seed: expected", "monitor is"; "train=", "how='x'". Not included
+#: are "users=holdout.users", and "keep='values'", which only evaluations have. Also "no option
+#: 'history'; it has", and calls that name columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
     r"^(\w+)(?=: | is | follows | cannot be given | covers | gives | has no | names )"
     r"|(?<=with )(n_trials)(?= )"

@@ -52,18 +52,17 @@ def load_csv(
     verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
     lines. Blank lines are ignored.
 
-    Files are read block by block; only lines that Arrow would read in another way are read one by
-    one.
+    Files are read block by block; only lines that Arrow would read differently are read one by one.
 
     Parameters
     ----------
     path : str or Path
-        The file, plain, ``.gz``, ``.bz2`` or ``.zst``; or a folder or a pattern (``"logs/*.csv"``)
-        of files with the same columns, to which folders such as ``year=2024`` add one.
+        The file, plain, ``.gz``, ``.bz2`` or ``.zst``. Or a folder or a pattern (``"logs/*.csv"``)
+        of files with the same columns; folders such as ``year=2024`` add a column.
     user, item : str or int, optional
         Columns with the ids: names, or with ``header=False`` numbers counted from 0 (0 and 1 by
         default). Columns that are not named are recognized as in `Interactions.from_frame`, and
-        said in `Interactions.recognized`.
+        listed in `Interactions.recognized`.
     value : str, int or None, optional
         Column with the values, finite and >= 0. None: every line counts 1. If no column has a usual
         name and one of numbers is left over, an error names it.
@@ -72,21 +71,21 @@ def load_csv(
         since 1970 (UTC is assumed for dates without a time zone). The first line decides which.
         None, or no column with a usual name: no times.
     event, keep, users, items : optional
-        As in `Interactions.from_frame`. With `users` or `items` that are not integers, ids are
-        text even if all of those in the file are integers.
+        As in `Interactions.from_frame`. With `users` or `items` that are not integers, ids are text
+        even if the file has only integers.
     sep : str, optional
         The separator, taken literally; default: a tab in ``.tsv`` and ``.txt`` files, otherwise
         the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
     encoding : str, optional
-        The encoding, by any name that Python knows; default: UTF-8, or Latin-1, which can read
-        everything, where that fails.
+        Any encoding of Python. By default UTF-8, or if that fails Latin-1, which can read
+        everything.
     header : bool
         Whether the first line holds the names of the columns.
     on_bad_lines : {"error", "skip"}
         Whether a malformed line (wrong number of fields, empty id, invalid value or time) raises
         an error, or is skipped. Skipped lines are counted in `Interactions.n_skipped` and
-        reported in one `SkippedLinesWarning`. A quoted field that its line does not end is an error
-        in either case: nothing tells where its row ends.
+        reported in one `SkippedLinesWarning`. A quoted field that does not end on its line is an
+        error in either case, because the end of its row is unknown.
 
     Returns
     -------
@@ -148,11 +147,10 @@ def load_parquet(
     Parameters
     ----------
     path : str or Path
-        The file; or a folder or a pattern (``"logs/*.parquet"``) of files with the same columns,
-        to which folders such as ``year=2024`` add one.
+        The file. Or a folder or a pattern (``"logs/*.parquet"``) of files with the same columns;
+        folders such as ``year=2024`` add a column.
     user, item, value, timestamp, event : str or None, optional
-        Names of the columns, as in `Interactions.from_frame`, which recognizes those that are not
-        named.
+        Names of the columns; others are recognized as in `Interactions.from_frame`.
     keep, users, items : optional
         As in `Interactions.from_frame`.
 
@@ -417,11 +415,10 @@ def guess_format(path: PathLike) -> str:
     Parameters
     ----------
     path : str or Path
-        ``behaviors.tsv`` is mind; ``u.data`` and ``ratings.dat`` are movielens, and so are the
-        folders that hold them or a ``ratings.csv``; otherwise the suffixes ``.parquet``,
-        ``.npz``, ``.csv`` and ``.tsv`` decide; a first line with usual names of
-        users and items is the header of csv; lines of different numbers of whitespace-separated
-        ids are adjacency.
+        ``behaviors.tsv`` is mind. ``u.data`` and ``ratings.dat`` are movielens, and so are folders
+        that contain them or a ``ratings.csv``. Otherwise the suffixes ``.parquet``, ``.npz``,
+        ``.csv`` and ``.tsv`` decide. A first line with usual names of users and items is the header
+        of csv. Lines with different numbers of whitespace-separated ids are adjacency.
 
     Returns
     -------
