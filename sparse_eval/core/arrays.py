@@ -83,8 +83,8 @@ def check_exact(scores: AnyArray) -> None:
         for score in (scores.min(), scores.max()):
             if abs(int(score)) > 2**53:
                 raise InvalidDataError(
-                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
-                    "from its neighbours; give ranks, or scores as floats",
+                    f"scores contain {score}, a whole number beyond 2^53, which float64 cannot "
+                    "represent exactly. Pass ranks, or scores as floats",
                     argument="scores",
                 )
 

@@ -444,8 +444,8 @@ def read_interactions(
     wanted = None if keep is None else [] if isinstance(keep, str) else list(map(str, keep))
     if (event is None) != (keep is None) or wanted == []:
         raise InvalidDataError(
-            "give event= (a column) and keep= (a list of the types of events to keep) together, or "
-            "none of them",
+            "pass event= (a column) and keep= (a list of the types of events to keep) together, or "
+            "neither",
             argument="keep",
         )
     columns = table.choose(given, event)
@@ -498,6 +498,6 @@ def label_array(name: str, labels: Axis) -> AnyArray:
         if array.tolist() == texts:  # NumPy drops trailing NUL characters
             return array
     raise InvalidDataError(
-        f"{name}: only labels that are all text or all int64 can be saved, and text without a null "
-        f"character at its end; rename them first, for example with {name}.map(str)"
+        f"{name}: labels must be all text or all int64, and text must not end with a null "
+        f"character. Convert them first, for example with {name}.map(str)"
     )

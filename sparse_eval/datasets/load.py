@@ -385,15 +385,15 @@ def load_parts(
     parts = [path if isinstance(path, Interactions) else load(path, **options) for path in paths]
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
-            "lines begin with the number of their items in one of the files, and with a user in "
-            "another; say what they begin with (counts=True or counts=False)"
+            "lines start with the number of items in one file and with a user in another. Set "
+            "counts=True or counts=False for both"
         )
     for role in ("users", "items"):
         kinds = {getattr(part, role).is_text for part in parts}
         if len(kinds) > 1 and not all(isinstance(path, str | os.PathLike) for path in paths):
             raise InvalidDataError(
-                f"{role} have text as ids in one part and numbers in another; give all parts ids "
-                "of one type"
+                f"{role} have text as ids in one part and numbers in another; use ids of one type "
+                "for all parts"
             )
     user_codes, users = union_of([part.users for part in parts])
     item_codes, items = union_of([part.items for part in parts])
@@ -462,7 +462,7 @@ def guess_format(path: PathLike) -> str:
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
     raise InvalidFileError(
-        "cannot guess the format of this file from its name or lines; give format=, one of "
+        "cannot guess the format of this file from its name or lines; pass format=, one of "
         f"{', '.join(FORMATS)}",
         path,
     )

@@ -144,13 +144,13 @@ def _begins_with_counts(text: bytes, path: PathLike) -> bool:
     repeated = len(set(counts)) < len(counts)
     if repeated and not others:
         return True
-    doubt = "" if others else "but none is there twice"
+    doubt = "" if others else "but no number occurs twice, so it could also be a user id"
     if repeated and len(counts) > _MANY * len(others):
-        doubt = f"except for line {others[0]} and {len(others) - 1} others"
+        doubt = f"except line {others[0]} and {len(others) - 1} others"
     if doubt:
         warn(
-            f"{path}: lines begin with the number of their items, {doubt}; it was taken for a "
-            "user; say which it is with counts=True or counts=False",
+            f"{path}: each line starts with the number of its items, {doubt}. It was read as a "
+            "user. Set counts=True (number of items) or counts=False (user)",
             GuessWarning,
         )
     return False

@@ -125,7 +125,7 @@ class Clock:
 
     def _known_unit(self) -> TimeUnit:
         if self.unit is None:
-            raise InvalidDataError("the unit of the timestamps is not known; give whole numbers")
+            raise InvalidDataError("the unit of the timestamps is not known; use whole numbers")
         return self.unit
 
 
@@ -157,7 +157,7 @@ def _told_by_values(times: Integers, option: str) -> TimeUnit:
                 return unit
     raise InvalidDataError(
         f"{option}: the unit of the timestamps is not known (they are no dates from {_FIRST_YEAR} "
-        f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); give {option}= as a whole number in their "
+        f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); pass {option}= as a whole number in their "
         "unit, or convert the column to dates with pandas.to_datetime(..., unit=)"
     )
 

@@ -47,7 +47,7 @@ class DaskRunner:
     def __init__(self, client: Any) -> None:
         self.client = client
         if client.status != "running":
-            raise InvalidDataError(f"the client is {client.status}; give one that is connected")
+            raise InvalidDataError(f"the client is {client.status}; pass a connected client")
         try:  # workers may be starting
             client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
@@ -128,9 +128,9 @@ def check_version(version: str) -> None:
     installed = installed_version()
     if installed != version:
         raise WorkerError(
-            f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, and who "
-            f"gave it the task {version}",
-            hint="install the same version everywhere",
+            f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, but the "
+            f"client has {version}",
+            hint="install the same version on both",
             may_pass=False,
         )
 
@@ -148,16 +148,16 @@ def result_of(future: Any) -> Any:
         ) from error
     except CancelledError as error:
         raise WorkerError(
-            f"a task was cancelled ({error}): the scheduler was lost, or the client closed; begin "
-            "again"
+            f"a task was cancelled ({error}), because the scheduler stopped or the client was "
+            "closed. Run the evaluation again"
         ) from error
     except (ImportError, RuntimeError) as error:  # the second is raised from the first
         causes = f"{error} {error.__cause__}"
         if "No module named" not in causes:
             raise
         raise WorkerError(
-            f"a worker lacks what it needs ({causes})",
-            hint=f"install sparse_eval {installed_version()} there, as it is here",
+            f"a package is missing on a worker ({causes})",
+            hint=f"install sparse_eval {installed_version()} there, as on this machine",
             may_pass=False,
         ) from error
 
@@ -189,7 +189,7 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
             client = get_client()
         except ValueError:
             raise InvalidDataError(
-                f"there is no current Dask client; give client=, {expected}"
+                f"there is no current Dask client; pass client=, {expected}"
             ) from None
     if isinstance(client, Client):
         yield DaskRunner(client)
@@ -361,8 +361,8 @@ def _schema(meta: Any) -> pa.Schema:
             arrow = pa.string()
         else:
             raise InvalidDataError(
-                f"column {name!r} holds {dtype}; expected ids that are whole numbers or text, none "
-                "of them missing"
+                f"column {name!r} has type {dtype}; expected ids that are whole numbers or text, "
+                "none of them missing"
             )
         fields.append((name, arrow))
     return pa.schema(fields)
@@ -376,7 +376,7 @@ def _table(frame: Any, schema: pa.Schema) -> pa.Table:
         return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     except pa.ArrowException as error:
         raise InvalidDataError(
-            f"a partition does not hold what its columns promise ({error}); cast them to "
+            f"a partition does not match the types of its columns ({error}); cast them to "
             f"{', '.join(f'{field.name}: {field.type}' for field in schema)}"
         ) from None
 

@@ -275,13 +275,13 @@ def _of_tables(
             return None  # one frame is in memory, and the table is read into memory
         names = ", ".join(sorted(map(str, engines)))
         raise InvalidDataError(
-            f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
+            f"the tables are of {names}; pass both sides as frames of one library, or as Parquet"
         )
     others = sorted(request.inputs - {"propensity"})
     if others:
         raise InvalidDataError(
-            f"{', '.join(others)} cannot be given beside tables, whose users and "
-            "items have other numbers; evaluate matrices"
+            f"{', '.join(others)} cannot be combined with tables, because users "
+            "and items are numbered differently; evaluate matrices"
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
     client = execution.client

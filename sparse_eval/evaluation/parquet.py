@@ -116,7 +116,9 @@ class ParquetTable:
         self.files = {one.where: one for one in table.parts}
         for file, one in self.files.items():
             if not hasattr(one, "metadata"):
-                raise InvalidFileError("is no Parquet file, and others beside it are", file)
+                raise InvalidFileError(
+                    "is not a Parquet file, but other files of this folder or pattern are", file
+                )
         self.schema: pa.Schema = next(iter(self.files.values())).schema
         self.n_rows = sum(one.metadata.num_rows for one in self.files.values())
 
@@ -139,8 +141,9 @@ class ParquetTable:
                 found = table.schema.field(name).type if name in table.names else None
                 if found != dtype:
                     raise InvalidFileError(
-                        f"column {name!r} is {found or 'missing'}, and in "
-                        f"{next(iter(self.files)).name} {dtype}; write all files alike",
+                        f"column {name!r} is {found or 'missing'} in this file, but {dtype} in "
+                        f"{next(iter(self.files)).name}. All files must have the same columns and "
+                        "types",
                         file,
                     )
             if pa.types.is_dictionary(dtype):
@@ -314,8 +317,8 @@ def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
     # They are None without rows, and bytes for text whose type is stored elsewhere.
     if type(least) is type(group.least) and (least < group.least or largest > group.largest):
         raise InvalidFileError(
-            f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
-            "what its statistics say; write the file again",
+            f"row group {group.number} contains users {least!r} to {largest!r}, which contradicts "
+            "its statistics. Write the file again",
             group.path,
         )
     return table
@@ -360,7 +363,7 @@ class ParquetSource(TableSource):
         self.truth.choose(self.columns.truth)
         groups = self.recs.row_groups(), self.truth.row_groups()
         if not groups[1]:
-            raise InvalidFileError("has no row; there is nothing to evaluate", self.truth.path)
+            raise InvalidFileError("has no rows; there is nothing to evaluate", self.truth.path)
         self.progress = execution.progress
         self.total = sum(table.n_rows for table in self.tables)
         most = ROWS_AT_ONCE if execution.client is None else ROWS_PER_TASK
@@ -417,9 +420,9 @@ class ParquetSource(TableSource):
         n_files = -(-self.total * 5 // (4 * self.n_rows)) + 1  # a quarter more: sizes differ
         if n_files > MAX_FILES:
             raise InvalidDataError(
-                f"{self.total:,} rows in no order of the users would be dealt out to {n_files:,} "
-                f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
-                f"tables by {self.columns.recs[0]!r}, or give more memory"
+                f"the {self.total:,} rows are not sorted by user and would need {n_files:,} "
+                f"temporary files with this memory=; at most {MAX_FILES} are allowed. Sort the "
+                f"tables by {self.columns.recs[0]!r}, or increase memory="
             )
         while any(n_files % factor == 0 for factor in range(2, n_files)):
             n_files += 1  # to a prime: whole numbers are dealt out by their remainders
@@ -464,9 +467,9 @@ def _deal(
                 bar.update(len(part))
     except OSError as error:
         raise OutputError(
-            f"{paths[0].parent}: rows cannot be dealt out to {len(paths):,} temporary files there "
-            f"({error}); sort the tables by {user!r}, name another folder in TMPDIR, or "
-            "let the process open more files, as with ulimit -n"
+            f"{paths[0].parent}: cannot distribute rows to {len(paths):,} temporary files "
+            f"({error}). Sort the tables by {user!r}, choose another folder with TMPDIR, or allow "
+            "more open files (ulimit -n)"
         ) from None
     return counts
 

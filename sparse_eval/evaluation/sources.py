@@ -118,7 +118,7 @@ def in_block(first: int) -> Iterator[None]:
         if first == 0:
             raise
         raise InvalidDataError(
-            f"in the block that begins at row {first}, which is its row 0: {error}"
+            f"{error} (rows are counted from row {first}, where this block of users starts)"
         ) from None
 
 

@@ -481,7 +481,7 @@ def _checked(labels: Any, name: str) -> Axis:
     if not index.is_unique:
         repeated = index[index.duplicated()].tolist()[0]
         raise InvalidDataError(
-            f"{name}: the label {repeated!r} is there twice; give each once", argument=name
+            f"{name}: the label {repeated!r} occurs twice; each may occur only once", argument=name
         )
     return axis
 

@@ -39,15 +39,15 @@ GIVEN = "candidates"
 #: How metrics of the whole catalogue are estimated from ranks among sampled candidates.
 Estimator: TypeAlias = Literal["unbiased", "bias_variance"]
 
-#: What they are called where they are the judged items.
+#: The kind of candidates that are the judged items.
 JUDGED = "judged"
 
 
 #: The warning about sampled metrics.
 WARNING = (
-    "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
-    "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
-    "candidates, rank all items by leaving candidates= out, or estimate that with "
+    "metrics among sampled candidates differ from metrics of the whole catalogue and can rank "
+    "models differently (Krichene and Rendle, 2020). Compare them only with numbers for the same "
+    "candidates. To rank all items, omit candidates=; to estimate that result, use "
     "candidates.corrected('unbiased')"
 )
 
@@ -134,8 +134,8 @@ class Candidates(UserRows):
         check_choice("estimator", estimator, get_args(Estimator))
         if not re.fullmatch(r"1\+[0-9]+", self.kind):
             raise InvalidDataError(
-                "estimates need as candidates the one relevant item of each user and a uniform "
-                "sample of the others, as se.sample_negatives returns them, and these are "
+                "corrected() needs the one relevant item of each user and a uniform sample of the "
+                "others, as se.sample_negatives returns them, and these are "
                 f"{self.kind!r}; leave corrected() out"
             )
         return replace(self, estimator=estimator)
@@ -214,7 +214,7 @@ def as_candidates(given: Any) -> Candidates:
         return _ids_for_all(list(dict.fromkeys(given)))
     rows = np.unique(integer_array(array, "candidates", 1))
     if len(rows) and rows[0] < 0:
-        raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
+        raise InvalidDataError(f"candidates contains {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
 
 
@@ -243,8 +243,8 @@ def align_candidates(
     is_number = candidates.for_all and candidates.items_index is None
     if is_number and items.labels is not None and items.labels.is_integer:
         raise InvalidDataError(
-            "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
-            "are meant; give ids as pandas.Index(ids)"
+            "candidates are numbers, and items have whole numbers as ids, so they could be row "
+            "numbers or ids. Pass ids as pandas.Index(ids)"
         )
     labels = None if items.labels is None else columns.labels
     if columns.places is not None:
@@ -259,8 +259,8 @@ def align_candidates(
             candidates = candidates.take(rows.sources(n_users)[: users.size])
         elif n_users < users.size:
             raise InvalidDataError(
-                f"candidates has {n_users} rows, and there are {users.size} users; give a row for "
-                "each user, or ids by which they are matched",
+                f"candidates has {n_users} rows, and there are {users.size} users. Pass a row for "
+                "each user, or candidates with ids",
                 argument="candidates",
             )
         candidates = replace(candidates, users=users.labels)
@@ -321,9 +321,9 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     is_cut = rankings.last_positions > rankings.lengths[rows]
     if is_cut.any():
         raise InvalidDataError(
-            f"the list of user {rows[is_cut][0]} ends among items that are tied, so that nothing "
-            "says which of them are in it; for judged items alone make lists of all items, without "
-            'k=, or with ties="item"',
+            f"the list of user {rows[is_cut][0]} ends in the middle of tied items, so it is "
+            "unknown which of them it contains. To evaluate "
+            'judged items only, make lists of all items, without k=, or with ties="item"',
             user=rows[is_cut][0],
         )
     rows, first = rows[kept], rankings.positions[kept]
@@ -356,8 +356,9 @@ def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
         user = unknown[0]
         raise InvalidDataError(
             f"the list of user {user} has positions without an item, and {missing[user]} of the "
-            "user's judged items (stored in validation, zeros too) are at no other, so that nothing"
-            " says where they are; give complete lists, or evaluate the model by evaluate_model",
+            "user's judged items (stored in validation, zeros too) are not listed, so their "
+            "positions are unknown. Pass complete lists, or evaluate the model with "
+            "evaluate_model",
             user=user,
         )
 

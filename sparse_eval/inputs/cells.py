@@ -28,7 +28,7 @@ _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 
 _TIME = "a whole number or a date"
 _UNDATED_HINT = (
-    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') takes it as before all dates)"
+    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') treats it as before all dates)"
 )
 
 
@@ -119,7 +119,7 @@ def _check(valid: Booleans, column: Any, name: Hashable, expected: str, first: i
 
 def gains_of(column: Any, name: Hashable, first: int) -> Floats:
     """Return a column of values or gains, or raise an error about the first that is none."""
-    expected = "a finite number that is not negative"
+    expected = "a finite number of at least 0"
     values = numbers_of(column, name, expected)
     _check(np.isfinite(values) & (values >= 0), column, name, expected, first)
     return values
@@ -230,7 +230,7 @@ def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: 
         row = int(np.argmax(np.isnan(worth)))
         message = (
             f"the event {at(column, row)!r} has no gain; add it to gains, with 0 if it is worth "
-            "nothing, or leave such rows out"
+            "nothing, or remove such rows"
         )
         raise bad_row(first + row, name, message)
     return worth

@@ -160,7 +160,7 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
                 codes, _ = pd.factorize(values)
             except TypeError:
                 raise InvalidDataError(
-                    f"{written('groups')} holds groups that cannot be hashed; give one text or "
+                    f"{written('groups')} holds groups that cannot be hashed; pass one text or "
                     "number for each item, or items × groups of weights",
                     argument="groups",
                 ) from None
@@ -178,8 +178,8 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
     if (largest == 0).any():
         item = item_name(int(np.argmin(largest)), labels)
         raise InvalidDataError(
-            f"{written('groups')} puts item {item} into no group; give every "
-            "item one, such as 'unknown'",
+            f"{written('groups')} has no group for item {item}; give every item one, such as "
+            "'unknown'",
             argument="groups",
         )
     # Scaled first, so that the sums are finite.
@@ -248,8 +248,8 @@ def _check_numbered(name: str, labels: Axis | None) -> None:
     """Raise if the items have ids, and entries that are in order cannot be matched with them."""
     if labels is not None and labels.by_id:
         raise InvalidDataError(
-            f"{written(name)} has an entry for each item number, and the items of the lists have "
-            "ids; key it by item: a mapping, or a Series or DataFrame indexed by item",
+            f"{written(name)} has an entry for each item number, but the items of the lists have "
+            "ids. Key it by item, as a mapping, or a Series or DataFrame indexed by item",
             argument=name,
         )
 

@@ -196,8 +196,8 @@ def check_part(train: object) -> None:
     """Raise `InvalidDataError` if the validation part of a holdout is given as training data."""
     if isinstance(train, LabelledMatrix) and train.part == "validation":
         raise InvalidDataError(
-            "train is the validation part of a holdout, so that everything relevant would count as "
-            "seen; give train=holdout.train, and holdout.validation as validation"
+            "train is the validation part of a holdout, so all relevant items would count as seen. "
+            "Pass train=holdout.train, and holdout.validation as validation"
         )
 
 
@@ -205,7 +205,7 @@ _SIDES = ("validation", "the predictions")
 
 #: How what has no ids gets them.
 _REMEDIES = {
-    "the model": "from se.train_als, or saved by se.save_model(model, path, users=…, items=…)",
+    "the model": "from se.train_als or se.save_model(model, path, users=…, items=…)",
     "candidates": "such as a mapping, a frame or pandas.Index(ids)",
 }
 
@@ -269,9 +269,9 @@ def place(
                 numbered, "such as a frame, Interactions, or users=… and items=…"
             )
             raise InvalidDataError(
-                f"there are ids of {role} in {labelled} ({labels[0]!r}, …), and only numbers in "
-                f"{numbered}, so they cannot be matched; give {numbered} with ids, {remedy}; "
-                "or give both as matrices with the same rows and columns"
+                f"{labelled} has ids of {role} ({labels[0]!r}, …) but {numbered} has none, so they "
+                f"cannot be matched. Pass {numbered} with ids, {remedy}, or pass both as matrices "
+                "with the same row and column order"
             )
         return Place(None, labels, max(sizes))
     if known.is_text != given.is_text:
@@ -283,8 +283,8 @@ def place(
     unknown = places >= len(known)
     if unknown.all() and len(known) and len(given) and known.is_text != given.is_text:
         raise InvalidDataError(
-            f"no id of {names[1]} ({given[0]!r}, …) can be among the {role} of {names[0]} "
-            f"({known[0]!r}, …): one has text and the other has not; give both ids of one type"
+            f"no {role} can match, because only one side has text as ids: {names[1]} has "
+            f"{given[0]!r}, …, and {names[0]} has {known[0]!r}, …. Convert one of them"
         )
     places[unknown] += size - len(known)
     labels = union if size == len(known) else known

@@ -57,7 +57,8 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
         are_mappings.add(isinstance(row, Mapping))
     if len(are_mappings) > 1:
         raise InvalidDataError(
-            f"{name} has lists of items for some users and mappings for others; give one of them"
+            f"{name} has lists of items for some users and mappings for others; use only one of "
+            "them"
         )
     ids = {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
     if True in are_mappings:

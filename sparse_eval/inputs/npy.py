@@ -70,8 +70,8 @@ def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> 
     check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
-            f"{name} is not a CSR: its rows have {csr.indptr[-1]} entries, and there are "
-            f"{len(csr.data)}; make it anew with scipy.sparse.csr_matrix",
+            f"{name} is not a valid CSR matrix: indptr counts {csr.indptr[-1]} entries, but data "
+            f"has {len(csr.data)}. Rebuild it with scipy.sparse.csr_matrix",
             argument=name,
         )
     return csr
@@ -83,7 +83,7 @@ def slice_rows(matrix: CSRMatrix, first: int, last: int) -> CSRMatrix:
     if (indptr[1:] < indptr[:-1]).any():
         row = first + int((indptr[1:] < indptr[:-1]).argmax())
         raise InvalidDataError(
-            f"the matrix is not a CSR: the bounds of row {row} are out of order; make it anew with "
+            f"the matrix is not a valid CSR matrix: indptr decreases at row {row}. Rebuild it with "
             "scipy.sparse.csr_matrix",
             row=row,
         )

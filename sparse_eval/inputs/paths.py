@@ -103,7 +103,8 @@ def kind_of(path: PathLike) -> Kind:
         return Kind[found.upper()]
     if head.startswith(b"\x93NUMPY"):
         raise InvalidFileError(
-            "is a single array; give the folder of the .npy files that belong together", path
+            "is a single array; pass the folder with all .npy files of the matrix or the factors",
+            path,
         )
     return _kind_of_text(head, path)
 

@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 #: How equal scores are ordered.
 Ties = Literal["item", "item_descending", "average", "pessimistic"]
 
-_SCORE = "a finite number, or -inf for an item that is not to be recommended"
+_SCORE = "a finite number, or -inf for an item not to recommend"
 
 #: The scores of an array that are read at once.
 _SCORES_AT_ONCE = 2**20
 
 #: What errors about positions say, because they may be something else.
-_MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
+_MAY_BE_SCORES = ". If the matrix contains scores, use Rankings.from_scores(matrix)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -171,20 +171,20 @@ class Rankings(UserRows):
         if (named and not (users is items is user_rows is None)) or (
             labels_of_items is not None and items is not None
         ):
-            raise InvalidDataError("ids are labels already; leave users=, items=, user_rows= out")
+            raise InvalidDataError("ids are labels already; omit users=, items= and user_rows=")
         if named:
             return cls.from_frame(rows_by_user(ids, "ids", "score"))
         if labels_of_items is not None:
             items = labels_of_items.marked(True)
         if users is not None and user_rows is not None:
-            raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
+            raise InvalidDataError("pass users= (labels) or user_rows= (rows), not both")
         table = integer_array(padded, "ids", dimensions=2)
         n_lists, k = table.shape
         rows: Any = np.arange(n_lists) if user_rows is None else user_rows
         rows = integer_array(rows, "user_rows", dimensions=1).astype(np.int64)
         if len(rows) != n_lists:
             raise InvalidDataError(
-                f"user_rows has {len(rows)} entries, but ids has {n_lists} lists; give one user "
+                f"user_rows has {len(rows)} entries, but ids has {n_lists} lists; pass one user "
                 "for each list",
                 argument="user_rows",
             )
@@ -266,7 +266,7 @@ class Rankings(UserRows):
             return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:
             raise InvalidDataError(
-                f"{error}{_MAY_BE_SCORES}, and if it holds gains, evaluate takes it second",
+                f"{error}{_MAY_BE_SCORES}; if it contains gains, pass it to evaluate second",
                 row=error.row,
             ) from None
 
@@ -325,7 +325,8 @@ class Rankings(UserRows):
             hidden = canonical_csr(seen, "seen", sum_duplicates=True)
             if hidden.shape != matrix.shape:
                 raise InvalidDataError(
-                    f"seen has shape {hidden.shape}, scores have {matrix.shape}; they must agree",
+                    f"seen has shape {hidden.shape}, but scores have {matrix.shape}; expected the "
+                    "same",
                     argument="seen",
                 )
         labels = matrix_labels(scores, matrix.shape, users, items)
@@ -387,7 +388,7 @@ class Rankings(UserRows):
         table = open_table(df if rows is None else rows)
         columns = table.choose(named(user, item, rank=rank, score=score))
         if "rank" in columns.names and ties is not None:
-            raise InvalidDataError("ranks have no ties; give ties= with score=", argument="ties")
+            raise InvalidDataError("ranks have no ties; use ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
 
     @classmethod
@@ -446,7 +447,7 @@ class Rankings(UserRows):
             first, second = (label_of(labels[1], int(listed[at])) for at in (entry - 1, entry))
             raise InvalidDataError(
                 f"user {user!r} has position {ordered[entry]} twice (items {first!r} and "
-                f"{second!r}); a position can be taken once",
+                f"{second!r}); a position can be taken only once",
                 row=row if labels[0] is None else None,
                 user=user,
             )

@@ -204,7 +204,7 @@ class Relevance(UserRows):
             check_choice("combine", combine, ("max", "sum"))
         if (event is None) != (gains is None) or (event is not None and gain not in (None, USUAL)):
             raise InvalidDataError(
-                "give gain= (a column), or event= (a column) with gains= (the gain of each event)"
+                "pass gain= (a column), or event= (a column) with gains= (the gain of each event)"
             )
         if gains is not None:
             gain = None

@@ -224,8 +224,8 @@ class _Ids:
         column, kind = _classified(column)
         if self.kind and kind != self.kind:
             raise InvalidDataError(
-                f"column {self.name!r} holds {kind}, and {self.kind} in the rows before; write all "
-                "rows alike",
+                f"column {self.name!r} holds {kind}, and {self.kind} in earlier rows; write all "
+                "rows with the same type",
                 column=self.name,
             )
         self.kind = kind
@@ -262,8 +262,8 @@ class _Ids:
         return bad_row(
             place,
             self.name,
-            f"{found!r} is not one of the {len(given):,} given {self.role}s ({kind} labels); leave "
-            "the row out or add the label",
+            f"{found!r} is not one of the {len(given):,} given {self.role}s ({kind} labels); "
+            "remove the row or add the label",
         )
 
     def _missing(self, found: object, row: int) -> InvalidDataError:

@@ -181,8 +181,8 @@ def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
         is_apart = axis.places is not None and axis.places.min(initial=axis.size) >= one.size
         if is_apart and own and one.labels:
             raise InvalidDataError(
-                f"no id of train ({own[0]!r}, …, {own.dtype}) is among those of the validation "
-                f"data ({one.labels[0]!r}, …, {one.labels.dtype}); give both the same ids"
+                f"no id of train ({own[0]!r}, …, {own.dtype}) occurs in the validation "
+                f"data ({one.labels[0]!r}, …, {one.labels.dtype}); use the same ids for both"
             )
     shown = columns if items.labels is not None else items._replace(size=columns.size)
     return moved(matrix, rows, columns), shown
@@ -204,7 +204,7 @@ def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
     if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
         raise InvalidDataError(
             f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
-            "one of them is transposed; give both as users × items"
+            "one of them is transposed. Pass both as users × items"
         )
     return users, items
 
@@ -229,7 +229,7 @@ def align(
     if users.labels is not None and len(users.labels) != users.size:
         raise InvalidDataError(
             f"one side has {users.size} users, the other side labels {len(users.labels)}; label "
-            "both sides, or give the rows of validation that the lists are for, as in "
+            "both sides, or pass the rows of validation that the lists belong to, with "
             "Rankings.from_topk(ids, user_rows=…)"
         )
     n_lists, n_listed = rankings.shape

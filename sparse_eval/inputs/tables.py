@@ -217,7 +217,7 @@ def open_table(source: Any, **options: Any) -> Table:
     table = ArrowTable(reader.schema, lambda _: reader)
     if not hasattr(type(source), "__len__"):
         table.empty = (
-            f"the {name} has no rows; one that was read before has none left: make it again, or "
+            f"the {name} has no rows. A reader can be read only once: create it again, or "
             "read it into a table first"
         )
     return table
@@ -367,7 +367,7 @@ def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iter
         n_told = file.metadata.num_rows
     if n_read != n_told:
         raise InvalidDataError(
-            f"has {n_read} rows, and says that there are {n_told}; write it again"
+            f"has {n_read} rows, but its metadata state {n_told}; write the file again"
         )
     pa.default_memory_pool().release_unused()
 
@@ -507,11 +507,11 @@ def files_at(path: PathLike) -> list[Path]:
         and not file.is_dir()  # a broken link is an error
     ]
     if not files:
-        raise InvalidFileError("has no file of a table (.csv, .parquet, .jsonl, …) in it", folder)
+        raise InvalidFileError("contains no table (.csv, .parquet, .jsonl, …)", folder)
     for file in files:
         if format_of_name(file) != format_of_name(files[0]):
             raise InvalidFileError(
-                f"has files of several formats, such as {files[0].name} and {file.name}; give a "
+                f"has files of several formats, such as {files[0].name} and {file.name}; use a "
                 'pattern such as "folder/*.csv"',
                 folder,
             )
@@ -619,7 +619,7 @@ def _check_whole(column: Any, name: Hashable) -> None:
         largest = np.abs(column.drop_null().to_numpy()).max(initial=0.0)
     if largest > 2**53:
         raise InvalidDataError(
-            f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
+            f"column {name!r} contains {largest:g}, which is beyond 64 bits; write it as text",
             column=name,
         )
 

@@ -155,18 +155,18 @@ class BadLines:
         """
         if isinstance(fault, OpenQuoteError):
             remedy = (
-                "correct it, or read a table whose fields hold line breaks with pandas.read_csv, "
+                "Correct it, or read a table with line breaks in its fields with pandas.read_csv, "
                 "and load the frame"
             )
         elif not self.skip:
             remedy = (
-                "correct the line, or skip such lines with se.datasets.load(…, on_bad_lines='skip')"
+                "Correct the line, or skip such lines with se.datasets.load(…, on_bad_lines='skip')"
             )
         else:
             self.first = self.first or number
             self.count += 1
             return
-        raise InvalidFileError(f"{fault}, in {shorten(line)}; {remedy}", self.path, number)
+        raise InvalidFileError(f"in {shorten(line)}: {fault}. {remedy}", self.path, number)
 
     def report(self) -> int:
         """Return the number of skipped lines, and warn once if there are any."""
@@ -265,7 +265,7 @@ class TextFile:
                     except UnicodeEncodeError as error:
                         at = error.start
                     if at >= 0:
-                        hint = " or, with encoding=, name its encoding" if self._can_name else ""
+                        hint = ", or pass its encoding as encoding=" if self._can_name else ""
                         raise InvalidFileError(
                             f"expected UTF-8 text, found the byte {ord(text[at]) & 0xFF:#04x}; "
                             f"convert or unpack the file{hint}",
@@ -277,7 +277,7 @@ class TextFile:
                     yield n_lines, block
                     n_lines += count_lines(block)
             except UnicodeError as error:
-                message = f"expected text in {self._encoding} ({error}); give another encoding="
+                message = f"expected text in {self._encoding} ({error}); try another encoding="
                 raise InvalidFileError(message, self.path) from None
 
     def warn_of_guess(self) -> None:
@@ -285,8 +285,8 @@ class TextFile:
         if self._latin and not self._is_told:
             self._is_told = True
             warn(
-                f"{self.path}: line {self._latin} is not UTF-8, so the file was read as Latin-1; "
-                "name the encoding to be sure (encoding='latin-1', 'cp1252', …)",
+                f"{self.path}: line {self._latin} is not UTF-8, so the file was read as Latin-1. "
+                "To be sure, set encoding='latin-1', 'cp1252', …",
                 GuessWarning,
             )
 
@@ -305,7 +305,7 @@ def _checked(encoding: str | None) -> str:
         io.TextIOWrapper(io.BytesIO(), encoding or "utf-8")
     except (LookupError, TypeError, ValueError):
         raise InvalidDataError(
-            "encoding: expected a name that Python knows, such as 'utf-8', 'latin-1', 'cp1252' "
+            "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' "
             f"or 'utf-16', found {encoding!r}"
         ) from None
     return _UTF8 if codecs.lookup(encoding or "utf-8").name == "utf-8" else str(encoding)
@@ -591,7 +591,7 @@ def separator_of(path: Path, line: str) -> str:
     best = max(SEPARATORS, key=line.count)
     if best not in line:
         raise MalformedLineError(
-            "expected fields separated by a tab, ',', ';', '|' or '::'; give sep="
+            "expected fields separated by a tab, ',', ';', '|' or '::'; set sep="
         )
     return best
 
@@ -648,5 +648,5 @@ def _number(text: str) -> float:
 
 def _gain(text: str) -> float:
     if (value := _number(text)) < 0:
-        raise MalformedLineError(f"expected a value that is not negative, found {text!r}")
+        raise MalformedLineError(f"expected a value of at least 0, found {text!r}")
     return value

@@ -84,8 +84,9 @@ class _OfAllUsers(cached_property[Value]):
         whole = training and (training._whole or training)
         if whole is not None and not whole._covers_all:
             raise InvalidMetricError(
-                f"a metric reads {self.attrname} of the training data of all users without asking "
-                'for it; register the metric with needs=["train"]'
+                f"a metric reads {self.attrname} of the training data of all users without "
+                "declaring "
+                'it; register the metric with needs=["train"]'
             )
         return cast("Value", super().__get__(whole, owner))
 

@@ -211,8 +211,8 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
         row = int(gapped.argmax())
         label = row if rankings.users is None else rankings.users[row]
         raise InvalidDataError(
-            f"the list of user {label!r} has positions without an item; a run cannot hold gaps, "
-            "because its readers move up the items after them; give complete lists",
+            f"the list of user {label!r} has positions without an item. A run cannot contain gaps, "
+            "because its readers move up later items; pass complete lists",
             user=label,
         )
     _write(
@@ -292,8 +292,8 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
             values.append(value)
         elif is_row:
             raise InvalidFileError(
-                "a line that starts with # is a comment to trec_eval 10, and a user of that name "
-                f"to older releases; remove the line or rename the user; found {shorten(line)}",
+                "a line that starts with # is a comment in trec_eval 10, but a user of that name "
+                f"in older releases. Remove the line or rename the user; found {shorten(line)}",
                 path,
                 number,
             )
@@ -305,7 +305,7 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
                 number,
             )
     if not values:
-        raise InvalidFileError("holds nothing but comments", path)
+        raise InvalidFileError("contains only comments", path)
     (user_codes, user_labels), (item_codes, item_labels) = map(encode_texts, (users, items))
     labels = user_labels.marked(True), item_labels.marked(True)
     return Rows(*labels, user_codes, item_codes, np.array(values))
@@ -344,7 +344,7 @@ def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, s
     for text, n in Counter(texts).items():
         if n > 1:
             raise InvalidDataError(
-                f"{n} {role}s are {text!r} as text; give them labels whose texts differ"
+                f"{n} {role}s are {text!r} as text; use labels with different texts"
             )
     return dict(zip(codes.tolist(), texts, strict=True))
 
@@ -354,7 +354,7 @@ def _check_field(what: str, text: str, given: object) -> None:
     is_comment = what.endswith("users") and text.startswith("#")  # to trec_eval 10
     if not text or is_comment or _UNFIT.search(text):
         raise InvalidDataError(
-            f"{what} is {given!r}, which a field of a TREC file cannot hold; expected at least one "
+            f"{what} is {given!r}, which is not valid in a TREC file. Expected at least one "
             "character and no white space, NUL, byte order mark or unpaired surrogate, and no # "
             "in front of a user"
         )

@@ -240,7 +240,7 @@ def cross_validate(
                 values[run] = RunValues.of(evaluation)
                 bar.update()
         if not folds:
-            raise InvalidDataError("splits: there are none; give at least one Holdout")
+            raise InvalidDataError("splits: expected at least one Holdout, found none")
         ledger.agree(FINISHED, {"folds": len(folds)})
     return CrossValidation(scoring.request, folds, values)
 
@@ -277,7 +277,7 @@ def _read_trainer(name: str, given: Any) -> Trainer:
         found = [*given] if isinstance(given, Mapping) else describe(given)
         raise InvalidDataError(
             f"models: {name} is {found}; expected parameters of train_als, which are "
-            f"{', '.join(PARAMETERS)} (seeds= says with which seeds), or a function of train and "
+            f"{', '.join(PARAMETERS)} (pass seeds as seeds=), or a function of train and "
             "seed that returns a trained model"
         )
     function = given
@@ -329,7 +329,9 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
     first = None
     for position, holdout in enumerate(made, start=1):
         if not isinstance(holdout, Holdout):
-            raise InvalidDataError(f"splits: number {position} is {describe(holdout)}, no Holdout")
+            raise InvalidDataError(
+                f"splits: number {position} is {describe(holdout)}, not a Holdout"
+            )
         first = first or holdout
         pairs = ((holdout.users, first.users), (holdout.items, first.items))
         if holdout.train.shape != first.train.shape or any(
@@ -337,8 +339,8 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
             for ours, firsts in pairs
         ):
             raise InvalidDataError(
-                f"splits: number {position} has other users or items than the first, or in another "
-                "order; expected splits of the same users and items"
+                f"splits: number {position} has different users or items from the first, or a "
+                "different order; expected splits of the same users and items"
             )
         if not (holdout.train.data > 0).any():
             raise InvalidDataError(f"splits: number {position} has nothing in its train part")
@@ -533,12 +535,14 @@ class CrossValidation(Runs):
         """
         path = as_path(folder) / f"{JOB}.jsonl"
         if not path.exists():
-            raise InvalidFileError("does not exist; cross_validate(out=folder) writes it", path)
+            raise InvalidFileError(
+                "does not exist; create it with cross_validate(out=folder)", path
+            )
         ledger = Ledger(path, JOB)
         if FINISHED not in ledger.rows:
             raise InvalidFileError(
-                "is of a cross-validation that is not finished; call cross_validate again with "
-                "the same data and this folder, and it continues",
+                "belongs to an unfinished cross-validation. Call cross_validate again with the "
+                "same data and this folder to continue",
                 path,
             )
         settings: dict[str, Any] = ledger.rows[INPUTS]

@@ -276,21 +276,21 @@ class History:
         said = []
         if others := same.count(False):
             said.append(
-                f"nights of other users than the night before: {others:,} of {len(pairs):,}"
+                f"nights with different users from the night before: {others:,} of {len(pairs):,}"
             )
         if unknown := same.count(None):
             said.append(
-                f"nights of users who may be others than the night before: {unknown:,} of "
-                f"{len(pairs):,}; they have no labels, or their values were not kept"
+                f"nights with possibly different users from the night before: {unknown:,} of "
+                f"{len(pairs):,}, because users have no labels or their values were not kept"
             )
         if True in same:
             said.append(
                 "nights with the same users are compared as independent samples, because a history "
-                "has only their means; to detect smaller changes, compare the saved evaluations"
+                "has only means. To detect smaller changes, compare the saved evaluations"
             )
         return said + [
-            f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as {option} is "
-            f"{value or 'none'}, and was {before.settings[option] or 'none'}"
+            f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, because {option} "
+            f"is {value or 'none'}, and was {before.settings[option] or 'none'}"
             for before, night in pairs
             for option, value in night.settings.items()
             if before.settings[option] != value

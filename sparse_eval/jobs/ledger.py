@@ -53,7 +53,7 @@ SCHEMA = 2
 #: The file of the table of a sweep, next to its ledger.
 TABLE = "table.csv"
 
-_REMEDY = "Nothing was changed; choose another folder, or empty this one"
+_REMEDY = "Choose a different folder, or empty this one; no file was changed"
 
 
 class Ledger:
@@ -114,8 +114,8 @@ class Ledger:
             for pattern in () if ledger.rows else earlier:
                 for path in () if folder is None else folder.glob(pattern):
                     raise InvalidFileError(
-                        f"has no {job}.jsonl next to it: it was deleted, or sparse_eval 0.1.0 "
-                        f"wrote this folder, which cannot be continued. {_REMEDY}",
+                        f"has no {job}.jsonl next to it, because it was deleted or sparse_eval "
+                        f"0.1.0 wrote this folder. It cannot be continued. {_REMEDY}",
                         path,
                     )
             if ledger.rows:
@@ -136,13 +136,15 @@ class Ledger:
         found = self.rows.get(slot, {})
         prefix = "" if slot == INPUTS else f"{slot} "
         differences = [
-            f"{prefix}{name} {found.get(name)} (here {values[name]})"
+            f"{prefix}{name}={found.get(name)} (now {values[name]})"
             for name in values
             if found.get(name) != values[name]
         ]
         if differences:
             raise InvalidFileError(
-                f"was made with other inputs: {'; '.join(differences)}. {_REMEDY}", self.path
+                f"this folder was written with different inputs: {'; '.join(differences)}. "
+                f"{_REMEDY}",
+                self.path,
             )
 
     def append(self, slot: str, **values: Any) -> Row:
@@ -219,7 +221,7 @@ class Ledger:
             If there is none, or a file of it was changed or exchanged.
         """
         if slot not in self.rows:
-            raise InvalidFileError(f"has no row of {slot}", self.path)
+            raise InvalidFileError(f"has no row for {slot}", self.path)
         return Evaluation.load(self._folder_of(self.rows[slot]))
 
     def _folder_of(self, row: Row) -> Path:
@@ -263,10 +265,12 @@ class Ledger:
                     number,
                 )
             if row["job"] != self.job:
-                raise InvalidFileError(f"is of a {row['job']}, not of a {self.job}", path, number)
+                raise InvalidFileError(
+                    f"belongs to a {row['job']}, not to a {self.job}", path, number
+                )
             self._keep(row)
         if rest:
-            warn(f"{shown(path)}: the last line is incomplete, and is left out")
+            warn(f"{shown(path)}: the last line is incomplete and is ignored")
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO | None]:

@@ -141,8 +141,8 @@ class Scoring(NamedTuple):
                 raise InvalidDataError(
                     f"candidates are sampled ({among.kind}), and {n_outside} of "
                     f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among "
-                    "them; sample them beside these items, as se.sample_negatives does; "
-                    "cross_validate and tune take a function of the split that returns them"
+                    "them. Sample them for these items, with se.sample_negatives; for "
+                    "cross_validate and tune, pass a function of the split that returns them"
                 )
             kind = among.kind
             bounds = np.array([0, len(among.items)]) if among.for_all else among.indptr

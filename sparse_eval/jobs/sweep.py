@@ -189,7 +189,7 @@ def sweep(
     files = list_checkpoints(paths)
     if is_spark(client):
         raise InvalidDataError(
-            "checkpoints are not scored by Spark; give an executor or a Dask client as client="
+            "Spark cannot score checkpoints; pass an executor or a Dask client as client="
         )
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
@@ -233,11 +233,11 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
             members = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not members:
             raise InvalidFileError(
-                "has no .npz file in it; expected checkpoints that models of implicit saved", path
+                "contains no .npz file; expected checkpoints saved by models of implicit", path
             )
         files.update(dict.fromkeys(sorted(members, key=lambda file: natural(file.name))))
     if not files:
-        raise InvalidDataError("no checkpoint is given; name at least one file, or a folder")
+        raise InvalidDataError("no checkpoint is given; pass at least one file, or a folder")
     return list(files)
 
 

@@ -230,7 +230,7 @@ def train_model(
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
         raise UnsupportedModelError(
-            f"{name} is no model that can be fitted; expected an ALS, BPR, LMF or item-item "
+            f"{name} is not a model that can be fitted; expected an ALS, BPR, LMF or item-item "
             "neighbour model of implicit, as AlternatingLeastSquares(factors=64)"
         )
     if callback is not None and not isinstance(callback, EvaluationCallback):
@@ -265,7 +265,7 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
     weights = without_zeros(model, matrix.tocsr().astype(dtype))
     if hasattr(model, "similarity") and (weights.data < 0).any():
         raise InvalidDataError(
-            "train has negative values, of which neighbours make no sense; leave them out"
+            "neighbour models do not accept negative values in train; remove them"
         )
     if not (hasattr(model, "iterations") and hasattr(model, "item_factors")):
         with warnings.catch_warnings():  # neighbours, which warn of their own conversions
@@ -523,7 +523,7 @@ class EvaluationCallback:
         if self._folder is not None and not isinstance(seed, int | np.integer | None):
             raise UnsupportedModelError(
                 f"the model's random_state is a {type(seed).__name__}, which a checkpoint could "
-                "hold only as a pickle; give the model a whole number"
+                "store only as a pickle. Use a whole number"
             )
         if model.item_factors is not None:
             self._check_shape(as_model(model))
@@ -566,8 +566,8 @@ class EvaluationCallback:
         for own, other in zip(labels_of(self._train), labels_of(matrix), strict=True):
             if own is not None and other is not None and not own.equals(other):
                 raise InvalidDataError(
-                    "train has other users or items than the callback's, or in another order; make "
-                    "the callback of the data that the model is trained on"
+                    "train has different users or items from the callback's, or a different "
+                    "order. Make the callback with the data that the model is trained on"
                 )
         callback, training, name = self.on(model), self._training, self.monitored
         done, total = self._resumed(model, matrix) if self._resume else 0, model.iterations
@@ -677,8 +677,8 @@ class EvaluationCallback:
         training = self._training
         if self._resume and training.ledger is None:
             raise InvalidDataError(
-                "resume=True continues after the last checkpoint; begin the loop there, with "
-                "done, factors = callback.begin()"
+                "resume=True continues after the last checkpoint. Start the loop there, with done, "
+                "factors = callback.begin()"
             )
         if done % self._every or self._is_over():
             return self._is_over()
@@ -726,7 +726,7 @@ class EvaluationCallback:
         path = self._folder / (row["file"] or BEST)
         found = read_checkpoint(path).model
         if digest_file(path) != row["sha256"]:
-            raise InvalidFileError("is not the checkpoint of that training", path)
+            raise InvalidFileError("is not a checkpoint of this training", path)
         return np.array(found.user_factors), np.array(found.item_factors)
 
     def __call__(self, iteration: int, seconds: float, *more: Any) -> None:
@@ -745,7 +745,7 @@ class EvaluationCallback:
         model = training.model
         if model is None:
             raise UnsupportedModelError(
-                "implicit does not pass the model to a callback; write fit(..., "
+                "implicit does not pass the model to a callback. Use fit(..., "
                 "callback=callback.on(model)), or callback.fit(model)"
             )
         training.seconds += seconds
@@ -823,8 +823,8 @@ class EvaluationCallback:
         if others:
             warn(
                 f"{self._folder} also has checkpoints of an earlier training, such "
-                f"as {others[-1]}, which would be compared with those of this one; remove "
-                "them, or use another folder"
+                f"as {others[-1]}, which would be compared with the new ones. Remove them, or use "
+                "another folder"
             )
 
     def _check_shape(self, model: AnyModel) -> None:

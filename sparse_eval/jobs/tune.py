@@ -74,7 +74,7 @@ JOB, _MODEL, _TEST = "tune", "model.npz", "test"
 #: Optuna's journal.
 STUDY = "study.jsonl"
 
-_FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
+_FOREIGN = "is damaged or not the study of a search; choose another folder, or delete it"
 
 #: What Optuna raises if a journal holds something else.
 _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -200,7 +200,7 @@ def tune(
     if callable(candidates):
         if not isinstance(train, Holdout) or test is not None:
             raise InvalidDataError(
-                "candidates= is a function of a Holdout, and the parts are given one by one; give "
+                "candidates= is a function of a Holdout, but the parts are given separately. Pass "
                 "a Holdout, its test part included, or candidates for all parts"
             )
         among = candidates(train), None if train.test is None else candidates(train.for_test())
@@ -301,8 +301,8 @@ class Tuning(NamedTuple):
         if self.test is not None:
             texts.append(text_of_frame(self.scores(), style))
             lines.append(
-                "test: trained again on train and validation; means over "
-                f"{self.test.n_users:,} users, {self.test.n_skipped:,} left out (nothing relevant)"
+                f"test: trained again on train and validation; means over {self.test.n_users:,} "
+                f"users, {self.test.n_skipped:,} left out (nothing relevant)"
             )
         if style == "html":
             return "".join([*texts, *(f"<p>{html.escape(line)}</p>" for line in lines)])
@@ -357,8 +357,8 @@ class Search:
         ranged = [name for name, values in self.space.items() if not hasattr(values, "choices")]
         if self.n_trials is None and ranged:
             raise InvalidDataError(
-                f"{ranged[0]} is a range; say with n_trials how many trials to run, or list "
-                "the values of a grid"
+                f"{ranged[0]} is a range; set the number of trials with n_trials, or list the "
+                "values of a grid"
             )
         if self.n_trials is None or (self.sampler is None and not ranged):
             choices = [values.choices for values in self.space.values()]
@@ -524,8 +524,8 @@ class Search:
                 outcome = TrialState.PRUNED
             if callback.best_iteration is None:
                 raise InvalidMetricError(
-                    f"{callback.monitored} is defined for no user, so nothing says which iteration "
-                    "is best; monitor another metric"
+                    f"{callback.monitored} is undefined for all users, so the best iteration "
+                    "is unknown; monitor another metric"
                 )
         except (SparseEvalError, MemoryError) as error:
             reason = " ".join(str(error).split()) or "there is not enough memory"

@@ -122,14 +122,14 @@ class Convention:
         """Raise `InvalidMetricError` if the library does not have this form of a metric."""
         if metric.name in self.unlike:
             raise InvalidMetricError(
-                f"{metric.name} of {self.library} is another one: {self.unlike[metric.name]}; "
-                "leave convention= out for ours",
+                f"{self.library} defines {metric.name} differently: {self.unlike[metric.name]}. "
+                "This is not reproduced; omit convention= for our definition",
                 metric=metric.name,
             )
         if metric.cutoff is not None and metric.name in self.uncut:
             raise InvalidMetricError(
-                f"{self.library} has no cut-off for {metric.name}; ask for '{metric.name}', or "
-                "leave convention= out"
+                f"{self.library} has no cut-off for {metric.name}; use '{metric.name}', or "
+                "omit convention="
             )
         if self.ideal == "slots" and metric.name in ("ndcg", "idcg") and metric.k > MOST_SLOTS:
             raise InvalidMetricError(
@@ -307,9 +307,9 @@ CONVENTIONS: dict[str, Convention] = {
             uncut=dict.fromkeys(("auc",), "candidates"),
             unlike={
                 "auc": "over the pairs of all users together",
-                "coverage": "its padding is one more item of the catalogue",
+                "coverage": "its padding counts as an item of the catalogue",
                 "entropy": "in nats, divided by the number of different items recommended",
-                "gini": "its padding is one more item of the catalogue",
+                "gini": "its padding counts as an item of the catalogue",
             },
             notes=("its averagepopularity counts interactions, not users",),
         ),

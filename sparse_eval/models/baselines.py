@@ -251,7 +251,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     if failed or failed_too:
         raise InvalidDataError(
             f"the matrix of {n_items} items has no inverse with regularization={regularization:g}; "
-            "give more"
+            "increase it"
         )
     weights = inverse.T  # symmetric, and in C order; but the lower triangle of it is not written
     for first in range(0, n_items, _ITEMS_MIRRORED):

@@ -88,7 +88,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     except InvalidFileError:
         raise
     except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidCheckpointError(f"is no model: {error}", path) from None
+        raise InvalidCheckpointError(f"is not a model: {error}", path) from None
 
 
 def _of_matrix(matrix: AnyArray) -> Checkpoint:
@@ -142,8 +142,7 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
     else:
         raise InvalidDataError(
             "it has neither factors of users and items nor similarities, only "
-            f"{', '.join(arrays) or 'nothing'}; expected a file that a fitted model of implicit "
-            "saved"
+            f"{', '.join(arrays) or 'nothing'}; expected a file saved by a fitted model of implicit"
         )
     keep_ids(model, users, items)
     model.trained_on = trained_on
@@ -217,7 +216,7 @@ def saving_model(
         isinstance(model, Scorer) and model.matrix is None
     ):
         raise UnsupportedModelError(
-            f"a {type(model).__name__} cannot be saved; expected a fitted model of implicit, or "
+            f"{type(model).__name__} cannot be saved; expected a fitted model of implicit, or "
             "se.Scorer(matrix)"
         )
     arrays = id_arrays(*ids_of(model, users, items))
@@ -246,5 +245,5 @@ def check_similarity(similarity: object) -> CSRMatrix:
     if csr.shape[0] != csr.shape[1]:
         raise InvalidDataError(f"the similarity matrix has shape {csr.shape}; expected a square")
     if not np.isfinite(csr.data).all():
-        raise InvalidDataError("the similarity matrix holds numbers that are not finite")
+        raise InvalidDataError("the similarity matrix contains numbers that are not finite")
     return csr

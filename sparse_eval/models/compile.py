@@ -85,8 +85,8 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
     folder = writable_folder()
     if folder is None:
         raise SparseEvalError(
-            "no folder can be written to keep compiled kernels; name one with the environment "
-            "variable NUMBA_CACHE_DIR"
+            "there is no writable folder for compiled kernels; set the environment variable "
+            "NUMBA_CACHE_DIR"
         )
     before, n_lost = len(compiled_now), len(not_kept)
     with warnings.catch_warnings():
@@ -96,8 +96,8 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
             call()
             if len(not_kept) > n_lost:
                 raise SparseEvalError(
-                    f"compiled kernels cannot be kept ({not_kept[-1]}); make room there, or name "
-                    "another folder with the environment variable NUMBA_CACHE_DIR"
+                    f"compiled kernels cannot be kept ({not_kept[-1]}); make room there, or set "
+                    "the environment variable NUMBA_CACHE_DIR to another folder"
                 )
     return CompiledKernels(folder, processor(), len(compiled_now) - before)
 

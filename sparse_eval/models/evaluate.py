@@ -205,8 +205,8 @@ def evaluate_model(
     execution = Execution(keep, memory, client, num_threads, progress)
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
-            f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
-            "are no lists; leave out keep='lists', or ask for metrics with a cut-off"
+            f"{request.of_whole_rankings[0]} has no cut-off, so it uses ranks in the whole "
+            "catalogue and not lists. Omit keep='lists', or use metrics with a cut-off"
         )
     if candidates is not None:
         request = request.corrected_by(getattr(candidates, "estimator", None))

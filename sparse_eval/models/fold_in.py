@@ -112,7 +112,8 @@ def fold_in(
     part: Any = seen.fold_in if isinstance(seen, Holdout) else seen
     if part is None:
         raise InvalidDataError(
-            "the holdout has no users to fold in: all are in train; split with se.split.users"
+            "the holdout has no users to fold in, because all are in train. Split with "
+            "se.split.users"
         )
     given = open_train(part)
     if opened.factors is None or not opened.exact:
@@ -186,10 +187,10 @@ def _solver(model: Factors, regularization: float | None, alpha: float | None) -
     if None in own_values:
         if regularization is None:
             raise UnsupportedModelError(
-                "only a model of ALS, or a checkpoint that it saved, says how the factors of new "
-                "users are found; choose a regularization: folded = "
-                "se.fold_in(model, holdout, regularization=0.01), and give folded as the model, "
-                "with train=holdout.seen and holdout.validation"
+                "new users cannot be folded into this model automatically, because it is not an "
+                "ALS model or its checkpoint. Use folded = se.fold_in(model, holdout, "
+                "regularization=0.01), then evaluate folded with train=holdout.seen and "
+                "holdout.validation"
             )
         own_values = (regularization, 1.0)
     with threadpool_limits(limits=1, user_api="blas"):  # which implicit asks for

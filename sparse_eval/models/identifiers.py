@@ -55,8 +55,8 @@ def _checked(model: object, ids: Any, name: str) -> Axis | None:
     n = rows[0].shape[0] if rows else getattr(model, f"n_{name.replace('_ids', 's')}", None)
     if n is not None and len(ids) != n:
         raise InvalidDataError(
-            f"there are {len(ids)} {name} for a model with {n} {side}; give one for each (a model "
-            f"keeps them as its attribute {name}; None forgets them)"
+            f"there are {len(ids)} {name} for a model with {n} {side}; expected one for each. A "
+            f"model has them as its attribute {name}; set it to None to remove them"
         )
     return Axis.of(ids, name.replace("_ids", "s"), n)
 
@@ -107,8 +107,8 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
             return row_numbers(users, "users", n_users, "users")
         except InvalidDataError as error:
             raise InvalidDataError(
-                f"{error}; neither the model nor train has ids, so users= takes rows of train; "
-                "train with ids, such as Interactions, to give ids"
+                f"{error}; neither the model nor train has ids, so users= must be rows of train. "
+                "To use ids, train with ids, such as Interactions"
             ) from None
     if isinstance(users, str | bytes) or not isinstance(users, Iterable):
         raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
@@ -143,8 +143,8 @@ def warn_without_ids(model: Any, *data: object, of_users: bool = True) -> None:
 def warn_of_numbers(name: str) -> None:
     """Warn of models without ids, which the message calls `name`."""
     warn(
-        f"{name} has no ids, and the data have: users and items are matched by row and column "
-        f"number, and metrics are wrong if it was trained on them in another order; {_REMEDY}"
+        f"{name} has no ids, but the data have, so users and items are matched by row and column "
+        f"number. Metrics are wrong if it was trained on a different order; {_REMEDY}"
     )
 
 
@@ -249,7 +249,7 @@ def has_other_data(model: Any, train: LabelledMatrix) -> bool:
 def warn_of_other_data(name: str) -> None:
     """Warn of models that were trained on other data, which the message calls `name`."""
     warn(
-        f"{name} was trained on other pairs than train holds: if held-out ones are among them, "
-        "metrics are too high; train it on the train part of this split, or split by time after "
-        "the last event it was trained on"
+        f"{name} was trained on pairs that are not in train. If these include held-out pairs, its "
+        "metrics are too high. Train it on the train part of this split, or cut the split after "
+        "its last training event"
     )

@@ -61,7 +61,7 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
     if isinstance(train, Holdout):
         if validation is not None and metrics is not None:
             raise InvalidDataError(
-                "a Holdout has a validation part of its own; give the Holdout and the metrics, or "
+                "a Holdout has its own validation part. Pass the Holdout and the metrics, or "
                 "its parts: holdout.train, validation, metrics"
             )
         metrics = validation if metrics is None else metrics
@@ -258,7 +258,7 @@ def match_sides(
         n_known = len(user_rows)
     if chosen is not None and not held.n_relevant.any():
         raise InvalidDataError(
-            f"none of the {held.shape[0]} users asked for has a held-out item, so there is "
+            f"none of the {held.shape[0]} chosen users has a held-out item, so there is "
             "nothing to evaluate"
         )
     relevant = held.items[held.gains > 0]
@@ -321,8 +321,8 @@ def _match_axis(
         held = place(role, trained.labels, own, (trained.size, n_held), names)
     if n_held > trained.size and (trained.labels is None or own is None):
         raise InvalidDataError(
-            f"{names[1]} has {n_held} {role} (shape {relevance.shape}), train {trained.size}; "
-            "give both the users and items of the same split"
+            f"{names[1]} has {n_held} {role} (shape {relevance.shape}), train {trained.size}. Use "
+            "the users and items of the same split for both"
         )
     return size, trained, held
 
@@ -334,12 +334,12 @@ def _check_numbering(candidates: Candidates, trained: tuple[Place, Place], name:
         if own is None and one.places is not None and not (candidates.for_all and axis == "users"):
             raise InvalidDataError(
                 f"candidates number {axis}, and the model and {name} have ids in different orders, "
-                "so they cannot be matched; give candidates with ids"
+                "so they cannot be matched. Pass candidates with ids"
             )
     last, n_items = candidates.shape[1] - 1, trained[1].size
     if candidates.for_all and candidates.items_index is None and last >= n_items:
         raise InvalidDataError(
-            f"candidates has item {last}, and items are numbered from 0 to {n_items - 1}; give "
+            f"candidates has item {last}, but items are numbered from 0 to {n_items - 1}. Pass "
             "such numbers, or ids as pandas.Index(ids)",
             argument="candidates",
         )

@@ -118,7 +118,7 @@ class Model:
         """Why no factors of new users can be found."""
         return (
             f"a {self.name} has no user factors: it recommends from the items that users have "
-            "seen; give these as train"
+            "seen. Pass these as train"
         )
 
 

@@ -131,11 +131,11 @@ def sample_negatives(
     if isinstance(train, Holdout):
         if validation is not None:
             raise InvalidDataError(
-                "a Holdout has a validation part of its own; give the Holdout alone, and n= by name"
+                "a Holdout has its own validation part. Pass only the Holdout, and n= by name"
             )
         validation, train = train.validation, train.seen
     if validation is None:
-        raise InvalidDataError("validation is missing; give the held-out items, or a Holdout")
+        raise InvalidDataError("validation is missing; pass the held-out items, or a Holdout")
     seen, truth = open_train(train), open_held_out(validation)
     sides = match_sides(None, seen, truth, names)
     relevance = sides.relevance
@@ -195,9 +195,9 @@ class _Draw(NamedTuple):
         at = int(n_left.argmin())
         user = users[at] if labels is None else labels[users[at]]
         warn(
-            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} items left "
-            f"to draw, neither seen nor held out, such as {user!r} with {n_left[at]}; all of "
-            "these are their negatives, among which their held-out items are easier to find"
+            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} items that "
+            f"are neither seen nor held out, such as {user!r} with {n_left[at]}; they get all of "
+            "these as negatives, so their held-out items are easier to find"
         )
 
     def numbers(self, users: Integers, n: int, part: int) -> Floats:
@@ -360,7 +360,7 @@ def _numbered(
             numbers = words.astype(np.int64)
         except (ValueError, OverflowError):
             raise InvalidFileError(
-                f"names {kind}s otherwise than by number, and train has no ids of text", path
+                f"has {kind}s that are not numbers, but train has no text ids", path
             ) from None
         if labels is None:
             outside = (numbers < 0) | (numbers >= n)
@@ -374,7 +374,7 @@ def _numbered(
     codes, unique = pd.factorize(words)
     places, union = labels.union(Axis.unchecked(unique))
     if (places >= len(labels)).all():
-        raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
+        raise InvalidFileError(f"has no {kind} of train, such as {labels[0]!r}", path)
     return places[codes], union.marked(True)
 
 

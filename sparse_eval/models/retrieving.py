@@ -217,7 +217,7 @@ def ranks(
         user = np.searchsorted(relevance.indptr, overlaps[0], side="right") - 1
         raise InvalidDataError(
             f"{len(overlaps)} held-out items were seen by their users, the first by user {user} "
-            f"(item {relevance.items[overlaps[0]]}), and no list can hold them; split again, or "
+            f"(item {relevance.items[overlaps[0]]}), and no list can contain them. Split again, or "
             'leave them without a rank with overlap="report"',
             user=user,
         )
@@ -238,7 +238,8 @@ def _exact(model: Any) -> Model:
     opened = as_model(model, check=False)
     if not opened.exact:
         raise UnsupportedModelError(
-            f"a {opened.name} is not ranked here; recommend and evaluate_model take it"
+            f"{opened.name} makes its own lists and has no exact ranking here; use recommend or "
+            "evaluate_model"
         )
     return opened
 

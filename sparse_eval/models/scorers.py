@@ -78,9 +78,9 @@ class ItemItemModel(Model):
             n_users, n_items = shape
             raise InvalidDataError(
                 f"the matrix has shape {shape}, and there are {n_users} users and {n_items} items, "
-                "so it could be scores of users × items or item-item weights; give "
-                "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of one of them from "
-                "se.save_model"
+                "so it could be scores of users × items or item-item weights. Pass "
+                "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file that se.save_model "
+                "wrote for one of them"
             )
         return self
 
@@ -88,8 +88,8 @@ class ItemItemModel(Model):
         """Return a ranker of items for users, by their rows of `train`."""
         if train is None:
             raise InvalidDataError(
-                "an item-item model scores items by what users have seen; give it as seen= "
-                "(se.Scorer(matrix) makes a model of scores of users × items)"
+                "an item-item model scores items by the items that users have seen. Pass these as "
+                "seen=; for scores of users × items, use se.Scorer(matrix)"
             )
         return ScoreSearch(ItemScores(train, self.weights), options)
 
@@ -189,8 +189,8 @@ class Scorer(Model):
     ) -> None:
         if (scores is None) == (item_item is None):
             raise InvalidDataError(
-                "a Scorer is made of scores (a matrix of users × items, or a function) or of "
-                "item_item= (item-item weights); give one of them"
+                "a Scorer needs either scores (a matrix of users × items, or a function) or "
+                "item_item= (item-item weights); pass one of them"
             )
         #: The function that returns the scores of some users; None for item-item weights.
         self.function: Any = None
@@ -216,7 +216,7 @@ class Scorer(Model):
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
-                    "item-item weights have no users; leave out users=, or give scores"
+                    "item-item weights have no users; omit users=, or pass scores"
                 )
             self.item_item = check_weights(given)
             self.n_items = self.item_item.shape[0]
@@ -272,7 +272,7 @@ class Scorer(Model):
             return self
         if train is None:
             raise InvalidDataError(
-                "nothing says how many users and items the function has; give what users have seen "
+                "the numbers of users and items of the function are unknown. Pass the seen items "
                 "as a matrix, or se.Scorer(function, users=…, items=…)"
             )
         bound = copy(self)
@@ -301,9 +301,9 @@ class Scorer(Model):
     def unfolded(self) -> str:
         """Why no factors of new users can be found."""
         return (
-            "a function has no factors to find for new users: it is called with their row numbers; "
-            "if it scores them, from holdout.fold_in, give train=holdout.seen and "
-            "holdout.validation in place of the holdout"
+            "new users cannot be folded into a function, which gets their row numbers. If it "
+            "scores them itself, from holdout.fold_in, pass train=holdout.seen and "
+            "holdout.validation instead of the holdout"
         )
 
     def save(self, path: PathLike) -> None:
@@ -312,7 +312,7 @@ class Scorer(Model):
             ItemItemModel(self.item_item).save(path)
             return
         if self.matrix is None:
-            raise UnsupportedModelError("a Scorer of a function cannot be saved")
+            raise UnsupportedModelError("a Scorer that wraps a function cannot be saved")
         arrays: dict[str, Any] = {SCORES: self.matrix}
         with replacing_npz(path) as temporary:
             np.savez(temporary, **arrays)
@@ -342,9 +342,9 @@ def check_scores(given: Any) -> AnyArray:
     if sparse.issparse(plain_matrix(given)):
         raise InvalidDataError(
             f"scores is {describe(given)}, and a missing entry could be a score of 0 or an item "
-            "that is not to be recommended; give se.Scorer(lambda users: matrix[users].toarray()) "
-            "for the former, or evaluate se.Rankings.from_scores(matrix, seen=train) for the "
-            "latter; item-item weights are se.Scorer(item_item=matrix)"
+            "not to recommend. For scores of 0, pass se.Scorer(lambda users: "
+            "matrix[users].toarray()); otherwise evaluate se.Rankings.from_scores(matrix, "
+            "seen=train). For item-item weights, use se.Scorer(item_item=matrix)"
         )
     if not is_array(given):
         raise InvalidDataError(f"scores is {describe(given)}; expected {expected}")

@@ -92,10 +92,12 @@ class FileReference:
 def _open_reference(reference: FileReference) -> Any:
     path = reference.path
     if not path.exists():
-        raise InvalidFileError("does not exist where this worker runs", path)
+        raise InvalidFileError(
+            "does not exist on this worker. Give all workers access to the same files", path
+        )
     if _digest(path) != reference.digest:
         raise InvalidFileError(
-            "is something else where this worker runs; give all workers the same", path
+            "differs on this worker. Give all workers access to the same files", path
         )
     return as_model(path, check=False) if reference.is_model else open_truth(path)
 
@@ -121,9 +123,8 @@ Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
 def need_exact(option: str) -> str:
     """Return the error message for an option that a model's own `recommend` does not support."""
     return (
-        f"{option} needs a model that is ranked here, such as one with factors: a model's own "
-        f"recommend() knows no candidates; leave {option} out, or give the model without "
-        "Recommender"
+        f"Recommender uses the model's own recommend(), which does not support {option}. Omit "
+        f"{option}, or pass the model without Recommender"
     )
 
 
@@ -152,9 +153,9 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool) -> V
         raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
     if request.of_whole_rankings:
         raise UnsupportedModelError(
-            f"{request.of_whole_rankings[0]} has no cut-off, and the lists that a "
-            f"{model.name} recommends have one; ask for metrics with a cut-off, such as "
-            "'ndcg@10', or give scores of all items, or a model with factors without Recommender"
+            f"{request.of_whole_rankings[0]} has no cut-off, but a {model.name} recommends lists "
+            "of limited length. Use metrics with a cut-off, such as 'ndcg@10', or pass scores of "
+            "all items, or a model with factors without Recommender"
         )
     return "recommend"
 
@@ -307,9 +308,9 @@ def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relev
 
 
 _NEED_EXACT = (
-    "users in blocks need a model whose rankings are exact, such as one with factors: recommend() "
-    "rounds the scores of a user in another way beside other users; evaluate this model in one "
-    "process, without memory= and client="
+    "this model cannot be evaluated in blocks of users, because its recommend() rounds scores "
+    "differently for different batches of users. Omit memory= and client=, or use a model with "
+    "factors"
 )
 
 
@@ -457,8 +458,8 @@ class ModelSource(RowSource):
         fixed, n_items = model.memory, load.side_data.n_items
         if memory is not None and memory < 2 * fixed:
             raise InvalidDataError(
-                f"memory is {memory:,} bytes, and ranking {n_items:,} items takes "
-                f"{fixed:,} whatever the number of users; give {2 * fixed:,} at least"
+                f"memory is {memory:,} bytes, but ranking {n_items:,} items takes "
+                f"{fixed:,} bytes for any number of users. Use memory={2 * fixed} or more"
             )
         n_entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
         if "candidates" in self.sides:

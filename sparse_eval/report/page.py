@@ -400,7 +400,7 @@ def _segments(
     """Compare the best model with the others by segment; return rows and notes."""
     first = next(iter(shown.values()))
     if not first.is_per_user(main):
-        return [], [f"{main} is about all users together, and not shown by segment"]
+        return [], [f"{main} is about all users together, so it is not shown by segment"]
     if len(shown) < 2:
         columns = segmentations(divided, first.evaluated_users)
         return [], [note for column in columns if (note := column.note())]

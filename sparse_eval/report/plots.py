@@ -215,7 +215,7 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
         cutoffs = cutoffs_of(ev.names, name)
         if not cutoffs:
             raise InvalidDataError(
-                f"{title} has no {name!r} with a cut-off; name the metric alone, one of "
+                f"{title} has no {name!r} with a cut-off; pass the metric without one: "
                 f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev.names if '@' in n))}"
             )
         rows = ev._summarize().loc[[f"{name}@{k}" for k in cutoffs]]

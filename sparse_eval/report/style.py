@@ -181,7 +181,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     kind = Path(as_path(path)).suffix.lower().removeprefix(".")
     if kind not in _UNDATED:
         raise InvalidDataError(
-            f"{str(path)!r} is no chart by its name; expected .pdf, .svg or .png"
+            f"cannot write a chart to {str(path)!r}; the extension must be .pdf, .svg or .png"
         )
     import matplotlib as mpl
 

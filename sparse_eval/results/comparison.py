@@ -370,8 +370,8 @@ def compare(
     if isinstance(evaluations, Runs):
         if by is not None:
             raise InvalidDataError(
-                "by divides the users of evaluations; a cross-validation is of users in several "
-                "folds, and is compared without by"
+                "by divides the users of evaluations, but users of a cross-validation are in "
+                "several folds; compare it without by"
             )
         return _compare_runs(evaluations, metrics, test, correction, how, level)
     named = named_evaluations(evaluations, least=2)
@@ -385,20 +385,20 @@ def compare(
     overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
     if overall and not are_all and by is None:
         notes.append(
-            f"{', '.join(overall)}: not compared, as they are about all users together, and users "
-            "are left out"
+            f"{', '.join(overall)}: not compared, because they are about all users together, and "
+            "users are left out"
         )
     columns = [] if by is None else segmentations(by, shared.users)
     notes += [note for column in columns if (note := column.note())]
     if columns and overall:
         notes.append(
-            f"{', '.join(overall)}: not compared by segment, as they are about all users together"
+            f"{', '.join(overall)}: not compared by segment, because they are about all users "
+            "together"
         )
         chosen = [metric for metric in chosen if metric not in overall]
         if not chosen:
             raise InvalidDataError(
-                f"{notes[-1]}; compare metrics with a value for each user too, such as ndcg, or "
-                "leave by out"
+                f"{notes[-1]}; add metrics with a value for each user, such as ndcg, or omit by"
             )
     # If users are divided, the rows of the members of each segment; otherwise all rows.
     parts = [
@@ -462,8 +462,8 @@ def _compare_runs(
     """Compare models that were evaluated on several folds, with several seeds."""
     if test != "t":
         raise InvalidDataError(
-            f"test is {test!r}, which takes every user for independent of all others, and does not "
-            "know of folds and seeds; cross-validated models are compared with test='t'"
+            f"test is {test!r}, which treats users as independent and ignores folds and seeds. "
+            "Compare cross-validated models with test='t'"
         )
     if len(runs.models) < 2:
         raise InvalidDataError("there is only one model; cross-validate two or more to compare")
@@ -472,8 +472,8 @@ def _compare_runs(
     n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
     if how == "same" and any(left_out.values()):
         raise InvalidDataError(
-            f"the models are about different users, and all have {n_users}; leave out "
-            'how="same" to compare on those that both models have'
+            f"the models have different users, and all share {n_users}. Omit "
+            'how="same" to compare on shared users'
         )
     results: list[dict[str, Any]] = []
     for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
@@ -553,9 +553,9 @@ class PaperTable:
                 before = means.setdefault(model, mean)
                 if before != mean and not (math.isnan(before) and math.isnan(mean)):
                     raise InvalidDataError(
-                        f"{metric} of {model} has other means beside other models, because it is "
-                        "not defined for the same users of all; compare two models, or leave the "
-                        "metric out"
+                        f"the mean of {metric} for {model} depends on the models compared, because "
+                        f"{metric} is undefined for different users. Compare two models, or omit "
+                        "the metric"
                     )
             if row["better"]:
                 worse[row["better"]] |= {row["a"], row["b"]} - {row["better"]}

@@ -170,7 +170,8 @@ def check_about(about: Mapping[str, Any] | None) -> dict[str, Any]:
         plain_about = json.loads(json.dumps(dict(about or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidDataError(
-            f"about holds what JSON cannot ({error}); give text, numbers, lists and dicts by name"
+            f"about has values that JSON does not support ({error}); use text, numbers, lists and "
+            "dicts"
         ) from None
     return dict(plain_about)
 
@@ -276,8 +277,8 @@ class PrecisionRecall:
     def __repr__(self) -> str:
         return (
             f"<PrecisionRecall: ranks 1 to {len(self.precision)}, {self.n_users} "
-            f"{'user' if self.n_users == 1 else 'users'}, "
-            f"average precision {self.average_precision:.4f}>"
+            f"{'user' if self.n_users == 1 else 'users'}, average precision "
+            f"{self.average_precision:.4f}>"
         )
 
     def to_frame(self) -> pd.DataFrame:

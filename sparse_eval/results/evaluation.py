@@ -514,9 +514,9 @@ class Evaluation(Evaluated):
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
-                "were not kept, or the number of items, which is not known of tables that are read "
-                "in blocks; evaluate in memory, without memory=, client= and keep='totals', or add "
-                "a metric that counts all items, such as coverage@10"
+                "were not kept, or the number of items, which is unknown for tables read in "
+                "blocks. Evaluate in memory, without memory=, client= and keep='totals', or add a "
+                "metric that counts all items, such as coverage@10"
             )
         return expected
 
@@ -775,9 +775,9 @@ class Evaluation(Evaluated):
         """Return the block of all users, or raise if its lists were not kept."""
         if self._measured is None:
             raise InvalidDataError(
-                f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
-                "frames, without memory=, client= and keep='totals'; of a saved evaluation, "
-                "compare(by=) and plots.by_group know groups of users"
+                f"{what} needs the lists, but this evaluation did not keep them. Evaluate matrices "
+                "or frames without memory=, client= and keep='totals'. For groups of users of a "
+                "saved evaluation, use compare(by=) or plots.by_group"
             )
         return self._measured
 
@@ -1013,8 +1013,8 @@ class Baselines(UserDict[str, "Evaluation"]):
         is_text = isinstance(name, str) and name.strip() and name.isprintable()
         if not is_text or name in COLUMNS:
             raise InvalidDataError(
-                f"a baseline is called {name!r}; expected a name of printable characters that is "
-                "no column of summary(), such as 'popularity'"
+                f"a baseline has the name {name!r}; expected a name of printable characters that "
+                "is not a column of summary(), such as 'popularity'"
             )
         super().__setitem__(name, evaluation)
 

@@ -90,7 +90,7 @@ def _complete(side: Rankings | Evaluation, name: str) -> Rankings:
     if gaps.any():
         raise InvalidDataError(
             f"the list of user {int(np.flatnonzero(gaps)[0])} of {name} has positions without an "
-            "item; give complete lists, such as those of evaluate_model(…, keep='lists')"
+            "item; pass complete lists, such as from evaluate_model(…, keep='lists')"
         )
     return lists
 

@@ -180,8 +180,8 @@ def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
         if one != other:
             a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
             raise InvalidDataError(
-                f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
-                "all blocks alike"
+                f"these evaluations cannot be merged, because their {name} differ: {a} and {b}. "
+                "Evaluate all blocks with the same inputs and options"
             )
 
 
@@ -201,7 +201,7 @@ class Span(NamedTuple):
         if type(self.first) is not type(other.first):
             raise InvalidDataError(
                 f"users are {self.first!r}, … in one block and {other.first!r}, … in another; "
-                "give all of them labels of one type"
+                "use labels of one type for all"
             )
 
     def merge(self, other: Span) -> Span:
@@ -438,9 +438,8 @@ class _CountedLists:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InvalidMetricError(
-            f"a number about all lists reads their {name}, and can only be computed of lists that "
-            "are in memory together: of blocks it may read k, n_users, n_listed, n_items and "
-            "item_counts"
+            f"a metric with per_user=False reads lists.{name}, which is not available in blocks. "
+            "Use only k, n_users, n_listed, n_items and item_counts, or evaluate in memory"
         )
 
 
@@ -490,9 +489,9 @@ def _check_users_distinct(parts: list[Part]) -> None:
         if not len(repeated):
             return
         raise InvalidDataError(
-            f"user {users[repeated[:1]].tolist()[0]!r} is in two blocks that are not the same "
-            f"({len(repeated)} users are); give each user to one block, and label users that are "
-            "not numbered together, as Relevance.from_csr(m, users=...) does"
+            f"user {users[repeated[:1]].tolist()[0]!r} is in two different blocks "
+            f"({len(repeated)} users are). Put each user into one block, and label users that are "
+            "numbered separately, with Relevance.from_csr(m, users=...)"
         )
     spans = [part.span for part in parts]
     one, two = next(
@@ -500,9 +499,9 @@ def _check_users_distinct(parts: list[Part]) -> None:
     )
     raise InvalidDataError(
         f"two blocks, of {one.n} users from {one.first!r} to {one.last!r} and of {two.n} from "
-        f"{two.first!r} to {two.last!r}, may hold the same users, which cannot be told without "
-        "their values; label users that are not numbered together, cut blocks in the order of the "
-        "users, or keep the values with keep='values'"
+        f"{two.first!r} to {two.last!r}, may contain the same users, which cannot be checked "
+        "without their values. Label users that are numbered separately, cut blocks in the order "
+        "of the users, or keep the values with keep='values'"
     )
 
 
@@ -582,6 +581,6 @@ def unpack(data: bytes) -> Any:
         return decode(json.loads(arrays[_HEADER].tobytes()))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidDataError(
-            f"the totals of an evaluation cannot be read ({type(error).__name__}: {error}); give "
-            "what this version of sparse_eval wrote"
-        ) from None
+            "the totals of the evaluation are damaged or were written by another version of "
+            "sparse_eval. Save the evaluation again"
+        ) from error

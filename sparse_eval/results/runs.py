@@ -243,14 +243,14 @@ class Runs(Requested):
         """Return in words how values are pooled."""
         n_folds, n_seeds = len(self.folds), self.n_seeds
         if n_folds == n_seeds == 1:
-            return ["of one fold and one seed; what others would give is not known"]
+            return ["one fold and one seed: the variation over folds and seeds is unknown"]
         what = [f"{n} {noun}s" for n, noun in ((n_folds, "fold"), (n_seeds, "seed")) if n > 1]
         notes = [f"{' and '.join(what)}, averaged for each user"]
         if n_folds > 1:
             notes[0] += "; the variance of the folds is corrected, as they share training data"
             notes[0] += " (Nadeau and Bengio, 2003)"
         else:
-            notes.append("one fold: what other splits would give is not known")
+            notes.append("one fold: the variation over splits is unknown")
         return notes
 
 

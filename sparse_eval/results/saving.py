@@ -250,8 +250,8 @@ class _Unregistered:
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise InvalidMetricError(
-            f"{self.name} is not registered here as it was where it was computed; register it, as "
-            "with sparse_eval.register_metric, to compute it of merged evaluations"
+            f"{self.name} is not registered with the formula that computed it. Register it "
+            "with sparse_eval.register_metric to compute it for merged evaluations"
         )
 
 
@@ -314,7 +314,7 @@ def read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
             files[name] = file.read_bytes()
         except OSError as error:
             raise InvalidFileError(
-                f"cannot be read ({error.strerror}); it belongs to {SUMMARY}, keep both together",
+                f"cannot be read ({error.strerror}). It belongs to {SUMMARY}; keep both together",
                 file,
             ) from None
         if hashlib.sha256(files[name]).hexdigest() != content["files"][name]:
@@ -329,12 +329,12 @@ def read_summary(path: Path) -> dict[str, Any]:
     content: dict[str, Any] = read_json(
         path,
         ["schema", "sparse_eval"],
-        "is not a saved evaluation; a model is scored first: sparse-eval score MODEL --out FOLDER",
+        "is not a saved evaluation. For a model, run first: sparse-eval score MODEL --out FOLDER",
     )
     if content["schema"] != SCHEMA:
         raise InvalidFileError(
-            f"was written by sparse_eval {content['sparse_eval']}, in a format that is not read "
-            "here; read it with that version, or save the evaluation again",
+            f"was written by sparse_eval {content['sparse_eval']}, in a format that this version "
+            "cannot read. Read it with that version, or save the evaluation again",
             path,
         )
     if content.get("digest") != _signed(content)["digest"]:

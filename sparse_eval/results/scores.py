@@ -79,7 +79,7 @@ class Requested:
             spelling = str(parsed[0]) if len(parsed) == 1 else ""
         if spelling not in names:
             raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(names)}", metric=name
+                f"{str(name)!r} was not evaluated; the metrics are {', '.join(names)}", metric=name
             )
         return names.index(spelling)
 
@@ -227,8 +227,8 @@ def few_users(scores: Scores) -> str | None:
         return None
     return (
         f"too few users for the intervals of {', '.join(names)}: fewer than {FEWEST_EFFECTIVE} "
-        "users make up most of the mean, and such intervals cover it less often than their level; "
-        "evaluate more users"
+        "users make up most of the mean, so coverage is below the nominal level. Evaluate more "
+        "users"
     )
 
 

@@ -66,7 +66,7 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
         table = label_table(groups, "user", argument="groups", column="group", as_text=is_table)
         if len(table.columns) > 1:
             raise InvalidDataError(
-                f"groups have the columns {', '.join(map(repr, table.columns))}; give one of them",
+                f"groups have the columns {', '.join(map(repr, table.columns))}; pass one of them",
                 argument="groups",
             )
         known = pd.Index(list(map(str, named))) if is_table else named.index
@@ -75,7 +75,7 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
         entries = list(groups) if hasattr(groups, "__len__") else []
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
             raise InvalidDataError(
-                f"groups have {len(entries)} plain entries for {n_users} users; give one for each, "
+                f"groups have {len(entries)} plain entries for {n_users} users; pass one for each, "
                 "or key them by user",
                 argument="groups",
             )
@@ -139,8 +139,8 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
     if (rows < 0).all():
         known = f"{labels.tolist()[0]!r}, …" if len(labels) else "nothing"
         raise InvalidDataError(
-            f"by has none of the users compared ({users.tolist()[0]!r}, …), but {known}; give "
-            "segments by the users' labels, or by row number where they have none"
+            f"by has none of the users compared ({users.tolist()[0]!r}, …), but {known}. Pass "
+            "segments by the users' labels, or by row number without labels"
         )
     return [_segmentation(str(title), column, rows) for title, column in table.items()]
 
@@ -160,8 +160,8 @@ def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segment
     if len(order) > MOST_SEGMENTS:
         raise InvalidDataError(
             f"column {title!r} of by has {len(order):,} segments, such as {order[0]!r}; at most "
-            f"{MOST_SEGMENTS} are compared: put values into bands, as pandas.cut does, or leave "
-            "the column out"
+            f"{MOST_SEGMENTS} are compared: put values into bands with pandas.cut, or remove the "
+            "column"
         )
     places = [order.index(name) if name in order else -1 for name in names]
     return Segments(order, np.array([*places, -1], np.int64)[codes], title)
@@ -306,8 +306,8 @@ def label_table(
         labels = [key] if key in known else [name for name in known if role_of(name) == key]
         if len(labels) > 1 or (is_file and not labels):
             raise InvalidDataError(
-                f"{argument} has the columns {', '.join(map(repr, known))}; call the one with the "
-                f"{key}s {key!r}"
+                f"{argument} has the columns {', '.join(map(repr, known))}; rename the one with "
+                f"the {key}s to {key!r}"
             )
         table = known.set_index(labels[0]) if labels else known
     elif isinstance(known, pd.Series):
@@ -324,7 +324,7 @@ def label_table(
     titles = [str(title) for title in table]
     if not titles:
         raise InvalidDataError(
-            f"{argument} has no column beside the {key}; give one with the {column}s"
+            f"{argument} has only the column of the {key}; add one with the {column}s"
         )
     if len(set(titles)) < len(titles):
         raise InvalidDataError(f"{argument} has two columns of the same name: {', '.join(titles)}")
@@ -371,7 +371,7 @@ def with_names(explained: pd.DataFrame, item_names: ItemNames) -> pd.DataFrame:
     taken = [name for name in names if name in explained]
     if taken:
         raise InvalidDataError(
-            f"item_names has a column {taken[0]!r}, as what explain returns; rename it"
+            f"item_names has a column {taken[0]!r}, which the result of explain also has; rename it"
         )
     labels = explained["item"].tolist()
     check_known(labels, names)
@@ -386,6 +386,6 @@ def check_known(labels: list[Any], names: pd.DataFrame) -> None:
     if labels and not names.index.isin(labels).any():
         known = f"{names.index.tolist()[0]!r}, …" if len(names) else "nothing"
         raise InvalidDataError(
-            f"item_names has none of these items ({labels[0]!r}, …), but {known}; give names by "
+            f"item_names has none of these items ({labels[0]!r}, …), but {known}. Pass names by "
             "the items' labels, of the same type"
         )

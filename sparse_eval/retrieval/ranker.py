@@ -111,7 +111,7 @@ class Ranker(ABC):
             if too_few or given.shape[1] > shape[1]:
                 raise InvalidDataError(
                     f"candidates has shape {given.shape}, but there are {shape[0]} users and "
-                    f"{shape[1]} items; give a row for each user, and no other items",
+                    f"{shape[1]} items; pass a row for each user, and no other items",
                     argument="candidates",
                 )
             given = given.within(*shape)
@@ -121,7 +121,7 @@ class Ranker(ABC):
         if options.exclude is not None:
             self.is_candidate[row_numbers(options.exclude, "exclude", shape[1], "items")] = False
         if not self.is_candidate.any():
-            raise InvalidDataError("no candidates are left: there is no item to choose from")
+            raise InvalidDataError("no candidates are left, so there is no item to choose from")
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
         self.longest = len(self.candidates)
         self.own: Seen | None = None

@@ -224,8 +224,8 @@ class ScoreSearch(Ranker):
                 _, i, item = fault.tolist()
                 raise InvalidDataError(
                     f"the score of user {self.scores.name_user(rows[i])} and item {item} is "
-                    f"{scores[i - first, item]}; expected a finite number; what is seen or no "
-                    "candidate is left out here, whatever its score"
+                    f"{scores[i - first, item]}; expected a finite number. Seen items and other "
+                    "non-candidates are excluded, so their scores may be any finite placeholder"
                 )
             if held_out is not None:
                 space = np.empty(longest, np.int32), np.empty(longest)

@@ -97,7 +97,7 @@ def last_n(
     if fraction is not None:
         check_fraction("fraction", fraction)
         if n != 1:
-            raise InvalidDataError("give n= or fraction=, not both", argument="fraction")
+            raise InvalidDataError("pass n= or fraction=, not both", argument="fraction")
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
@@ -331,7 +331,7 @@ def _cuts(
     """Return the cut `at`, or the cuts that leave the given shares of dated pairs after them."""
     if at is not None:
         if fraction is not None:
-            raise InvalidDataError("fraction: does not go together with at=; give one of them")
+            raise InvalidDataError("fraction: cannot be combined with at=; pass one of them")
         return [clock.time("at", at)]
     shares = {"fraction": 0.2 if fraction is None else fraction}
     if test is not None:
@@ -344,9 +344,7 @@ def _cuts(
         )
     dated = events.first[events.first != UNDATED]
     if not len(dated):
-        raise InvalidDataError(
-            "every pair has an event without a date, which is its first; give at="
-        )
+        raise InvalidDataError("the first event of every pair has no date; pass at=")
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):

@@ -94,8 +94,8 @@ class Events:
         times: Any = getattr(given, "timestamps", None)
         if function is not None and (times is None or not (times != UNDATED).any()):
             raise InvalidDataError(
-                f"{function} needs interactions with timestamps, found {type(given).__name__} "
-                "without any date; load them with timestamp=, or use split.random"
+                f"{function} needs timestamps, but this {type(given).__name__} has none; load it "
+                "with timestamp=, or use split.random"
             )
         if isinstance(given, Interactions):
             axes: tuple[Axis | None, Axis | None] = (given.users, given.items)

@@ -160,8 +160,8 @@ class Holdout:
             if len(both):
                 user = both[0] if self.users is None else self.users[both[0]]
                 raise InvalidDataError(
-                    f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in "
-                    "only users whom the model is not trained on"
+                    f"user {user!r} is in train and in fold_in ({len(both)} users are). Fold in "
+                    "only users that the model is not trained on"
                 )
 
     def __repr__(self) -> str:
@@ -441,7 +441,7 @@ class Holdout:
         if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
-                f"{listed} and labels.npz are of different splits; split again", folder
+                f"{listed} and labels.npz belong to different splits; split again", folder
             )
         return holdout
 
