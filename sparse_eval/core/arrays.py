@@ -1,4 +1,4 @@
-"""NumPy arrays from what callers give, and errors about other things.
+"""Conversion of callers' inputs to NumPy arrays, and errors about other types.
 
 Arrays and tensors may be of any library, and none of these is imported. Tensors share their memory
 through ``__dlpack__``, the protocol of the array API standard. Anything else is read through

@@ -1,4 +1,4 @@
-"""Sparse matrices: checks of what callers pass, conversion to canonical CSR, and sorting.
+"""Sparse matrices: checks of callers' inputs, conversion to canonical CSR, and sorting.
 
 SciPy's conversions and our kernels run in compiled code that trusts its input: an index out of
 range ends the process. So every matrix is checked before it is converted or read.

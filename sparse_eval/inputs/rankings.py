@@ -346,7 +346,7 @@ class Rankings(UserRows):
     ) -> Rankings:
         """Make lists from a frame with one row for each recommended item.
 
-        Ids may be any hashable values; `evaluate` matches them with those of the relevance.
+        Ids may be any hashable values; `evaluate` matches them with the ids of the relevance.
 
         Parameters
         ----------

@@ -268,7 +268,7 @@ def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
             "neighbour models do not accept negative values in train; remove them"
         )
     if not (hasattr(model, "iterations") and hasattr(model, "item_factors")):
-        with warnings.catch_warnings():  # neighbours, which warn of their own conversions
+        with warnings.catch_warnings():  # neighbours warn about internal conversions
             warnings.simplefilter("ignore", ParameterWarning)
             model.fit(weights, show_progress=False)
         return

@@ -357,7 +357,7 @@ class Search:
         ranged = [name for name, values in self.space.items() if not hasattr(values, "choices")]
         if self.n_trials is None and ranged:
             raise InvalidDataError(
-                f"{ranged[0]} is a range; set the number of trials with n_trials, or list the "
+                f"{ranged[0]} is a range; set the number of trials with n_trials=, or list the "
                 "values of a grid"
             )
         if self.n_trials is None or (self.sampler is None and not ranged):

@@ -36,7 +36,7 @@ class Exceptions(NamedTuple):
         Whether metrics of recommended items count every list, including the lists of users without
         relevant items.
     without_list_zero : tuple of str
-        Metrics for which a user without a list counts 0 although `Convention.without_list` is
+        Metrics that count 0 for a user without a list although `Convention.without_list` is
         "exclude".
     """
 
@@ -46,7 +46,7 @@ class Exceptions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """The choices in which libraries differ.
+    """The choices that differ between libraries.
 
     A convention of `CONVENTIONS` pickles by name, others by value.
 
@@ -166,7 +166,7 @@ class Convention:
         return Convention, tuple(getattr(self, each.name) for each in fields(self))
 
 
-#: What each rule is about, by attribute, and its values in words.
+#: The subject of each rule, by attribute, and its values in words.
 _RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
     "shift": ("discount", {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"}),
     "ideal": (

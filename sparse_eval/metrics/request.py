@@ -298,7 +298,7 @@ class Request:
 
     @property
     def ranks_stored_zeros(self) -> bool:
-        """Whether the ranks of items stored with a zero matter like those of relevant items."""
+        """Whether the ranks of items stored with a zero matter like the ranks of relevant items."""
         return self.convention.zeros == "hit" or self.uses_judged
 
     def listed_users(self, relevance: Relevance) -> Integers:
@@ -336,7 +336,7 @@ class Request:
 
     @cached_property
     def weighted_by(self) -> frozenset[str]:
-        """The inputs from which the propensities that weight hits are computed."""
+        """The inputs of the propensities that weight hits."""
         views = {plan.weights for plan in self.plans}
         return frozenset(weights.needs for weights in views if weights is not None)
 

@@ -1,4 +1,4 @@
-"""Sums over users' lists, from which accuracy metrics are computed."""
+"""Sums over users' lists, the input of accuracy metrics."""
 
 from __future__ import annotations
 
