@@ -2,7 +2,7 @@
 
 It is a ledger, see `sparse_eval.jobs.ledger`. A line has
 
-- ``night``, by default the date, and ``name`` of what was evaluated; a later line of both replaces
+- ``night``, by default the date, and ``name`` of the evaluated model; a later line of both replaces
   an earlier one;
 - ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``about``, the caller's own details;
 - ``metrics``: for each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval

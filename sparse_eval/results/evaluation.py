@@ -979,8 +979,7 @@ class Evaluation(Evaluated):
         <BLANKLINE>
         means over 3 users, 0 left out
         note: too few users for the intervals of mrr@2: fewer than 10 users make up most
-        of the mean, and such intervals cover it less often than their level; evaluate
-        more users
+        of the mean, so coverage is below the nominal level. Evaluate more users
         """
         return self._show("pipe")
 
