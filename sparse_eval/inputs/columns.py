@@ -279,10 +279,11 @@ def _check_left_over(
         and is_number(column)
     ]
     if doubtful:
+        subject = "column {} contains" if len(doubtful) == 1 else "columns {} contain"
         raise InvalidDataError(
-            f"no column for the {role} was recognized, but {_listed(doubtful)} "
-            f"{'contains' if len(doubtful) == 1 else 'contain'} numbers. Choose the column with "
-            f"{role}={doubtful[0]!r}, or count every row as 1 with {role}=None",
+            f"no column for the {role} was recognized, but {subject.format(_listed(doubtful))} "
+            f"numbers. Choose one with {role}={doubtful[0]!r}, or count every row as 1 with "
+            f"{role}=None",
             argument=role,
             column=doubtful[0],
         )

@@ -129,8 +129,8 @@ def test_what_is_outside_is_counted_and_said() -> None:
         warnings.simplefilter("always")
         ev = se.evaluate(lists, held, "recall@2", candidates=among)
     assert [str(one.message)[:46] for one in record] == [
-        "1 of 3 relevant items are not candidates of the",
-        "1 listed items are not candidates of their user",
+        "1 of 3 relevant items are not candidates for t",
+        "1 listed items are not candidates for their us",
     ]
     assert ev.candidates is not None
     assert ev.candidates[:6] == ("candidates", 2, 4, 1, 1, 3)
