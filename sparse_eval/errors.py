@@ -14,9 +14,9 @@ all. It is a `ValueError`, as callers of NumPy, SciPy and pandas expect::
         ├── WorkerError               workers that cannot be reached or that died of their task
         └── OutputError               a folder or file that cannot be written
 
-A message names the place (file, line, row, column, user or option), what was expected there, and
-what to do about it. The attributes of an error contain the same for programs. All of them can be
-pickled, so that workers can return them.
+A message names the place (file, line, row, column, user or option), the expected value, and a
+remedy. The attributes of an error contain the same for programs. All of them can be pickled, so
+that workers can return them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The command line, ``sparse-eval COMMAND`` or ``python -m sparse_eval COMMAND``.
 
 Results are printed to standard output, progress and warnings to standard error. Bad input ends a
-command with an error in one line and exit status 2, or 75 if the disk is full, another process uses
-a folder, or a scheduler is gone; a bug with its traceback, how to report it and exit status 70;
-Ctrl-C ends it with 130, and SIGTERM with 143. This module imports next to nothing, so that signals
-are handled while the commands and their dependencies are imported.
+command with an error in one line and exit status 2. The status is 75 if the disk is full, another
+process uses a folder, or a scheduler is gone. A bug prints its traceback and how to report it, with
+exit status 70. Ctrl-C ends a command with 130, and SIGTERM with 143. This module imports next to
+nothing, so that signals are handled while the commands and their dependencies are imported.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ TRY_AGAIN = 75
 #: Options that print the help.
 _HELP = {"-h", "--help", "--help-all"}
 
-#: The smallest address space in bytes in which a command starts; OpenBLAS needs half of it.
+#: The smallest address space, in bytes, that a command needs to start; OpenBLAS needs half of it.
 _LEAST_MEMORY = 400 << 20
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; `arguments` default to those of the process."""
+    """Run a command; `arguments` default to the arguments of the process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     if debug:  # accepted anywhere on the line
@@ -90,7 +90,7 @@ def _load_openblas() -> None:
 
 
 def _tell_error(error: BaseException, debug: bool) -> int:
-    """Say what went wrong, and return the exit status."""
+    """Print the error, and return the exit status."""
     from ..errors import SparseEvalError, WorkerError
     from .messages import FULL, bug_report, lacks_memory, message_of
     from .terminal import tell

@@ -237,7 +237,7 @@ class Splitting(Events):
         return self.read(path, self.times, **self.conditions())
 
     def known(self, holdout: Holdout) -> Holdout:
-        """Hold out only what training knows if that is wanted; raise if that is nothing."""
+        """Hold out only users and items with training data, if requested."""
         if self.only_known:
             holdout = holdout.known()
             _check_held_out(holdout, "every pair has a user or item without training data")
@@ -458,7 +458,7 @@ def _by_item(path: Path, named: str | None) -> Any:
 
 
 def with_test(part: Holdout, whole: Holdout) -> Holdout:
-    """Return a split of training data with what was held out before it as the test part."""
+    """Return a split of training data, with the part that was held out before as its test part."""
     from ..datasets.split import Holdout
 
     return Holdout(part.train, part.validation, whole.users, whole.items, test=whole.validation)

@@ -19,15 +19,15 @@ ISSUES = "https://github.com/sparse-eval/sparse_eval/issues"
 #: The options of the current command by their names in Python.
 FLAGS: ContextVar[dict[str, str]] = ContextVar("FLAGS")
 
-#: How messages spell arguments: "seed: expected", "monitor is"; "train=", "how='x'", but not
-#: "users=holdout.users", and not "keep='values'", which only evaluations have; "no option
-#: 'history'; it has"; and calls that name columns, "scan(…, user=…, item=…)".
+#: How messages spell arguments: "seed: expected", "monitor is"; "train=", "how='x'". Not included
+#: are "users=holdout.users", and "keep='values'", which only evaluations have. Also "no option
+#: 'history'; it has", and calls that name columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
     r"^(\w+)(?=: | is | follows | cannot be given | covers | gives | has no | names )"
     r"|(?<=with )(n_trials)(?= )"
 )
 _KEYWORD = re.compile(
-    r"(?<![\w/.-])(?!keep=['\"])(\w+)=(?:(['\"])(\w+)\2|False|(None))?(?![\w/.-])"
+    r"(?<![\w/.-])(?!keep=['\"])(\w+)=(?:(['\"])(\w+)\2|False|(None))?(?![\w/-]|\.\S)"
 )
 _SCAN = re.compile(r"(?:(?:R\w+\.)?scan|se\.datasets\.load)\(…, ([^)]*)\)")
 _UNKNOWN = re.compile(r"option '(\w+)'(; it has .*)?")
@@ -91,9 +91,8 @@ def bug_report(error: BaseException) -> str:
     own = versions.pop("sparse_eval")
     libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
     return (
-        f"error: {type(error).__name__} that sparse-eval did not expect: this is a bug in it\n"
-        f"Please report it: {ISSUES}\n"
-        "Send the traceback above, the command, and the lines below; replace names in paths,\n"
-        "ids and data that are nobody else's business.\n"
-        f"  sparse-eval {own}\n  {libraries}\n  {platform.platform()}"
+        f"error: {type(error).__name__} that sparse-eval did not expect: this is a bug in "
+        f"it\nPlease report it: {ISSUES}\nSend the traceback above, the command, and the lines "
+        "below; replace names in paths,\nids and data that are nobody else's business.\n  "
+        f"sparse-eval {own}\n  {libraries}\n  {platform.platform()}"
     )

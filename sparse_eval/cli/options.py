@@ -1,6 +1,6 @@
 """Options are declared once: as parameters of a command, or as fields of a group of options.
 
-Here are also the groups of most commands: how they compute, and how they print a result.
+This module also has the groups of most commands: execution and printing of results.
 
 A group is a dataclass, whose methods use the values. The docstring of the command or group has the
 help of each option, its annotation the rest. A field has the name of the argument that it sets in
@@ -60,9 +60,9 @@ _TYPED: ContextVar[set[str]] = ContextVar("_TYPED", default=set())  # noqa: B039
 
 
 def typed(*names: str) -> list[str]:
-    """Return the options, of the fields with some names, that are typed on the command line.
+    """Return the options, among the fields `names`, that are typed on the command line.
 
-    What is typed replaces options of the environment that would contradict it.
+    Typed options replace contradicting options of the environment.
     """
     return [FLAGS.get()[name] for name in names if name in _TYPED.get()]
 
@@ -135,7 +135,7 @@ Seed: TypeAlias = Annotated[int, option(help="Random seed.", min=0)]
 
 @dataclass(frozen=True)
 class Execution:
-    """How a command computes, and what it shows meanwhile.
+    """How a command computes and shows its progress.
 
     Parameters
     ----------
@@ -248,8 +248,8 @@ class Printing:
     ) -> None:
         """Print the table of an evaluation, and save it in a folder.
 
-        The command and what is given as `about` are saved with it. As JSON, what is given as `row`
-        is printed with it, as the only one of several.
+        The command and `about` are saved with it. In JSON, `row` is printed with it, as the only
+        one of several.
         """
         if out is not None:
             ev.save(out, about={"command": LINE.get(), **about})

@@ -171,7 +171,7 @@ class Parts:
     validation: Path | None = None
 
     def given(self) -> Parts:
-        """Return the options without those of the environment that others are typed instead of."""
+        """Return the options, without options of the environment that typed options replace."""
         by_folder, by_files = typed("split"), typed("train", "validation")
         if by_folder and not by_files:
             return Parts(self.split)
@@ -426,7 +426,7 @@ def recommend(
             raise InvalidDataError(f"--out is {str(out)!r}; expected .csv, .parquet or .jsonl")
         check_inputs_are_kept([checkpoint, seen, candidates], [out])
         make_folder_of(out)
-    train: Any  # a matrix that knows its users and items, or a split by users
+    train: Any  # a labelled matrix, or a split by users
     if is_split(seen):
         train = training_part(loading.saved(seen, candidates))
     else:

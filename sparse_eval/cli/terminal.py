@@ -1,4 +1,4 @@
-"""What a command shows on a terminal, and how Ctrl-C and SIGTERM end it: with finished work kept.
+"""Output of commands on a terminal, and their end by Ctrl-C and SIGTERM: finished work is kept.
 
 Ids that are printed cannot control the terminal. Handlers of signals and standard error belong to
 the process, so only the command line replaces them, while a command runs.
@@ -73,7 +73,8 @@ def message_lines(words: list[str]) -> Iterator[None]:
     """Print each different warning once, in a line without its place in the source code.
 
     All of standard error is written as JSON lines if the command line, or else the environment,
-    asks for it: also errors of the command line itself, so that it is not parsed yet.
+    asks for it. This includes errors of the command line itself, so its text is searched before it
+    is parsed.
     """
     given = re.findall("--log-format[ =]([a-z]+)", " ".join(words))
     stream = sys.stderr
@@ -181,7 +182,7 @@ def leaves(what: str | Callable[[], str | None] | None) -> None:
 def tell_interruption(end: BaseException, received: list[int]) -> int:
     """Describe the work that an interrupted command leaves, undisturbed by more signals.
 
-    What was half made at `end` is deleted here, where Python's complaints about it are not shown.
+    Unfinished objects at `end` are deleted here, so Python's messages about them are not shown.
 
     Returns
     -------
@@ -196,6 +197,6 @@ def tell_interruption(end: BaseException, received: list[int]) -> int:
         error = error.__context__
     said = printable(f"interrupted: {_left.get()() or 'nothing is kept'}")
     with suppress(AttributeError, OSError, ValueError):  # it is closed
-        sys.stderr.write(f"{said}\n")  # without typer, whose import may be what was interrupted
+        sys.stderr.write(f"{said}\n")  # without typer, whose import may have been interrupted
         sys.stderr.flush()
     return 128 + received[-1]

@@ -501,7 +501,7 @@ def tune(
 def _three_parts(
     input: Path, test: Path | None, splitting: Splitting, seed: int, candidates: Path | None
 ) -> Holdout:
-    """Return a split in three, of which the test part may be given."""
+    """Return a split in three; the test part may be given."""
     if test is None and not is_split(input):
         return splitting.split(splitting.events(input), seed, three_way=True)
     if typed("test"):

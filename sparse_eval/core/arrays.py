@@ -1,4 +1,4 @@
-"""NumPy arrays from what callers give, and errors about other things.
+"""Conversion of callers' inputs to NumPy arrays, and errors about other types.
 
 Arrays and tensors may be of any library, and none of these is imported. Tensors share their memory
 through ``__dlpack__``, the protocol of the array API standard. Anything else is read through
@@ -83,8 +83,8 @@ def check_exact(scores: AnyArray) -> None:
         for score in (scores.min(), scores.max()):
             if abs(int(score)) > 2**53:
                 raise InvalidDataError(
-                    f"scores hold {score}, a whole number beyond 2^53, which float64 cannot tell "
-                    "from its neighbours; give ranks, or scores as floats",
+                    f"scores contain {score}, a whole number beyond 2^53, which float64 cannot "
+                    "represent exactly. Pass ranks, or scores as floats",
                     argument="scores",
                 )
 

@@ -1,4 +1,4 @@
-"""Sparse matrices: checks of what callers pass, conversion to canonical CSR, and sorting.
+"""Sparse matrices: checks of callers' inputs, conversion to canonical CSR, and sorting.
 
 SciPy's conversions and our kernels run in compiled code that trusts its input: an index out of
 range ends the process. So every matrix is checked before it is converted or read.
@@ -72,7 +72,10 @@ def canonical_csr(matrix: object, name: str, *, sum_duplicates: bool) -> sparse.
     kind, row, entry = find_fault(check_rows, *rows) or (0, 0, 0)
     if kind == BAD_BOUNDS:
         raise InvalidDataError(
-            f"{name} is not a CSR: the bounds of row {row} are out of order", argument=name, row=row
+            f"{name} is not a valid CSR matrix: indptr decreases at row {row}. Rebuild it with "
+            "scipy.sparse.csr_matrix",
+            argument=name,
+            row=row,
         )
     if kind == OUT_OF_RANGE:
         raise InvalidDataError(
@@ -315,7 +318,7 @@ def coordinates(matrix: object) -> tuple[Items, Items, Floats, tuple[int, int]]:
     coo = checked.tocoo()
     values = coo.data.astype(np.float64)
     valid = np.isfinite(values) & (values >= 0)
-    check_entries(coo, valid, "the value", "a finite number that is not negative")
+    check_entries(coo, valid, "the value", "a finite number of at least 0")
     return coo.row.astype(np.int32), coo.col.astype(np.int32), values, checked.shape
 
 
@@ -450,7 +453,7 @@ def _checked_copy(matrix: Any, name: str) -> Any:
         if any(array.dtype.kind not in "iu" for array in indices):
             raise ValueError("its indices are not whole numbers")
         if any(isinstance(array, np.ma.MaskedArray) for array in (matrix.data, *indices)):
-            raise ValueError("it holds masked arrays, see .filled()")
+            raise ValueError("it contains masked arrays, see .filled()")
         if is_coo:  # the constructor checks the indices
             matrix = sparse.coo_matrix((matrix.data, indices), shape=matrix.shape)
         else:
@@ -483,8 +486,8 @@ def check_csr_arrays(csr: CSRMatrix, name: str) -> None:
         and len(indices) == len(data)
     ):
         raise InvalidDataError(
-            f"{name} is not a CSR: its data, indices and indptr (int32 or int64) do not fit "
-            "together; make it anew with scipy.sparse.csr_matrix",
+            f"{name} is not a valid CSR matrix: data, indices and indptr are inconsistent. Rebuild "
+            "it with scipy.sparse.csr_matrix",
             argument=name,
         )
     _check_real(data.dtype, name)

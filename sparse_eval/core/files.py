@@ -64,8 +64,8 @@ def as_input(path: object) -> Path:
         raise InvalidFileError(f"cannot be read: {error.strerror or error}", checked) from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InvalidFileError(
-            "is a pipe or a device, which can be read only once; write what it gives to a file, "
-            "and name that",
+            "is a pipe or a device, which can be read only once; write its content to a file and "
+            "pass that",
             checked,
         )
     return checked
@@ -220,7 +220,9 @@ def make_folder(path: PathLike) -> Path:
     """Create a folder if needed and return it, or raise `OutputError` if it is not writable."""
     folder = as_path(path)
     if folder.parts[:1] == ("~",) and not Path("~").exists():
-        raise OutputError(f"{shown(folder)}: only shells expand ~; write the path", path=folder)
+        raise OutputError(
+            f"{shown(folder)}: only shells expand ~; write the full path", path=folder
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -37,7 +37,7 @@ def map_array(path: Path) -> AnyArray:
     with _reading():
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(array, np.memmap) or array.offset + array.nbytes != size:
-            raise UnreadableError("is no array, or longer than it says")
+            raise UnreadableError("is not a NumPy array, or is longer than its header states")
         _check_text(array)
     return array
 
@@ -71,7 +71,7 @@ def read_sparse(stream: BinaryIO) -> Any:
         _check_size(stream)
         with np.load(stream, allow_pickle=False) as arrays:
             if "format" not in arrays.files:
-                raise UnreadableError("holds no matrix that scipy.sparse.save_npz saved")
+                raise UnreadableError("does not contain a matrix saved by scipy.sparse.save_npz")
             for name in {"indptr", "indices", "row", "col"}.intersection(arrays.files):
                 if arrays[name].dtype.kind not in "iu":  # SciPy cuts fractions off
                     raise UnreadableError(f"its {name} are not whole numbers")
@@ -89,7 +89,7 @@ def _reading() -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - headers are parsed as Python
         reason = " ".join(str(error).split())[:120]
         if "pickle" in reason or "Python objects" in reason:
-            raise UnreadableError("is no array of numbers or text") from None
+            raise UnreadableError("is not an array of numbers or text") from None
         raise UnreadableError(f"{type(error).__name__}: {reason}") from None
 
 
@@ -112,4 +112,4 @@ def _check_text(array: AnyArray) -> None:
         dtype = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
         codes = np.ascontiguousarray(array).reshape(-1).view(dtype)
         if (codes > 0x10FFFF).any():
-            raise UnreadableError("holds text with codes of no character")
+            raise UnreadableError("contains text with invalid Unicode code points")

@@ -49,23 +49,23 @@ class Interactions:
         the item was shown and not chosen.
     timestamps : ndarray of int64, shape (n,), or None
         Time of each event, in the unit of the source (seconds in MovieLens and MIND); dates are
-        nanoseconds since 1970 (UTC). `datasets.UNDATED`, the smallest int64, says that an event
-        has no date and was before all that have one, as MIND's history.
+        nanoseconds since 1970 (UTC). `datasets.UNDATED`, the smallest int64, marks an event without
+        a date, which precedes all dated events, as MIND's history.
     users, items : Axis
         The labels, from any sequence of labels; the numbers from 0 on if the source has none.
     n_skipped : int
         Number of malformed lines that the loader skipped.
     time_unit : {"s", "ms", "us", "ns"} or None
-        The unit in which `timestamps` count from 1970 (UTC), so that splits understand dates;
-        None if the source does not say it.
+        The unit of `timestamps`, counted from 1970 (UTC), so splits understand dates; None if
+        unknown.
     recognized : mapping of str to hashable
-        What was taken for a role though nobody named it: columns with a usual name, such as
-        ``{"user": "userId", "value": "rating"}``, or the ``"line number"`` as user. Columns that
-        were named in the call, or are called like their role, are not there.
+        Columns that were recognized for a role by a usual name, such as ``{"user": "userId",
+        "value": "rating"}``, or the ``"line number"`` as user. Columns that were named in the call,
+        or are called like their role, are not included.
     ignored : tuple of hashable
         The columns of the table that are not used.
     dropped : mapping of str to int
-        How many events `filter`, or ``keep=`` of a loader, left out, by the option.
+        The number of events that `filter`, or ``keep=`` of a loader, dropped, by option.
 
     Raises
     ------
@@ -150,7 +150,7 @@ class Interactions:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, recognized by its name, or ignored, as `repr` shows it."""
+        """Remarks on dropped events, recognized columns and ignored columns, for `repr`."""
         notes = [f"{self.n_skipped:,} lines skipped"] if self.n_skipped else []
         notes += [f"{n:,} events dropped by {option}" for option, n in self.dropped.items()]
         return notes + describe_columns(self.recognized, self.ignored)
@@ -192,7 +192,8 @@ class Interactions:
         ----------
         held : csr_matrix, shape (n_users, n_items)
             For example the validation matrix of a `Holdout`; its values do not matter. After a
-            split by time, what is left may be later than its cut: split in three with ``test=``.
+            split by time, remaining events may be later than its cut: split in three with ``test=``
+            instead.
 
         Returns
         -------
@@ -220,11 +221,11 @@ class Interactions:
         min_user_interactions: int | None = None,
         min_item_interactions: int | None = None,
     ) -> Interactions:
-        """Return the events that meet all conditions, without the users and items of no event.
+        """Return the events that meet all conditions, and the users and items that have one.
 
-        The conditions apply in the order of the parameters, the last two together: they are
-        repeated until every user and item that is left meets them (a k-core), because a user who
-        leaves takes interactions of items along.
+        The conditions apply in the order of the parameters. The last two are repeated together
+        until every remaining user and item meets them (a k-core), because dropping a user also
+        drops interactions of items.
 
         Parameters
         ----------
@@ -240,8 +241,8 @@ class Interactions:
         Returns
         -------
         Interactions
-            In the order of the events. `dropped` says how many of them each option left out, in
-            addition to what was dropped before.
+            In the order of the events. `dropped` counts the events that each option dropped, in
+            addition to earlier calls.
 
         Raises
         ------
@@ -359,14 +360,14 @@ class Interactions:
         Columns that are not named are recognized: the column called like its role ("user",
         "item", "value", "timestamp"), or else the only one with another usual name, such as
         ``userId``, ``movie_id``, ``Rating`` or ``date``. `recognized` of the result, and its
-        `repr`, say which have been taken. So ``from_frame(interactions.to_frame())`` loses nothing
-        but users and items without events, which `users` and `items` keep.
+        `repr`, show these columns. ``from_frame(interactions.to_frame())`` therefore loses only
+        users and items without events, which `users` and `items` keep.
 
         Parameters
         ----------
         df : pandas.DataFrame, frame of another library, or list of dict
-            The events. A frame is anything with ``__arrow_c_stream__``, as those of polars,
-            pyarrow and DuckDB; in a list each dict is a row.
+            The events. A frame is anything with ``__arrow_c_stream__``, as in polars, pyarrow and
+            DuckDB; in a list each dict is a row.
         user, item : hashable, optional
             Names of the columns with the ids: text, numbers, anything hashable.
         value : hashable or None, optional
@@ -379,7 +380,7 @@ class Interactions:
         missing_times : {"error", "undated"}
             Whether a row without a time raises an error, or was before all dates (`UNDATED`).
         event : hashable, optional
-            Name of a column with types of events, of which `keep` says which to keep.
+            Name of a column with types of events; `keep` lists the types to keep.
         keep : sequence, optional
             The types of events to keep, compared as text: ``event="type", keep=["buy"]``.
         users, items : pandas.Index or sequence, optional
@@ -393,16 +394,16 @@ class Interactions:
         Raises
         ------
         InvalidDataError
-            If the frame is empty, a column does not exist, several columns may be the one that was
-            not named, or a row has a missing id, an id that is not in `users` or `items`, or an
-            invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If there
-            is no event of a type in `keep`, or one of `event` and `keep` is given alone.
+            If the frame is empty, a column does not exist, or several columns could have a role
+            that was not named. If a row has a missing id, an id that is not in `users` or `items`,
+            or an invalid value or time. The message counts rows from 0, as ``df.iloc`` does. If
+            there is no event of a type in `keep`, or only one of `event` and `keep` is given.
 
         Warns
         -----
         GuessWarning
-            If ratings, or values that were recognized by the name of their column, are 0: in
-            ratings that often means an event without a rating, here shown and not chosen.
+            If ratings, or values recognized by the name of their column, are 0. For ratings, 0
+            often means an event without a rating, but it is read as shown and not chosen.
 
         Examples
         --------
@@ -443,8 +444,8 @@ def read_interactions(
     wanted = None if keep is None else [] if isinstance(keep, str) else list(map(str, keep))
     if (event is None) != (keep is None) or wanted == []:
         raise InvalidDataError(
-            "give event= (a column) and keep= (a list of the types of events to keep) together, or "
-            "none of them",
+            "pass event= (a column) and keep= (a list of the types of events to keep) together, or "
+            "neither",
             argument="keep",
         )
     columns = table.choose(given, event)
@@ -497,6 +498,6 @@ def label_array(name: str, labels: Axis) -> AnyArray:
         if array.tolist() == texts:  # NumPy drops trailing NUL characters
             return array
     raise InvalidDataError(
-        f"{name}: only labels that are all text or all int64 can be saved, and text without a null "
-        f"character at its end; rename them first, for example with {name}.map(str)"
+        f"{name}: labels must be all text or all int64, and text must not end with a null "
+        f"character. Convert them first, for example with {name}.map(str)"
     )

@@ -52,18 +52,17 @@ def load_csv(
     verbatim: ``NA`` is an id like any other. Fields may be quoted with ``"``, but not across
     lines. Blank lines are ignored.
 
-    Files are read block by block; only lines that Arrow would read in another way are read one by
-    one.
+    Files are read block by block; only lines that Arrow would read differently are read one by one.
 
     Parameters
     ----------
     path : str or Path
-        The file, plain, ``.gz``, ``.bz2`` or ``.zst``; or a folder or a pattern (``"logs/*.csv"``)
-        of files with the same columns, to which folders such as ``year=2024`` add one.
+        The file, plain, ``.gz``, ``.bz2`` or ``.zst``. Or a folder or a pattern (``"logs/*.csv"``)
+        of files with the same columns; folders such as ``year=2024`` add a column.
     user, item : str or int, optional
         Columns with the ids: names, or with ``header=False`` numbers counted from 0 (0 and 1 by
         default). Columns that are not named are recognized as in `Interactions.from_frame`, and
-        said in `Interactions.recognized`.
+        listed in `Interactions.recognized`.
     value : str, int or None, optional
         Column with the values, finite and >= 0. None: every line counts 1. If no column has a usual
         name and one of numbers is left over, an error names it.
@@ -72,21 +71,21 @@ def load_csv(
         since 1970 (UTC is assumed for dates without a time zone). The first line decides which.
         None, or no column with a usual name: no times.
     event, keep, users, items : optional
-        As in `Interactions.from_frame`. With `users` or `items` that are not integers, ids are
-        text even if all of those in the file are integers.
+        As in `Interactions.from_frame`. With `users` or `items` that are not integers, ids are text
+        even if the file has only integers.
     sep : str, optional
         The separator, taken literally; default: a tab in ``.tsv`` and ``.txt`` files, otherwise
         the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line.
     encoding : str, optional
-        The encoding, by any name that Python knows; default: UTF-8, or Latin-1, which can read
-        everything, where that fails.
+        Any encoding of Python. By default UTF-8, or if that fails Latin-1, which can read
+        everything.
     header : bool
         Whether the first line holds the names of the columns.
     on_bad_lines : {"error", "skip"}
         Whether a malformed line (wrong number of fields, empty id, invalid value or time) raises
         an error, or is skipped. Skipped lines are counted in `Interactions.n_skipped` and
-        reported in one `SkippedLinesWarning`. A quoted field that its line does not end is an error
-        in either case: nothing tells where its row ends.
+        reported in one `SkippedLinesWarning`. A quoted field that does not end on its line is an
+        error in either case, because the end of its row is unknown.
 
     Returns
     -------
@@ -148,11 +147,10 @@ def load_parquet(
     Parameters
     ----------
     path : str or Path
-        The file; or a folder or a pattern (``"logs/*.parquet"``) of files with the same columns,
-        to which folders such as ``year=2024`` add one.
+        The file. Or a folder or a pattern (``"logs/*.parquet"``) of files with the same columns;
+        folders such as ``year=2024`` add a column.
     user, item, value, timestamp, event : str or None, optional
-        Names of the columns, as in `Interactions.from_frame`, which recognizes those that are not
-        named.
+        Names of the columns; others are recognized as in `Interactions.from_frame`.
     keep, users, items : optional
         As in `Interactions.from_frame`.
 
@@ -387,15 +385,15 @@ def load_parts(
     parts = [path if isinstance(path, Interactions) else load(path, **options) for path in paths]
     if len({part.recognized.get("user") == "line number" for part in parts}) > 1:
         raise InvalidDataError(
-            "lines begin with the number of their items in one of the files, and with a user in "
-            "another; say what they begin with (counts=True or counts=False)"
+            "lines start with the number of items in one file and with a user in another. Set "
+            "counts=True or counts=False for both"
         )
     for role in ("users", "items"):
         kinds = {getattr(part, role).is_text for part in parts}
         if len(kinds) > 1 and not all(isinstance(path, str | os.PathLike) for path in paths):
             raise InvalidDataError(
-                f"{role} have text as ids in one part and numbers in another; give all parts ids "
-                "of one type"
+                f"{role} have text as ids in one part and numbers in another; use ids of one type "
+                "for all parts"
             )
     user_codes, users = union_of([part.users for part in parts])
     item_codes, items = union_of([part.items for part in parts])
@@ -417,11 +415,10 @@ def guess_format(path: PathLike) -> str:
     Parameters
     ----------
     path : str or Path
-        ``behaviors.tsv`` is mind; ``u.data`` and ``ratings.dat`` are movielens, and so are the
-        folders that hold them or a ``ratings.csv``; otherwise the suffixes ``.parquet``,
-        ``.npz``, ``.csv`` and ``.tsv`` decide; a first line with usual names of
-        users and items is the header of csv; lines of different numbers of whitespace-separated
-        ids are adjacency.
+        ``behaviors.tsv`` is mind. ``u.data`` and ``ratings.dat`` are movielens, and so are folders
+        that contain them or a ``ratings.csv``. Otherwise the suffixes ``.parquet``, ``.npz``,
+        ``.csv`` and ``.tsv`` decide. A first line with usual names of users and items is the header
+        of csv. Lines with different numbers of whitespace-separated ids are adjacency.
 
     Returns
     -------
@@ -465,7 +462,7 @@ def guess_format(path: PathLike) -> str:
     if not separated and len({len(line.split()) for line in lines}) > 1:
         return "adjacency"
     raise InvalidFileError(
-        "cannot guess the format of this file from its name or lines; give format=, one of "
+        "cannot guess the format of this file from its name or lines; pass format=, one of "
         f"{', '.join(FORMATS)}",
         path,
     )

@@ -36,7 +36,7 @@ def load_adjacency(
 ) -> Interactions:
     r"""Read a file whose lines are ``user item item …``, separated by white space.
 
-    A line may begin with the number of its items instead of a user, as in CiteULike's files; then
+    A line may begin with the number of its items instead of a user, as in CiteULike's files. Then
     the first line is user 0, the second user 1, and so on.
 
     If all ids are integers (without leading zeros), labels are int64, otherwise text. A user
@@ -48,14 +48,14 @@ def load_adjacency(
         The file.
     counts : bool, optional
         Whether lines begin with the number of their items. By default they do if the first number
-        of every line is the number of the others, and is there twice (users are not);
+        of every line counts the others, and some number occurs twice (users do not);
         `Interactions.recognized` then has ``{"user": "line number"}``.
     encoding : str, optional
         As in `load_csv`.
     on_bad_lines : {"error", "skip"}
-        As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``,
-        ``|`` or ``::``, which means that the file has another separator, or if it does not have
-        as many items as it says.
+        As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
+        or ``::``, which means that the file has a different separator. It is also malformed if it
+        does not have the number of items that it begins with.
 
     Returns
     -------
@@ -71,8 +71,8 @@ def load_adjacency(
     Warns
     -----
     GuessWarning
-        If every line begins with the number of its items but none is there twice, or if nearly
-        every line does, so that it was taken for a user; or if the file is no UTF-8 and `encoding`
+        If every line begins with the number of its items but no number occurs twice, or if nearly
+        every line does; the number was then read as a user. If the file is not UTF-8 and `encoding`
         is not given.
 
     See Also
@@ -144,13 +144,13 @@ def _begins_with_counts(text: bytes, path: PathLike) -> bool:
     repeated = len(set(counts)) < len(counts)
     if repeated and not others:
         return True
-    doubt = "" if others else "but none is there twice"
+    doubt = "" if others else "but no number occurs twice, so it could also be a user id"
     if repeated and len(counts) > _MANY * len(others):
-        doubt = f"except for line {others[0]} and {len(others) - 1} others"
+        doubt = f"except line {others[0]} and {len(others) - 1} others"
     if doubt:
         warn(
-            f"{path}: lines begin with the number of their items, {doubt}; it was taken for a "
-            "user; say which it is with counts=True or counts=False",
+            f"{path}: each line starts with the number of its items, {doubt}. It was read as a "
+            "user. Set counts=True (number of items) or counts=False (user)",
             GuessWarning,
         )
     return False
@@ -165,8 +165,8 @@ _TIME = re.compile(r"(\d\d?)/(\d\d?)/(\d{4}) (\d\d?):(\d\d):(\d\d) ([AP]M)", re.
 def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "error") -> Interactions:
     r"""Read MIND's ``behaviors.tsv``.
 
-    A line is an impression: its id, the user, the time, the news that the user read before
-    (the history, which may be empty), and the news shown, with ``-1`` if clicked and ``-0`` if
+    A line is an impression: its id, the user, the time, the news that the user read before (the
+    history, maybe empty), and the news shown. Shown news end in ``-1`` if clicked and ``-0`` if
     not.
 
     Parameters
@@ -174,18 +174,17 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
     path : str or Path
         The file, or the folder that holds it.
     history : bool
-        Whether to include the histories. A history is repeated on each line of its user; each
-        news item in it counts once per user, with value 1, and is undated (`datasets.UNDATED`):
-        the file does not say when it was read, only that it was before the first impression.
-        Every split by time trains on it.
+        Whether to include the histories. A history is repeated on each line of its user; each news
+        item in it counts once per user, with value 1. It is undated (`datasets.UNDATED`): the file
+        only implies that it was read before the first impression. Every split by time trains on it.
     on_bad_lines : {"error", "skip"}
         As in `load_csv`.
 
     Returns
     -------
     Interactions
-        Value 1 for a click, an explicit 0 for shown and not clicked, 1 for a history item; first
-        the impressions in the order of the file, then the histories. Timestamps are unix
+        Value 1 for a click, an explicit 0 for shown and not clicked, 1 for a history item. The
+        impressions come first, in the order of the file, then the histories. Timestamps are unix
         seconds (``time_unit="s"``); the file's times are assumed to be UTC.
 
     Raises
@@ -266,7 +265,7 @@ def load_mind(path: PathLike, *, history: bool = True, on_bad_lines: str = "erro
 
 
 def _impression(line: str) -> tuple[str, int, str, list[str]]:
-    """Return the user, the time, the history and what was shown, or raise an error."""
+    """Return the user, the time, the history and the news shown, or raise an error."""
     fields = line.split("\t")
     if len(fields) != len(_MIND_FIELDS):
         raise MalformedLineError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Integers
 
-#: Units in which timestamps count from 1970 (UTC).
+#: Units of timestamps since 1970 (UTC).
 TimeUnit = Literal["s", "ms", "us", "ns"]
 UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 
@@ -30,14 +30,14 @@ Time: TypeAlias = str | date | np.datetime64 | int
 Duration: TypeAlias = str | timedelta | np.timedelta64 | int
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-# From 1995 to 2032 the numbers of the four units are far apart, and none of them is a date written
-# in digits (2019111409), or counted from another year than 1970 in steps of 100 ns.
+# From 1995 to 2032 the numbers of the four units are far apart. None of them could be a date
+# written in digits (2019111409), or a count of 100 ns from a year other than 1970.
 _FIRST_YEAR, _LAST_YEAR = 1995, 2032
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The unit of timestamps, in which times and durations are given as whole numbers.
+    """The unit of timestamps, for times and durations given as whole numbers.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class Clock:
         times : ndarray of int64
             The timestamps.
         unit : {"s", "ms", "us", "ns"} or None
-            Their unit, if the source says it. If not, it is told by their values, provided that
-            all of them are dates from 1995 to 2032 in it.
+            Their unit, if known. Otherwise it is inferred from their values, provided that all of
+            them are dates from 1995 to 2032 in one unit.
         given : iterable of (str, object)
             Names and values of the options with times and durations, None if not given.
 
@@ -125,7 +125,7 @@ class Clock:
 
     def _known_unit(self) -> TimeUnit:
         if self.unit is None:
-            raise InvalidDataError("the unit of the timestamps is not known; give whole numbers")
+            raise InvalidDataError("the unit of the timestamps is not known; use whole numbers")
         return self.unit
 
 
@@ -144,7 +144,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _told_by_values(times: Integers, option: str) -> TimeUnit:
-    """Return the only unit in which all dated timestamps are recent dates."""
+    """Return the only unit that makes all dated timestamps recent dates."""
     dated = times[times != UNDATED]
     if len(dated):
         first, last = int(dated.min()), int(dated.max())
@@ -157,7 +157,7 @@ def _told_by_values(times: Integers, option: str) -> TimeUnit:
                 return unit
     raise InvalidDataError(
         f"{option}: the unit of the timestamps is not known (they are no dates from {_FIRST_YEAR} "
-        f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); give {option}= as a whole number in their "
+        f"to {_LAST_YEAR} in any of {', '.join(UNITS)}); pass {option}= as a whole number in their "
         "unit, or convert the column to dates with pandas.to_datetime(..., unit=)"
     )
 

@@ -117,7 +117,7 @@ class RowsLoader:
             row = int(np.searchsorted(relevance.indptr, entry, side="right")) - 1
             raise InvalidDataError(
                 f"user {users[row]!r}, item {items[relevance.items[entry]]!r} is in several rows "
-                f"of {TRUTH}, with a sum of {relevance.gains[entry]:g}, and one of the metrics "
+                f"of {TRUTH}, with the sum {relevance.gains[entry]:g}, and one of the metrics "
                 f"depends on the largest gain, which is {largest:g} in a single row; add up the "
                 "rows of each user and item first"
             )
@@ -158,16 +158,16 @@ def check_ids(recs: pa.Schema, truth: pa.Schema, columns: Columns) -> tuple[bool
             dtype = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
             if not (pa.types.is_integer(dtype) or is_text(dtype)):
                 raise InvalidDataError(
-                    f"{content}: column {name!r} holds {dtype}; expected ids that are whole "
+                    f"{content}: column {name!r} has type {dtype}; expected ids that are whole "
                     "numbers or text, so cast it",
                     column=name,
                 )
             kinds.append(is_text(dtype))
         if kinds[0] != kinds[1]:
             raise InvalidDataError(
-                f"column {names[0]!r} holds {recs.field(names[0]).type} in {RECS} and column "
-                f"{names[1]!r} {truth.field(names[1]).type} in {TRUTH}, so that none would be "
-                "found in the other; cast one of them"
+                f"column {names[0]!r} has type {recs.field(names[0]).type} in {RECS}, but column "
+                f"{names[1]!r} has type {truth.field(names[1]).type} in {TRUTH}, so no ids would "
+                "match. Cast one of the columns"
             )
         are_text.append(kinds[0])
     return are_text[0], are_text[1]
@@ -196,13 +196,14 @@ def _encode(
     name = columns.recs[number]
     if any(side.min(initial=0) < 0 for side in codes):
         raise InvalidDataError(
-            f"column {name!r} holds an id that it did not hold when it was read before; evaluate "
-            "tables that do not change",
+            f"column {name!r} contains an id that was not there on the first pass. The table must "
+            "not change during the evaluation",
             column=name,
         )
     if axis.is_text and axis.blank.any():
         raise InvalidDataError(
-            f"column {name!r} holds an id that is empty or blank; every row needs one", column=name
+            f"column {name!r} contains an id that is empty or blank; every row needs one",
+            column=name,
         )
     return codes, axis
 
@@ -263,7 +264,7 @@ class TableSource(Source):
         self.columns = Columns(next(names), "rank" in lists, next(names))
 
     def rows_loader(self, request: Request, propensity: KeyedPropensity | None) -> RowsLoader:
-        """Return the loader of blocks, with what metrics depend on of all rows."""
+        """Return the loader of blocks, with the facts about all rows that metrics depend on."""
         import pyarrow.compute as pc
 
         catalogue = largest = None

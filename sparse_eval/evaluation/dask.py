@@ -47,7 +47,7 @@ class DaskRunner:
     def __init__(self, client: Any) -> None:
         self.client = client
         if client.status != "running":
-            raise InvalidDataError(f"the client is {client.status}; give one that is connected")
+            raise InvalidDataError(f"the client is {client.status}; pass a connected client")
         try:  # workers may be starting
             client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
@@ -60,9 +60,10 @@ class DaskRunner:
     ) -> Iterator[tuple[Any, Any]]:
         """Do tasks on the workers, no more than a few waiting there.
 
-        What is shared goes to each worker once. It and the tasks are given to the scheduler, which
-        gives them out again when a worker is lost: what is scattered to workers is lost with them,
-        and one that dies while it is scattered to was seen to keep the client waiting for ever.
+        Shared data go to each worker once. They and the tasks are passed through the scheduler,
+        which sends them again when a worker is lost. Data scattered to workers would be lost with
+        them, and a worker that dies while it receives them was seen to keep the client waiting for
+        ever.
         """
         import dask
         from dask.delayed import delayed
@@ -127,15 +128,15 @@ def check_version(version: str) -> None:
     installed = installed_version()
     if installed != version:
         raise WorkerError(
-            f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, and who "
-            f"gave it the task {version}",
-            hint="install the same version everywhere",
+            f"worker {gethostname()} (process {getpid()}) has sparse_eval {installed}, but the "
+            f"client has {version}",
+            hint="install the same version on both",
             may_pass=False,
         )
 
 
 def result_of(future: Any) -> Any:
-    """Return what a worker of Dask returned, or raise an error that says what happened to it."""
+    """Return the result of a Dask worker, or raise an error that explains its failure."""
     from dask.distributed import KilledWorker
 
     try:
@@ -147,16 +148,16 @@ def result_of(future: Any) -> Any:
         ) from error
     except CancelledError as error:
         raise WorkerError(
-            f"a task was cancelled ({error}): the scheduler was lost, or the client closed; begin "
-            "again"
+            f"a task was cancelled ({error}), because the scheduler stopped or the client was "
+            "closed. Run the evaluation again"
         ) from error
     except (ImportError, RuntimeError) as error:  # the second is raised from the first
         causes = f"{error} {error.__cause__}"
         if "No module named" not in causes:
             raise
         raise WorkerError(
-            f"a worker lacks what it needs ({causes})",
-            hint=f"install sparse_eval {installed_version()} there, as it is here",
+            f"a package is missing on a worker ({causes})",
+            hint=f"install sparse_eval {installed_version()} there, as on this machine",
             may_pass=False,
         ) from error
 
@@ -188,7 +189,7 @@ def connect(client: ClientLike | None) -> Iterator[DaskRunner]:
             client = get_client()
         except ValueError:
             raise InvalidDataError(
-                f"there is no current Dask client; give client=, {expected}"
+                f"there is no current Dask client; pass client=, {expected}"
             ) from None
     if isinstance(client, Client):
         yield DaskRunner(client)
@@ -232,7 +233,7 @@ class DaskSource(TableSource):
     request : Request
     rankings : RankingsScan
     relevance : RelevanceScan
-        Of a dataframe, or of Parquet, which is then read as one.
+        A dataframe, or Parquet, which is then read as one.
     propensity : KeyedPropensity or None
     client : distributed.Client
     """
@@ -301,7 +302,7 @@ class DaskSource(TableSource):
         return float(self._gather([self.frames[1][self.columns.truth[2]].max()])[0])
 
     def _are_disjoint(self) -> bool:
-        """Return whether partitions hold different users, those of one number the same."""
+        """Return whether each user is in one partition number only, on both sides."""
         import pyarrow as pa
         from dask.delayed import delayed
 
@@ -343,7 +344,7 @@ def _with_equal_hashes(frame: Any) -> Any:
 
 
 def _schema(meta: Any) -> pa.Schema:
-    """Return what the columns of a frame are in Arrow: ids of one type each, else floats."""
+    """Return the Arrow types of a frame's columns: ids of one type each, else floats."""
     import pandas as pd
     import pyarrow as pa
 
@@ -360,8 +361,8 @@ def _schema(meta: Any) -> pa.Schema:
             arrow = pa.string()
         else:
             raise InvalidDataError(
-                f"column {name!r} holds {dtype}; expected ids that are whole numbers or text, none "
-                "of them missing"
+                f"column {name!r} has type {dtype}; expected ids that are whole numbers or text, "
+                "none of them missing"
             )
         fields.append((name, arrow))
     return pa.schema(fields)
@@ -375,7 +376,7 @@ def _table(frame: Any, schema: pa.Schema) -> pa.Table:
         return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     except pa.ArrowException as error:
         raise InvalidDataError(
-            f"a partition does not hold what its columns promise ({error}); cast them to "
+            f"a partition does not match the types of its columns ({error}); cast them to "
             f"{', '.join(f'{field.name}: {field.type}' for field in schema)}"
         ) from None
 

@@ -54,7 +54,7 @@ RankingsLike: TypeAlias = "Rankings | RankingsScan | SparseInput | FrameLike | P
 #: What `evaluate` takes as relevant items.
 RelevanceLike: TypeAlias = "Relevance | RelevanceScan | SparseInput | FrameLike | PathLike"
 
-#: Types of what is read already: `Rankings`, `Relevance` and matrices of SciPy.
+#: Types that need no reading: `Rankings`, `Relevance` and matrices of SciPy.
 _OPENED = (UserRows, sparray, spmatrix)
 
 
@@ -81,62 +81,61 @@ def evaluate(
     predictions : Rankings, sparse matrix, frame or path
         A matrix of shape (n_users, n_items) holds 1-based positions (`Rankings.from_positions`);
         a table has a row for each recommended item (`Rankings.scan`), by default in columns
-        ``user``, ``item`` and ``rank`` or ``score``. Frames are those of pandas, polars, Arrow,
-        Dask and Spark; for paths see Notes.
+        ``user``, ``item`` and ``rank`` or ``score``. Frames of pandas, polars, Arrow, Dask and
+        Spark are accepted; for paths see Notes.
     validation : Relevance, sparse matrix, Interactions, Holdout, frame or path
         A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
-        table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. Where
-        both sides have ids (tables, `Interactions`, the parts of a `Holdout`, ``users=`` and
-        ``items=``) they are matched by id; otherwise row and column numbers are compared, and the
+        table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. If both
+        sides have ids (tables, `Interactions`, the parts of a `Holdout`, ``users=`` and
+        ``items=``), they are matched by id. Otherwise row and column numbers are compared, and the
         smaller matrix is padded: an item outside of the other is not relevant but keeps its
-        position. Ids of a table beside mere numbers are refused.
+        position. Ids of a table cannot be matched with a matrix without ids, which raises an error.
     metrics : str, Metric, iterable of them, or Protocol
         For instance ``["ndcg@{5,10}", "map(normalizer=min)@20"]``. A `Protocol` has metrics and
-        the rules by which they count users and items.
+        their rules for counting users and items.
     train : sparse matrix of shape (n_users, n_items), Relevance or path, optional
-        What the users had seen: every stored entry, also an explicit zero, is no candidate for
-        recommendation; entries other than zero count for popularity, co-occurrence and history.
+        The items that users had seen: every stored entry, also an explicit zero, is excluded from
+        the candidates. Entries other than zero count for popularity, co-occurrence and history.
         Numbered as `validation`, or with ids like it (frames, `Interactions`). Some metrics need
         it. The catalogue is as large as the largest of all inputs.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
-        What each user could be recommended, less what `train` says is seen: a row or entry for
-        each user and candidate, matched like `train`; a mapping of ids of users to items; or one
-        flat array of items, or pandas.Index of ids, for all users. Random lists, lift, auc, mean
-        and percentile rank are of them; by default of the whole catalogue. A relevant item that is
-        none of them is missed, and one that is listed stays; both are counted.
-        What `sample_negatives` returns can estimate metrics of the whole catalogue, see
+        The items that each user could be recommended; items in `train` are excluded. Pass a row or
+        entry for each user and candidate, matched like `train`, or a mapping of user ids to items.
+        Or one flat array of items, or a pandas.Index of ids, for all users. Random lists, lift,
+        auc, mean and percentile rank use them instead of the whole catalogue. Relevant items that
+        are not candidates are missed, and listed items that are not candidates stay; both are
+        counted. Candidates from `sample_negatives` can estimate metrics of the whole catalogue, see
         `Candidates.corrected`.
     items : ItemData, optional
         Groups, vectors and propensities of items, for metrics that need them.
     convention : str, optional
         Count as another library does: "trec_eval", "implicit", "ranx", …; see `Protocol`. Lists are
-        taken as they come: where a library orders equal scores another way, make them so, with the
+        used unchanged: if a library orders equal scores differently, make the lists with the
         ``ties=`` of `Rankings` or `sparse_eval.trec.read_run`.
     keep : {"values", "lists", "totals"}
-        What to keep: the values of each user, and the lists if all users are evaluated at once in
-        this process; the same, or an error if the lists cannot be kept; or only totals, whose size
-        does not grow with the number of users.
+        "values" keeps the values of each user, and the lists if all users are evaluated at once in
+        this process. "lists" keeps the same, and raises an error if it cannot keep the lists.
+        "totals" keeps only totals, whose size does not grow with the number of users.
     memory : int, optional
-        Bytes that the evaluation may take, beside its inputs and the interpreter; at least 16 MiB.
-        Users are then evaluated in blocks of as many as fit. Blocks of your own are evaluated
-        one after the other and merged (`Evaluation.merge`).
+        Bytes that the evaluation may take, without its inputs and the interpreter; at least 16 MiB.
+        Users are then evaluated in blocks of as many as fit. If you have blocks yourself, evaluate
+        each and merge them (`Evaluation.merge`).
     client : distributed.Client, str or concurrent.futures.Executor, optional
-        Who evaluates blocks of users: the workers of a Dask cluster, given by its client or the
-        address of its scheduler, or those of an executor, each task with one thread. By default
-        this process; for frames of Dask the current client. Frames of Spark are evaluated by
-        Spark.
+        Where to evaluate blocks of users: on the workers of a Dask cluster, given by its client or
+        the address of its scheduler, or of an executor. Each task uses one thread. By default this
+        process; for frames of Dask the current client. Frames of Spark are evaluated by Spark.
     num_threads : int, optional
         Threads of this process to use. The default is one for each core that it may use: the
         smallest of its affinity, the CPU quota of its cgroups (of a container),
         ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS``. The result does not depend on it.
     progress : bool, optional
-        Show a progress bar where there are blocks; by default on a terminal only.
+        Show a progress bar if there are blocks; by default on a terminal only.
 
     Returns
     -------
     Evaluation
-        With the lists and the values of each user, as far as they are kept (see there). Its
-        numbers have the same bits, however users are cut into blocks and whoever evaluates them.
+        With the lists and the values of each user, as far as `keep` keeps them. Its numbers are
+        bit-identical for any blocks and workers.
 
     Raises
     ------
@@ -144,41 +143,41 @@ def evaluate(
         If a metric, option or convention is unknown, none is given, one needs an input that is
         missing, or one is not defined for lists with ``ties="average"``.
     InvalidDataError
-        If a matrix is refused by `Rankings.from_positions` or `Relevance.from_csr`, a row of a
-        table cannot be used, groups or vectors do not cover the items, no user has a relevant
-        item, gains are too large for a sum of them to be finite, or a metric of what is
-        recommended, or of judged items, meets a list with unknown items; if a zero is stored in
-        `validation` and the convention's library counts it as relevant; or if the values of the
-        users do not fit into `memory`.
+        If a matrix is not valid for `Rankings.from_positions` or `Relevance.from_csr`, a row of a
+        table cannot be used, or groups or vectors do not cover the items. If no user has a relevant
+        item, or the sum of gains is not finite. If a list has unknown items and a metric counts
+        recommended or judged items. If a zero is stored in `validation` and the convention's
+        library counts it as relevant. If the values of the users do not fit into `memory`.
     InvalidFileError
         If a file cannot be read.
     WorkerError
         If the workers cannot be reached, or do not survive a task.
     MissingExtraError
-        If an optional dependency is not installed, here or where the workers run.
+        If an optional dependency is not installed in this environment or on the workers.
 
     Warns
     -----
     UserWarning
-        If no list holds a relevant item, or no list has a rank 1; with `train`, if lists hold seen
-        items, relevant items were seen, or evaluated users have no training data; with
-        `candidates`, if relevant or listed items are none, or they are a sample of the catalogue.
+        If no list contains a relevant item, or no list has a rank 1. With `train`, if lists contain
+        seen items, relevant items were seen, or evaluated users have no training data. With
+        `candidates`, if relevant or listed items are not candidates, or candidates are a sample of
+        the catalogue.
 
     See Also
     --------
-    Protocol : Metrics with the rules by which they count users and items.
-    evaluate_model : Rank the items of a model and evaluate the rankings.
-    Rankings.scan, Relevance.scan : Name the columns of tables.
+    Protocol : Metrics with their rules for counting users and items. evaluate_model : Rank the
+    items of a model and evaluate the rankings. Rankings.scan, Relevance.scan : Name the columns of
+    tables.
 
     Notes
     -----
-    What a path means is told by what it holds: Parquet (a file, or a folder of files) and CSV are
-    tables; a folder with ``data.npy``, ``indices.npy``, ``indptr.npy`` and ``shape.npy`` is a CSR
-    matrix that stays on disk; ``.npz`` is a matrix that `scipy.sparse.save_npz` wrote; text with
-    six fields in a line is a TREC run, with four fields qrels.
+    The content of a path decides how it is read. Parquet (a file, or a folder of files) and CSV are
+    tables. A folder with ``data.npy``, ``indices.npy``, ``indptr.npy`` and ``shape.npy`` is a CSR
+    matrix that stays on disk; ``.npz`` is a matrix of `scipy.sparse.save_npz`. Text with six fields
+    in a line is a TREC run, with four fields qrels.
 
-    Tables in Parquet on both sides are read one range of users after the other, whatever the
-    order of their rows, and need not fit into memory.
+    Tables in Parquet on both sides are read one range of users after the other, for any order of
+    rows, and need not fit into memory.
 
     Examples
     --------
@@ -270,23 +269,23 @@ def _of_tables(
 ) -> Evaluation | None:
     """Evaluate two tables that need not fit into memory; return None if they are in memory.
 
-    `inputs` are those of `evaluate` beside lists and relevance.
+    `inputs` are the other inputs of `evaluate`.
     """
     engines = {_engine(rankings.table), _engine(relevance.table)}
     if not engines & {"parquet", "dask", "pyspark"}:
         return None
     if not engines <= {"parquet", "dask"} and not engines <= {"parquet", "pyspark"}:
         if "parquet" in engines and len(engines) == 2:
-            return None  # a frame in memory beside a table that is read into memory
+            return None  # one frame is in memory, and the table is read into memory
         names = ", ".join(sorted(map(str, engines)))
         raise InvalidDataError(
-            f"the tables are of {names}; give both sides as frames of one library, or as Parquet"
+            f"the tables are of {names}; pass both sides as frames of one library, or as Parquet"
         )
     others = sorted(request.inputs - {"propensity"})
     if others:
         raise InvalidDataError(
-            f"{', '.join(others)} cannot be given beside tables, whose users and "
-            "items have other numbers; evaluate matrices"
+            f"{', '.join(others)} cannot be combined with tables, because users "
+            "and items are numbered differently; evaluate matrices"
         )
     propensity = KeyedPropensity.of(inputs["propensity"]) if inputs else None
     client = execution.client
@@ -318,7 +317,7 @@ def _engine(table: Any) -> str | None:
 
 
 def load_rows(side_data: SideData, task: Rows) -> Block:
-    """Check both sides of some rows, and put the side data of these users beside them."""
+    """Check both sides of some rows, and add the side data of these users."""
     rankings, relevance = task.sides["rankings"], task.sides["relevance"]
     with in_block(task.first):
         if not isinstance(rankings, Rankings):

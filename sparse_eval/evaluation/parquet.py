@@ -1,9 +1,9 @@
 """Tables in Parquet that need not fit into memory, read one range of users after the other.
 
-Row groups say the least and the largest user in them. Where tables are in the order of the users,
-or nearly so, the users are cut into ranges, and of each only the row groups are read that have some
-of them. Tables in any other order are first dealt out, in one pass over the rows, to files of their
-own: by the remainder of whole numbers as users, or by a hash of text.
+Row groups record the least and the largest user in them. If tables are (nearly) sorted by user, the
+users are cut into ranges, and each range reads only the row groups with some of its users. Tables
+in any other order are first distributed to temporary files, in one pass over the rows: by the
+remainder of whole numbers as users, or by a hash of text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 #: benchmarks/SCALE.md.
 PER_ROW = 110
 
-#: Rows of all blocks at once without a budget, of a task for workers, and of what is read at once.
+#: Rows of all blocks at once without a memory limit, of a task for workers, and of one read.
 ROWS_AT_ONCE = 6_000_000
 ROWS_PER_TASK = 2_000_000
 BATCH = 1 << 20
@@ -108,7 +108,7 @@ class UserRange(NamedTuple):
 
 
 class ParquetTable:
-    """A Parquet file, or those of a folder or pattern."""
+    """A Parquet file, or the files of a folder or pattern."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).absolute()
@@ -116,7 +116,9 @@ class ParquetTable:
         self.files = {one.where: one for one in table.parts}
         for file, one in self.files.items():
             if not hasattr(one, "metadata"):
-                raise InvalidFileError("is no Parquet file, and others beside it are", file)
+                raise InvalidFileError(
+                    "is not a Parquet file, but other files of this folder or pattern are", file
+                )
         self.schema: pa.Schema = next(iter(self.files.values())).schema
         self.n_rows = sum(one.metadata.num_rows for one in self.files.values())
 
@@ -139,8 +141,9 @@ class ParquetTable:
                 found = table.schema.field(name).type if name in table.names else None
                 if found != dtype:
                     raise InvalidFileError(
-                        f"column {name!r} is {found or 'missing'}, and in "
-                        f"{next(iter(self.files)).name} {dtype}; write all files alike",
+                        f"column {name!r} is {found or 'missing'} in this file, but {dtype} in "
+                        f"{next(iter(self.files)).name}. All files must have the same columns and "
+                        "types",
                         file,
                     )
             if pa.types.is_dictionary(dtype):
@@ -232,7 +235,7 @@ def cut_users(
 
 
 def _rows_below(groups: list[RowGroup], bound: str) -> Callable[[Any], int]:
-    """Return how many rows the groups have whose least, or largest, user is below another."""
+    """Return a function that counts rows of groups whose `bound` is below a user."""
     ordered = sorted(groups, key=attrgetter(bound))
     users = [getattr(group, bound) for group in ordered]
     sums = [0, *accumulate(group.n_rows for group in ordered)]
@@ -252,7 +255,7 @@ def _naming(*paths: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ParquetLoader:
-    """Read the rows of some users, from ranges of row groups or from files of their own.
+    """Read the rows of some users, from ranges of row groups or from temporary files.
 
     Attributes
     ----------
@@ -309,13 +312,13 @@ def _read_group(group: RowGroup, schema: pa.Schema) -> pa.Table:
         )
     table = _uncoded(table, schema, group.path)
     user = schema.names[0]
-    whole_column(table, user)  # raises where a user is missing, whom a filter would lose
+    whole_column(table, user)  # raises if a user is missing, because a filter would lose the row
     least, largest = pc.min_max(table.column(user)).as_py().values()
-    # Of no rows there are none, and of text whose type is told elsewhere they are bytes.
+    # They are None without rows, and bytes for text whose type is stored elsewhere.
     if type(least) is type(group.least) and (least < group.least or largest > group.largest):
         raise InvalidFileError(
-            f"row group {group.number} has users from {least!r} to {largest!r}, outside of "
-            "what its statistics say; write the file again",
+            f"row group {group.number} contains users {least!r} to {largest!r}, which contradicts "
+            "its statistics. Write the file again",
             group.path,
         )
     return table
@@ -360,7 +363,7 @@ class ParquetSource(TableSource):
         self.truth.choose(self.columns.truth)
         groups = self.recs.row_groups(), self.truth.row_groups()
         if not groups[1]:
-            raise InvalidFileError("has no row; there is nothing to evaluate", self.truth.path)
+            raise InvalidFileError("has no rows; there is nothing to evaluate", self.truth.path)
         self.progress = execution.progress
         self.total = sum(table.n_rows for table in self.tables)
         most = ROWS_AT_ONCE if execution.client is None else ROWS_PER_TASK
@@ -413,13 +416,13 @@ class ParquetSource(TableSource):
         )
 
     def _deal_out(self, folder: Path) -> list[tuple[tuple[Path, Path], int]]:
-        """Write the rows of both tables to pairs of files, those of a user into one pair."""
+        """Write the rows of both tables to pairs of files, all rows of a user into one pair."""
         n_files = -(-self.total * 5 // (4 * self.n_rows)) + 1  # a quarter more: sizes differ
         if n_files > MAX_FILES:
             raise InvalidDataError(
-                f"{self.total:,} rows in no order of the users would be dealt out to {n_files:,} "
-                f"files, for which memory is too little; expected at most {MAX_FILES}: sort the "
-                f"tables by {self.columns.recs[0]!r}, or give more memory"
+                f"the {self.total:,} rows are not sorted by user and would need {n_files:,} "
+                f"temporary files with this memory=; at most {MAX_FILES} are allowed. Sort the "
+                f"tables by {self.columns.recs[0]!r}, or increase memory="
             )
         # To a prime, as whole numbers are dealt out by their remainders: to none that may well
         # divide all of them.
@@ -467,16 +470,16 @@ def _deal(
                 bar.update(len(part))
     except OSError as error:
         raise OutputError(
-            f"{paths[0].parent}: rows cannot be dealt out to {len(paths):,} temporary files there "
-            f"({error}); sort the tables by {user!r}, name another folder in TMPDIR, or "
-            "let the process open more files, as with ulimit -n"
+            f"{paths[0].parent}: cannot distribute rows to {len(paths):,} temporary files "
+            f"({error}). Sort the tables by {user!r}, choose another folder with TMPDIR, or allow "
+            "more open files (ulimit -n)"
         ) from None
     return counts
 
 
 @contextmanager
 def _ahead(values: Iterator[Any]) -> Iterator[Iterator[Any]]:
-    """Yield an iterator over the same values, the next of which is made by another thread."""
+    """Yield an iterator over the same values; another thread computes the next one ahead."""
     with ThreadPoolExecutor(1) as executor:
 
         def read() -> Iterator[Any]:

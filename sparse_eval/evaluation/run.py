@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 #: its users: measured, see benchmarks/SCALE.md.
 PER_ENTRY, PER_USER = 64, 400
 
-#: Bytes that a value of a user takes for good, and what is kept of a user beside them.
+#: Bytes that a value of a user takes for good, and bytes of everything else kept of a user.
 PER_VALUE, PER_KEPT = 8, 41
 
 #: Users in a task for workers, at most.
@@ -58,7 +58,7 @@ FEWEST_TASKS = 16
 MINIMUM = 1 << 24
 
 
-#: What an evaluation keeps of each user, see `evaluate`.
+#: The values that an evaluation keeps, see `evaluate`.
 Keep: TypeAlias = Literal["values", "lists", "totals"]
 
 
@@ -94,8 +94,8 @@ class Execution:
         check_choice("keep", self.keep, get_args(Keep))
         if self.keep == "lists" and not self.whole:
             raise InvalidDataError(
-                "keep='lists' keeps the lists of all users in this process; leave out memory= and "
-                "client=, or give keep='values'"
+                "keep='lists' keeps the lists of all users in this process; omit memory= and "
+                "client=, or use keep='values'"
             )
 
 
@@ -113,7 +113,7 @@ def check_values_fit(memory: int, n_users: int, n_metrics: int) -> int:
 def users_per_block(
     execution: Execution, n_entries: int, n_users: int, n_metrics: int, fixed: int = 0
 ) -> int:
-    """Return how many users a block may have, for the evaluation to stay within its budget.
+    """Return the number of users per block that stays within the memory limit.
 
     Parameters
     ----------
@@ -166,10 +166,9 @@ def evaluate_block(request: Request, block: Block, num_threads: int | None = Non
             item = label_of(relevance.items_index, int(relevance.items[entry]))
             raise InvalidDataError(
                 f"validation stores a zero for user {user!r} and item {item!r}, and "
-                f"{request.convention.library} counts every stored pair as relevant; drop such "
-                "pairs with min_value= above 0 before the split, or with "
-                "matrix.eliminate_zeros(), or define what is relevant with threshold= (of "
-                "se.Relevance.from_csr)"
+                f"{request.convention.library} counts every stored pair as relevant. Drop such "
+                "pairs with min_value= above 0 before the split, or with matrix.eliminate_zeros(), "
+                "or set threshold= of se.Relevance.from_csr"
             )
     aligned = _aligned(request, rankings, relevance, block.side_data)
     about = block.first_row, block.retrieval, block.items_digest
@@ -204,7 +203,7 @@ def one_user(request: Request, block: Block, user: Hashable) -> Aligned:
 def _aligned(
     request: Request, rankings: Rankings, relevance: Relevance, side_data: SideData
 ) -> Aligned:
-    """Return what formulas are applied to, given both sides with the same rows and columns."""
+    """Return the input of the formulas, given both sides with the same rows and columns."""
     listed = None
     if request.judged_only:
         listed = rankings.lengths > 0
@@ -301,7 +300,7 @@ def is_spark(client: object) -> TypeGuard[SparkSession]:
 
 
 def is_dask(client: object) -> bool:
-    """Return whether a client is that of Dask, or the address of a scheduler."""
+    """Return whether a client is a Dask client, or the address of a scheduler."""
     return isinstance(client, str) or _is_of("distributed", client)
 
 
@@ -343,17 +342,17 @@ def open_runner(
             yield runner
 
 
-#: So many relevant items are not all in train by chance.
+#: With this number of relevant items, all of them in train is not chance.
 _ENOUGH = 20
 
 
 def give_notice(evaluation: Evaluation) -> None:
-    """Warn of what looks like a mistake in the inputs of an evaluation.
+    """Warn about likely mistakes in the inputs of an evaluation.
 
     Raises
     ------
     InvalidDataError
-        If all relevant items are in the training data, so that nothing can be found.
+        If all relevant items are in the training data, so nothing can be found.
     """
     if evaluation.seen is not None:
         _check_seen(evaluation, evaluation.seen)
@@ -361,43 +360,43 @@ def give_notice(evaluation: Evaluation) -> None:
         _check_candidates(evaluation, evaluation.candidates)
     if evaluation.n_cold:
         warn(
-            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have nothing in train "
-            "(cold), so that their lists say nothing about what was learnt of them; holdout.known()"
-            " (--only-known) leaves them out, and ev.by('activity') shows them apart; of a split "
-            "by users give the holdout itself, so that its users are folded in"
+            f"{evaluation.n_cold} of {evaluation.n_users} evaluated users have no training data "
+            "(cold), so their lists are not personalized. holdout.known() (--only-known) leaves "
+            "them out, and ev.by('activity') shows them separately. For a split by users, pass the "
+            "holdout, so that they are folded in"
         )
     n_without, n_users = evaluation.n_without_list, evaluation.n_users
     if evaluation.retrieval is None and n_users >= _ENOUGH and 2 * n_without > n_users:
         warn(
-            f"{n_without} of {n_users} evaluated users have no list, and count 0; if the lists are "
-            "of other users than the first rows, say whose they are: Rankings.from_topk(ids, "
-            "users=…), or user_rows=…)"
+            f"{n_without} of {n_users} evaluated users have no list and count 0. If the lists do "
+            "not belong to the first rows of validation, assign them to users with "
+            "Rankings.from_topk(ids, users=…) or user_rows=…"
         )
     if evaluation.leaves_candidates_out:
         warn(
-            "the lists rank fewer items than the catalogue has, and nothing says what users have "
-            "seen: auc, percentile_rank and mean_rank take the others for candidates; give train=, "
-            "what they have seen"
+            "the lists contain fewer items than the catalogue, and train= is missing. auc, "
+            "percentile_rank and mean_rank count all unlisted items as candidates. Pass train= to "
+            "exclude seen items"
         )
     first = evaluation.first_ranks
     if first is not None and first.smallest > 1 and first.has_others:
         warn(
             f"no list has a rank 1: the smallest rank is {first.smallest}, and missing ranks count "
-            f"as items that are not relevant; if the lists begin at rank {first.smallest}, "
+            f"as irrelevant items. If the lists begin at rank {first.smallest}, "
             f"subtract {first.smallest - 1} from every rank"
         )
     retrieval = evaluation.retrieval
     if retrieval is not None and (retrieval.n_unknown_users or retrieval.n_unknown_items):
         warn(
             f"{retrieval.n_unknown_users} of {evaluation.n_users} evaluated users and "
-            f"{retrieval.n_unknown_items} of their relevant items are unknown to the model; such "
-            "users count 0, and such items are missed"
+            f"{retrieval.n_unknown_items} of their relevant items are unknown to the model. These "
+            "users count 0, and these items count as missed"
         )
     if evaluation.found_nothing:
         warn(
-            "no list holds a relevant item at a rank that counts, so that every metric of hits is "
-            "0; check that both sides mean the same users and items, by ids of the same kind or by "
-            "the same numbers"
+            "no list contains a relevant item within the cut-offs, so every metric of hits is 0. "
+            "Check that both sides use the same ids, or the same row and column numbers, for users "
+            "and items"
         )
 
 
@@ -407,29 +406,29 @@ def _check_seen(evaluation: Evaluation, seen: SeenCounts) -> None:
     if evaluation.request.seen == "allow":
         if not n_seen:
             warn(
-                "filter_seen=False, and no held-out item is in its user's train, so that whatever "
-                "is recommended again is wrong; hold such items out too, as with repeats='keep' in "
-                "split.temporal, rolling and last_n"
+                "filter_seen=False, but no held-out item is in its user's train, so every item "
+                "that is recommended again counts as wrong. Hold out repeated items too, with "
+                "repeats='keep' in split.temporal, rolling and last_n"
             )
         return
     if n_seen == n_relevant and n_seen >= (1 if by_model else _ENOUGH):
         raise InvalidDataError(
-            f"all {n_seen} relevant items are in train, as what users have seen already, and no "
-            "list can hold them; give as train what came before, without what is held out"
+            f"all {n_seen} relevant items are also in train. Seen items are never recommended, so "
+            "no list can contain them. Pass train without the held-out items"
         )
     if n_seen:
         warn(
-            f"{n_seen} of {n_relevant} held-out items were seen by their users; they can be in no "
-            "list and count as missed"
+            f"{n_seen} of {n_relevant} held-out items were seen by their users. No list can "
+            "contain them, so they count as missed"
             if by_model
-            else f"{n_seen} of {n_relevant} relevant items are in train, as what their users have "
-            "seen already; if they were trained on, results are too good"
+            else f"{n_seen} of {n_relevant} relevant items are in train, so their users "
+            "have already seen them. If the model was trained on them, results are too good"
         )
     if seen.n_listed and not by_model:
         warn(
-            f"{seen.n_listed} listed items are in train, as what their users have seen "
-            "already; take them out of the lists, or leave train out, which says what is no "
-            "candidate"
+            f"{seen.n_listed} listed items are in train, so their users have already seen them. "
+            "Remove them from the lists, or omit train=, which excludes seen items as "
+            "candidates"
         )
 
 
@@ -437,24 +436,24 @@ def _check_candidates(evaluation: Evaluation, candidates: CandidateCounts) -> No
     n_outside, n_relevant = candidates.n_relevant, candidates.n_held_out
     if n_outside == n_relevant:
         raise InvalidDataError(
-            f"none of the {n_relevant} relevant items is a candidate of its user, so that nothing "
-            "can be found; give candidates of the same users and items, the relevant ones included"
+            f"none of the {n_relevant} relevant items is a candidate for its user, so nothing "
+            "can be found. Pass candidates for the same users and items, including relevant items"
         )
     if n_outside:
         warn(
-            f"{n_outside} of {n_relevant} relevant items are no candidates of their users; they "
-            "can be in no list and count as missed"
+            f"{n_outside} of {n_relevant} relevant items are not candidates for their users. No "
+            "list can contain them, so they count as missed"
         )
     if candidates.n_listed and evaluation.retrieval is None:
         warn(
-            f"{candidates.n_listed} listed items are no candidates of their users; take them out "
-            "of the lists, or give candidates that hold them"
+            f"{candidates.n_listed} listed items are not candidates for their users. Remove them "
+            "from the lists, or add them to the candidates"
         )
     if evaluation.request.judged_only and candidates.n_candidates == n_relevant:
         warn(
-            "judged_only=True, and every item that validation stores is relevant, so that no list "
-            "holds anything else; store those that were judged and are not relevant with a zero, "
-            "or leave judged_only out"
+            "judged_only=True, but every item stored in validation is relevant, so lists contain "
+            "only relevant items. Store judged items that are not relevant with a zero, "
+            "or omit judged_only"
         )
     if candidates.is_sampled and evaluation.request.corrected is None:
         warn(WARNING)

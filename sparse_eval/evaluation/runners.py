@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from distributed import Client
     from pyspark.sql import SparkSession
 
-#: What a task is done by: it is given what all tasks share, and the task.
+#: A function that does a task, called with the shared data and the task.
 Work: TypeAlias = "Callable[[Any, Any], Any]"
 
-#: Who does the work: a Dask client, the address of its scheduler, an executor or a Spark session.
+#: Where to run: a Dask client, the address of its scheduler, an executor or a Spark session.
 ClientLike: TypeAlias = "Client | str | Executor | SparkSession"
 
 #: Tasks given out for each thread of the workers: one that is done, and one that waits there.
@@ -30,7 +30,7 @@ TASKS_PER_THREAD = 2
 
 
 class Runner(Protocol):
-    """Does tasks, here or elsewhere, a few at once."""
+    """Does tasks, in this process or elsewhere, a few at once."""
 
     @property
     def num_threads(self) -> int | None:
@@ -42,7 +42,7 @@ class Runner(Protocol):
         """Yield the tag of each task and ``work(shared, task)``, as they are done.
 
         Only a few tasks wait at a time. An error that `work` raises keeps its class; `WorkerError`
-        tells that a worker died.
+        is raised if a worker died.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class ExecutorRunner:
     ) -> Iterator[tuple[Any, Any]]:
         """Do tasks on the workers, no more than a few waiting there.
 
-        Results come in the order of the tasks, so that of several errors it is always the first.
+        Results come in the order of the tasks, so the first of several errors is raised.
         """
         waiting = iter(tasks)
         running: deque[tuple[Future[Any], Any]] = deque()

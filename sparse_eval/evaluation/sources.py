@@ -34,19 +34,18 @@ class Block(NamedTuple):
     Attributes
     ----------
     first_row : int
-        The number of the first user, where users have no labels.
+        The number of the first user, if users have no labels.
     rankings : Rankings
     relevance : Relevance
         With the same rows and columns.
     side_data : SideData
-        Of these users, and of all items.
+        For these users and all items.
     retrieval : Retrieval or None
         How the rankings were made, if by a model.
     items_digest : str or None
-        A digest of the catalogue, where a block does not hold all of its items.
+        A digest of the catalogue, if a block does not contain all of its items.
     knows_judged : bool
-        Whether the positions of all judged items are known that are in the lists, although these
-        may have gaps.
+        Whether the positions of all listed judged items are known, even if lists have gaps.
     """
 
     first_row: int
@@ -63,16 +62,16 @@ Loader: TypeAlias = "Callable[[Any], Block]"
 
 
 class Source:
-    """Users in blocks, whatever they come from; each user is in one block.
+    """Users in blocks, from any input; each user is in one block.
 
     Attributes
     ----------
     load : Loader
         Turns a task into a block; sent to each worker once.
     total, unit
-        What the progress bar counts to, and what it counts.
+        The total and the unit of the progress bar.
     client
-        Whose workers its tasks need, None if any do.
+        The client whose workers its tasks need, None for any workers.
     n_at_once : int
         The tasks that this process may do at once, each in its own thread.
     """
@@ -120,7 +119,7 @@ def in_block(first: int) -> Iterator[None]:
         if first == 0:
             raise
         raise InvalidDataError(
-            f"in the block that begins at row {first}, which is its row 0: {error}"
+            f"{error} (rows are counted from row {first}, where this block of users starts)"
         ) from None
 
 

@@ -1,9 +1,9 @@
-"""Spark: tables evaluated by its workers, each about users of its own.
+"""Spark: tables evaluated by its workers, each with different users.
 
-The rows of both tables are brought together by user, in one shuffle, and read by Python workers in
-batches of Arrow; or the workers read files of which each takes the row groups of some users. What
-leaves a worker is a part, some kilobytes; the driver merges them. Only DataFrames are used, so that
-Spark Connect does as well.
+One shuffle brings the rows of both tables together by user, and Python workers read them in batches
+of Arrow. Or the workers read files, and each takes the row groups of some users. A worker returns a
+part of some kilobytes; the driver merges the parts. Only DataFrames are used, so Spark Connect
+works too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROWS_AT_ONCE = 500_000
 #: The columns that are sent to the workers: the rank, the score or the gain is the value.
 _USER, _ITEM, _VALUE, _IS_REC = "user", "item", "value", "is_rec"
 
-#: What a worker returns: a part, or the error it raised.
+#: The result of a worker: a part, or the error it raised.
 _ANSWER = "error string, fields string, part binary"
 
 _MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -66,7 +66,7 @@ class SparkSource(TableSource):
     relevance : RelevanceScan
     propensity : KeyedPropensity or None
     session : SparkSession, optional
-        What reads paths; by default that of the other table.
+        The session that reads paths; by default the session of the other table.
     """
 
     unit = " tables"
@@ -284,10 +284,10 @@ def _unmeasured(session: SparkSession) -> Iterator[None]:
 
 
 def _in_worker(shared: tuple[Any, ...]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what each worker does.
+    """Return the function that each worker runs.
 
-    Spark sends a function that is defined here by value, and with it nothing but bytes and text.
-    So a worker can say what is wrong with its own installation.
+    Spark sends this local function by value, with only bytes and text. A worker can therefore
+    report problems of its own installation.
     """
     from pyspark.serializers import CPickleSerializer
 
@@ -385,7 +385,7 @@ def _answer(error: SparseEvalError | None = None, part: bytes | None = None) -> 
 
 
 def _complete_users(batches: Iterator[Any], name: str) -> Iterator[pa.Table]:
-    """Join batches to tables of some `ROWS_AT_ONCE` rows, none of which ends within a user."""
+    """Join batches to tables of some `ROWS_AT_ONCE` rows that contain complete users."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,1 +1,1 @@
-"""Inputs of any kind become `Rankings`, `Relevance` and side data with the same numbers."""
+"""Inputs of an evaluation: ranked lists, relevant items, candidates and data about items."""

@@ -48,8 +48,8 @@ class Axis:
     are_numbers : bool
         Whether the labels are only the numbers of the rows or columns, from 0 on.
     by_id : bool
-        Whether rows or columns were numbered from ids here, as those of a table, so that their
-        numbers mean nothing elsewhere.
+        Whether this package numbered the rows or columns from ids, as for a table. Their numbers
+        then mean nothing elsewhere.
     written : bool
         Whether whole numbers were read from a text file, where they may be text as well.
 
@@ -87,7 +87,7 @@ class Axis:
 
     @classmethod
     def of(cls, labels: Any, name: str = "labels", n: int | None = None) -> Axis:
-        """Check labels, of which there have to be `n`; messages call them `name`.
+        """Check `n` labels, called `name` in messages.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Axis:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the labels as an array; that of text is object."""
+        """The dtype of the labels as an array; object for text."""
         return self._values.dtype if isinstance(self._values, np.ndarray) else np.dtype(object)
 
     @cached_property
@@ -255,11 +255,11 @@ class Axis:
         return position
 
     def isin(self, other: Axis) -> Booleans:
-        """Return which of these labels another has."""
+        """Return a mask of the labels that another axis has too."""
         return np.asarray(other.locate(self) >= 0)
 
     def append(self, other: Axis) -> Axis:
-        """Return the labels of both; those of `other` are new."""
+        """Return the labels of both; no label of `other` may occur here."""
         if not len(other):
             return self
         if not len(self):
@@ -331,7 +331,7 @@ def encode(
     columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
         Text, whole numbers or floats, or dictionaries of them, without nulls.
     given : Axis, optional
-        The labels to number by; an id that is none of them has the code -1.
+        The labels to number by; any other id has the code -1.
     first : Axis, optional
         The labels that come first, even if they have no rows.
 
@@ -481,7 +481,7 @@ def _checked(labels: Any, name: str) -> Axis:
     if not index.is_unique:
         repeated = index[index.duplicated()].tolist()[0]
         raise InvalidDataError(
-            f"{name}: the label {repeated!r} is there twice; give each once", argument=name
+            f"{name}: the label {repeated!r} occurs twice; each may occur only once", argument=name
         )
     return axis
 

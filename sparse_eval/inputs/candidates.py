@@ -39,15 +39,15 @@ GIVEN = "candidates"
 #: How metrics of the whole catalogue are estimated from ranks among sampled candidates.
 Estimator: TypeAlias = Literal["unbiased", "bias_variance"]
 
-#: What they are called where they are the judged items.
+#: The kind of candidates that are the judged items.
 JUDGED = "judged"
 
 
-#: What is said of sampled metrics.
+#: The warning about sampled metrics.
 WARNING = (
-    "metrics among sampled candidates are not those of the whole catalogue, and can rank models "
-    "in another order (Krichene and Rendle, 2020); compare them with none but numbers of the same "
-    "candidates, rank all items by leaving candidates= out, or estimate that with "
+    "metrics among sampled candidates differ from metrics of the whole catalogue and can rank "
+    "models differently (Krichene and Rendle, 2020). Compare them only with numbers for the same "
+    "candidates. To rank all items, omit candidates=; to estimate that result, use "
     "candidates.corrected('unbiased')"
 )
 
@@ -67,9 +67,9 @@ class Candidates(UserRows):
     items : ndarray of int32
         Item ids, ascending within a row.
     kind : str
-        What they are, as tables show it: "1+99" if 99 negatives were sampled with the one relevant
-        item of each user, "n+99" if users have several; "candidates" unless `sample_negatives` or
-        `read_negatives` made them.
+        Their name in tables. After `sample_negatives` or `read_negatives` it is "1+99" for 99
+        negatives and one relevant item of each user, or "n+99" if users have several relevant
+        items. It is "candidates" otherwise.
     users, items_index : Axis or None
         Labels of rows and columns, where they are known.
     estimator : {"unbiased", "bias_variance"} or None
@@ -100,8 +100,8 @@ class Candidates(UserRows):
     def corrected(self, estimator: Estimator) -> Candidates:
         """Return candidates from whose ranks metrics of the whole catalogue are estimated.
 
-        They have to be a uniform sample beside the one relevant item of each user, and lists have
-        to hold all of them.
+        Every user needs one relevant item and a uniform sample of the others, and lists have to
+        contain all candidates.
 
         Parameters
         ----------
@@ -134,8 +134,8 @@ class Candidates(UserRows):
         check_choice("estimator", estimator, get_args(Estimator))
         if not re.fullmatch(r"1\+[0-9]+", self.kind):
             raise InvalidDataError(
-                "estimates need as candidates the one relevant item of each user and a uniform "
-                "sample of the others, as se.sample_negatives returns them, and these are "
+                "corrected() needs the one relevant item of each user and a uniform sample of the "
+                "others, as se.sample_negatives returns them, and these are "
                 f"{self.kind!r}; leave corrected() out"
             )
         return replace(self, estimator=estimator)
@@ -165,7 +165,7 @@ class Candidates(UserRows):
         return self.keep(kept)
 
     def fingerprints(self, n_users: int, labels: Axis | None) -> Hashes:
-        """Return a hash of each user's candidates; `labels` are those of the columns."""
+        """Return a hash of each user's candidates; `labels` belong to the columns."""
         indptr = np.array([0, len(self.items)]) if self.indptr is None else self.indptr
         keys = None if labels is None else labels.item_keys
         hashes = fingerprints(indptr, self.items, np.ones(len(self.items)), keys)
@@ -214,7 +214,7 @@ def as_candidates(given: Any) -> Candidates:
         return _ids_for_all(list(dict.fromkeys(given)))
     rows = np.unique(integer_array(array, "candidates", 1))
     if len(rows) and rows[0] < 0:
-        raise InvalidDataError(f"candidates holds {rows[0]}; expected item numbers from 0 on")
+        raise InvalidDataError(f"candidates contains {rows[0]}; expected item numbers from 0 on")
     return Candidates((0, int(rows.max(initial=-1)) + 1), None, as_int32(rows))
 
 
@@ -227,10 +227,10 @@ def _ids_for_all(ids: Any) -> Candidates:
 def align_candidates(
     candidates: Candidates, users: Place, items: Place, others: str = "the lists"
 ) -> tuple[Candidates, Place]:
-    """Return candidates with the rows and columns of others, and the places of all items.
+    """Return candidates with the rows and columns of another input, and the places of all items.
 
-    Items that the others lack come behind theirs; users whom they lack are left out. Messages call
-    the others `others`.
+    Items that the other input lacks come last; users that it lacks are dropped. Messages call it
+    `others`.
 
     Raises
     ------
@@ -243,8 +243,8 @@ def align_candidates(
     is_number = candidates.for_all and candidates.items_index is None
     if is_number and items.labels is not None and items.labels.is_integer:
         raise InvalidDataError(
-            "candidates are numbers, and items have whole numbers as ids, so it is not clear which "
-            "are meant; give ids as pandas.Index(ids)"
+            "candidates are numbers, and items have whole numbers as ids, so they could be row "
+            "numbers or ids. Pass ids as pandas.Index(ids)"
         )
     labels = None if items.labels is None else columns.labels
     if columns.places is not None:
@@ -259,8 +259,8 @@ def align_candidates(
             candidates = candidates.take(rows.sources(n_users)[: users.size])
         elif n_users < users.size:
             raise InvalidDataError(
-                f"candidates has {n_users} rows, and there are {users.size} users; give a row for "
-                "each user, or ids by which they are matched",
+                f"candidates has {n_users} rows, and there are {users.size} users. Pass a row for "
+                "each user, or candidates with ids",
                 argument="candidates",
             )
         candidates = replace(candidates, users=users.labels)
@@ -269,7 +269,7 @@ def align_candidates(
 
 
 def mark_seen(indptr: Integers, items: Items, seen_indptr: AnyArray, seen_items: Items) -> Booleans:
-    """Return which items of a CSR are in the same row of another, whose rows ascend."""
+    """Return a mask of the items of a CSR that the same row of another one contains."""
     # Only few evaluations pay for the import of all that finds lists.
     from ..kernels.exact import find_seen
     from ..kernels.structures import Seen
@@ -295,7 +295,7 @@ def name_among(name: str, kind: str | None, corrected: str | None = None) -> str
 
 def is_sampled(kind: str) -> bool:
     """Return whether candidates are known to be a sample of the catalogue."""
-    # So they are called: relevant items, and so many negatives beside them.
+    # The name of samples: relevant items + number of negatives.
     return re.match(r"(1|n)\+[0-9]+", kind) is not None
 
 
@@ -305,7 +305,7 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     Raises
     ------
     InvalidDataError
-        If items are tied for positions some of which are beyond the end of the list.
+        If a list ends in the middle of a group of tied items.
 
     References
     ----------
@@ -321,9 +321,9 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
     is_cut = rankings.last_positions > rankings.lengths[rows]
     if is_cut.any():
         raise InvalidDataError(
-            f"the list of user {rows[is_cut][0]} ends among items that are tied, so that nothing "
-            "says which of them are in it; for judged items alone make lists of all items, without "
-            'k=, or with ties="item"',
+            f"the list of user {rows[is_cut][0]} ends in the middle of tied items, so it is "
+            "unknown which of them it contains. To evaluate "
+            'judged items only, make lists of all items, without k=, or with ties="item"',
             user=rows[is_cut][0],
         )
     rows, first = rows[kept], rankings.positions[kept]
@@ -340,9 +340,9 @@ def condense(rankings: Rankings, relevance: Relevance) -> Rankings:
 
 
 def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
-    """Raise if nothing says at which positions of a list judged items are.
+    """Raise if the positions of judged items are unknown.
 
-    A list may have positions without an item only if all judged items of its user are at others.
+    A list may have empty positions only if it contains all judged items of its user.
     """
     counts = np.diff(rankings.indptr)
     gapped = counts < rankings.lengths
@@ -356,8 +356,9 @@ def check_judged_listed(rankings: Rankings, relevance: Relevance) -> None:
         user = unknown[0]
         raise InvalidDataError(
             f"the list of user {user} has positions without an item, and {missing[user]} of the "
-            "user's judged items (stored in validation, zeros too) are at no other, so that nothing"
-            " says where they are; give complete lists, or evaluate the model by evaluate_model",
+            "user's judged items (stored in validation, zeros too) are not listed, so their "
+            "positions are unknown. Pass complete lists, or evaluate the model with "
+            "evaluate_model",
             user=user,
         )
 

@@ -1,6 +1,6 @@
 """Numbers, times and events in the columns of a table, as arrays.
 
-Columns are those of Arrow, or arrays of objects where Arrow has no common type for the values.
+Columns are Arrow arrays, or arrays of objects if Arrow has no common type for the values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
 
 _TIME = "a whole number or a date"
 _UNDATED_HINT = (
-    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') takes it as before all dates)"
+    f"{_TIME} (Interactions.from_frame(..., missing_times='undated') treats it as before all dates)"
 )
 
 
@@ -39,7 +39,7 @@ def at(column: Any, row: int) -> object:
 
 
 def is_missing(column: Any) -> Booleans:
-    """Return which cells are null, None, NaN or NaT."""
+    """Return a mask of the cells that are null, None, NaN or NaT."""
     if isinstance(column, np.ndarray):
         import pandas as pd
 
@@ -48,7 +48,7 @@ def is_missing(column: Any) -> Booleans:
 
 
 def codes_of(column: Any) -> tuple[Integers, list[Any]]:
-    """Return a code for each cell, -1 if it is missing, and what the codes stand for."""
+    """Return a code for each cell, -1 if it is missing, and the value of each code."""
     import pandas as pd
 
     codes, values = pd.factorize(
@@ -119,7 +119,7 @@ def _check(valid: Booleans, column: Any, name: Hashable, expected: str, first: i
 
 def gains_of(column: Any, name: Hashable, first: int) -> Floats:
     """Return a column of values or gains, or raise an error about the first that is none."""
-    expected = "a finite number that is not negative"
+    expected = "a finite number of at least 0"
     values = numbers_of(column, name, expected)
     _check(np.isfinite(values) & (values >= 0), column, name, expected, first)
     return values
@@ -147,7 +147,7 @@ def orders_of(column: Any, name: Hashable, first: int, *, ranks: bool) -> AnyArr
 
 
 class Times:
-    """A column of times, the first batch of which decides what they are.
+    """A column of times; its first batch decides their type and unit.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Times:
         self._is_known = False  # whether a row had a time
 
     def add(self, column: Any, first: int) -> None:
-        """Add the rows of a batch, the first of which has a number."""
+        """Add the rows of a batch; `first` is the number of its first row."""
         missing = is_missing(column)
         if not self.undated:
             _check(~missing, column, self.name, _UNDATED_HINT, first)
@@ -230,7 +230,7 @@ def event_gains(column: Any, name: Hashable, gains: Mapping[Any, float], first: 
         row = int(np.argmax(np.isnan(worth)))
         message = (
             f"the event {at(column, row)!r} has no gain; add it to gains, with 0 if it is worth "
-            "nothing, or leave such rows out"
+            "nothing, or remove such rows"
         )
         raise bad_row(first + row, name, message)
     return worth

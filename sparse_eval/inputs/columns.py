@@ -24,7 +24,7 @@ class GuessWarning(UserWarning):
 Usual: TypeAlias = EllipsisType
 USUAL: Usual = ...
 
-#: Usual names of values in which 0 can only mean that an item is not relevant.
+#: Usual names of values for which 0 can only mean that an item is not relevant.
 _PLAIN_ZEROS = (
     "value gain relevance relevant isrelevant label target y liked isliked clicked isclick "
     "isclicked purchased ispurchased"
@@ -97,8 +97,8 @@ class Columns:
         if self.given.get(role) is not USUAL or role in ("user", "item"):
             return ""
         return (
-            f"; the column {self.names[role]!r} was taken for the {role} by its name: name another "
-            f"with {role}=, or none with {role}=None"
+            f". Column {self.names[role]!r} was recognized as the {role} by its name; choose "
+            f"another one with {role}=, or none with {role}=None"
         )
 
     def warn_of_zeros(self, role: str, n_zeros: int, n: int, where: str = "") -> None:
@@ -111,8 +111,8 @@ class Columns:
         is_rating = re.search(r"ratings?$", column, re.IGNORECASE)
         if n_zeros and not (_plain(column) in _PLAIN_ZEROS.split() or (named and not is_rating)):
             warn(
-                f"{where}{n_zeros:,} of {n:,} values in the column {column!r} are 0, which means "
-                "shown and not chosen; if here it means chosen without a rating, drop these rows "
+                f"{where}{n_zeros:,} of {n:,} values in column {column!r} are 0, which means shown "
+                "and not chosen. If 0 means chosen without a rating, drop these rows "
                 "(Interactions.filter with a min_value above 0), or count every row as 1 "
                 f"({role}=None)",
                 GuessWarning,
@@ -122,7 +122,7 @@ class Columns:
 def describe_columns(
     recognized: Mapping[str, Hashable], ignored: Sequence[Hashable], most: int = 5
 ) -> list[str]:
-    """Return which columns were recognized and which ignored, as a `repr` shows it."""
+    """Return the recognized and the ignored columns as text for a `repr`."""
     notes = [f"{column!r} as {role}" for role, column in recognized.items()]
     if ignored:
         others = f" and {len(ignored) - most:,} others" if len(ignored) > most else ""
@@ -143,9 +143,9 @@ def choose_columns(
     names : sequence of hashable
         The columns of the table.
     given : mapping of str to hashable
-        By role: a name, None for no column, or `USUAL`: the column called like the role if there
-        is one, otherwise the only one with another usual name, in any case and with or without
-        ``_``, ``-`` and spaces (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
+        By role: a name, None for no column, or `USUAL`. `USUAL` chooses the column called like the
+        role if there is one, otherwise the only column with another usual name. Case, ``_``, ``-``
+        and spaces do not matter (``userId``, ``User-ID``, and ``user_id:token`` as RecBole writes
         it). With both "rank" and "score", one of them.
     is_number : callable
         Whether a column has numbers or booleans. If the value is not recognized, no such column
@@ -156,8 +156,9 @@ def choose_columns(
     Raises
     ------
     InvalidDataError
-        If a column is missing or several have its name; several columns have a usual name of one
-        role; two roles have the same column; or a column may hold the value.
+        If a column is missing or its name is not unique. If several columns have a usual name of
+        one role, or two roles have the same column. If a column could be the value but has no usual
+        name.
     """
     names = list(names)
     for role, name in {**given, "event": event}.items():
@@ -199,7 +200,7 @@ def choose_columns(
 
 
 def role_of(column: Hashable) -> str | None:
-    """Return the role of which a column has a usual name; None if there is none."""
+    """Return the role that a column's name usually has, or None."""
     return _ROLE_OF.get(_plain(column)) if isinstance(column, str) else None
 
 
@@ -232,14 +233,14 @@ def _with_one_order(
         return given
     named = [role for role in orders if given[role] not in (None, USUAL)]
     if len(named) == 2:
-        raise InvalidDataError("give one of rank= and score=, the column to order by")
+        raise InvalidDataError("pass only one of rank= and score=, the column to order by")
     usual = [role for role in orders if given[role] is USUAL]
     named += [role for role in usual if role in names]
     named += [role for role in usual if role in map(role_of, names)]
     if not named:
         raise InvalidDataError(
-            "there is no column 'rank' or 'score', nor one with another usual name of these, among "
-            f"{_listed(names)}; name one with rank= or score="
+            "no column for the rank or score was recognized. The columns are "
+            f"{_listed(names)}; choose one with rank= or score="
         )
     return {role: name for role, name in given.items() if role not in orders or role == named[0]}
 
@@ -254,14 +255,14 @@ def _recognized(role: str, names: Sequence[Hashable]) -> Hashable:
     if own or len(usual) == 1:
         return (own or usual)[0]
     if usual:
-        none = "" if required or role in ("rank", "score") else f", or none with {role}=None"
+        none = "" if required or role in ("rank", "score") else f", or ignore them with {role}=None"
         raise InvalidDataError(
-            f"{role}: the columns {_listed(usual)} may all be it; name one with {role}={none}"
+            f"several columns could be the {role}: {_listed(usual)}. Choose one with {role}={none}"
         )
     if required:
         raise InvalidDataError(
-            f"{role}: there is no column {role!r}, nor one with another usual name; the columns to "
-            f"choose from are {_listed(names)}; name one with {role}="
+            f"no column for the {role} was recognized. The columns are {_listed(names)}; choose "
+            f"one with {role}="
         )
     return None
 
@@ -278,10 +279,11 @@ def _check_left_over(
         and is_number(column)
     ]
     if doubtful:
+        subject = "column {} contains" if len(doubtful) == 1 else "columns {} contain"
         raise InvalidDataError(
-            f"{role}: no column has a usual name of it, and {_listed(doubtful)} "
-            f"{'holds' if len(doubtful) == 1 else 'hold'} numbers; name the column with "
-            f"{role}={doubtful[0]!r}, or count every row as 1 with {role}=None",
+            f"no column for the {role} was recognized, but {subject.format(_listed(doubtful))} "
+            f"numbers. Choose one with {role}={doubtful[0]!r}, or count every row as 1 with "
+            f"{role}=None",
             argument=role,
             column=doubtful[0],
         )

@@ -33,8 +33,8 @@ class ItemData:
     Parameters
     ----------
     groups : sequence, mapping, Series, table, or matrix of shape (n_items, n_groups), optional
-        The group of each item, or its weights in several. Of several groups in a list by item, or
-        in the rows of a table with the columns item and group, each has the same weight.
+        The group of each item, or its weights in several. An item can have several groups of equal
+        weight, in a list for each item or in the rows of a table with the columns item and group.
     vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
     propensity : sequence, mapping or Series by item, optional
@@ -114,7 +114,7 @@ def by_item(
 
 
 def as_numbers(values: AnyArray, name: str, ndim: int, expected: str) -> Floats:
-    """Return what `by_item` returned as numbers of so many dimensions, or raise an error."""
+    """Return the result of `by_item` as numbers with `ndim` dimensions, or raise an error."""
     if values.dtype == object:
         with suppress(TypeError, ValueError):  # raised below
             values = values.astype(np.float64)
@@ -160,7 +160,7 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
                 codes, _ = pd.factorize(values)
             except TypeError:
                 raise InvalidDataError(
-                    f"{written('groups')} holds groups that cannot be hashed; give one text or "
+                    f"{written('groups')} holds groups that cannot be hashed; pass one text or "
                     "number for each item, or items × groups of weights",
                     argument="groups",
                 ) from None
@@ -178,8 +178,8 @@ def as_groups(groups: Any, n_items: int, labels: Axis | None) -> tuple[Any, Axis
     if (largest == 0).any():
         item = item_name(int(np.argmin(largest)), labels)
         raise InvalidDataError(
-            f"{written('groups')} puts item {item} into no group; give every "
-            "item one, such as 'unknown'",
+            f"{written('groups')} has no group for item {item}; give every item one, such as "
+            "'unknown'",
             argument="groups",
         )
     # Scaled first, so that the sums are finite.
@@ -238,7 +238,7 @@ def _weights_of_groups(groups: Any) -> Any:
 
 
 def as_series(values: Mapping[Any, Any]) -> pd.Series:
-    """Return what a mapping has, indexed by its keys."""
+    """Return the values of a mapping, indexed by its keys."""
     import pandas as pd
 
     return pd.Series(list(values.values()), index=pd.Index(list(values)), dtype=object)
@@ -248,8 +248,8 @@ def _check_numbered(name: str, labels: Axis | None) -> None:
     """Raise if the items have ids, and entries that are in order cannot be matched with them."""
     if labels is not None and labels.by_id:
         raise InvalidDataError(
-            f"{written(name)} has an entry for each item number, and the items of the lists have "
-            "ids; key it by item: a mapping, or a Series or DataFrame indexed by item",
+            f"{written(name)} has an entry for each item number, but the items of the lists have "
+            "ids. Key it by item, as a mapping, or a Series or DataFrame indexed by item",
             argument=name,
         )
 
@@ -279,12 +279,12 @@ def _in_order(values: Any, name: str, n_items: int, labels: Axis | None) -> tupl
 
 
 def written(name: str) -> str:
-    """Return how users give data about items, such as "groups"; the command line replaces it."""
+    """Return the argument for item data such as "groups"; the command line replaces it."""
     return f"items=se.ItemData({name}=…)"
 
 
 def item_name(item: int, labels: Axis | None) -> Any:
-    """Return what messages call an item."""
+    """Return the name of an item in messages."""
     return repr(labels[item]) if labels is not None and item < len(labels) else item
 
 
@@ -319,7 +319,7 @@ class KeyedPropensity:
         return cls(labels, values, digest_by_item(values, labels))
 
     def of_items(self, items: Axis, used: Booleans) -> Floats:
-        """Return those of some items, 1 for an item that is not used.
+        """Return the propensities of some items, 1 for an item that is not used.
 
         Raises
         ------

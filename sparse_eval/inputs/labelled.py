@@ -26,9 +26,9 @@ SplitPart = Literal["train", "validation", "test", "fold_in"]
 class LabelledMatrix:
     """A CSR matrix with the labels of its rows and columns.
 
-    Every function of this package takes it and matches it by id. It has no slices and no
-    arithmetic, so that labels are never lost silently: slice and compute on `csr`, and give `csr`
-    to other libraries.
+    Every function of this package takes it and matches it by id. Labels are never lost silently,
+    because it has no slices and no arithmetic: slice and compute on `csr`, and pass `csr` to other
+    libraries.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class LabelledMatrix:
     users, items : Axis or None
         The labels of rows and columns, None if they are only numbered.
     part : {"train", "validation", "test", "fold_in", "seen"} or None
-        Which part of a `Holdout` it is, if it is one; "seen" is more than what is trained on.
+        The part of a `Holdout`, if it is one; "seen" contains more than the training data.
     before : numpy.datetime64, int or None
-        The point in time that all its events precede, if it is known.
+        A point in time after all events, if it is known.
     shape, nnz, dtype, data, indices, indptr
-        Those of `csr`.
+        The attributes of `csr`.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class UserRows:
         return self._with(indptr, kept, slice(self.shape[0]), self.users)
 
     def within(self, n_users: int, n_items: int) -> Self:
-        """Return the first users and items, of which there may be fewer."""
+        """Return at most the first `n_users` users and `n_items` items."""
         side: Any = self if self.shape[0] <= n_users else self.part(0, n_users)
         if side.shape[1] > n_items:
             side = side.keep(side.items < n_items)
@@ -178,7 +178,7 @@ def labels_of(side: Any) -> tuple[Axis | None, Axis | None]:
 def matrix_labels(
     matrix: object, shape: tuple[int, int], users: Any, items: Any
 ) -> tuple[Axis | None, Axis | None]:
-    """Return the labels of rows and columns: those given, or else those of a `LabelledMatrix`.
+    """Return the given labels of rows and columns, or by default the labels of a `LabelledMatrix`.
 
     Raises
     ------
@@ -196,8 +196,8 @@ def check_part(train: object) -> None:
     """Raise `InvalidDataError` if the validation part of a holdout is given as training data."""
     if isinstance(train, LabelledMatrix) and train.part == "validation":
         raise InvalidDataError(
-            "train is the validation part of a holdout, so that everything relevant would count as "
-            "seen; give train=holdout.train, and holdout.validation as validation"
+            "train is the validation part of a holdout, so all relevant items would count as seen. "
+            "Pass train=holdout.train, and holdout.validation as validation"
         )
 
 
@@ -205,20 +205,20 @@ _SIDES = ("validation", "the predictions")
 
 #: How what has no ids gets them.
 _REMEDIES = {
-    "the model": "from se.train_als, or saved by se.save_model(model, path, users=…, items=…)",
+    "the model": "from se.train_als or se.save_model(model, path, users=…, items=…)",
     "candidates": "such as a mapping, a frame or pandas.Index(ids)",
 }
 
 
 class Place(NamedTuple):
-    """Where the rows or columns of a side go among those of another.
+    """Where the rows or columns of one side go in the other side's order.
 
     Attributes
     ----------
     places : ndarray of int64 or None
         The place of each; None if they stay.
     labels : Axis or None
-        The labels of all, first those of the other side.
+        The labels of all, the other side's first.
     size : int
         The number of all.
     """
@@ -228,7 +228,7 @@ class Place(NamedTuple):
     size: int
 
     def sources(self, n: int) -> Integers:
-        """Return which of the `n` rows or columns of the side goes to each place; -1 for none."""
+        """Return for each place the row or column (of `n`) that goes there; -1 for none."""
         rows = np.full(self.size, -1)
         rows[slice(n) if self.places is None else self.places] = np.arange(n)
         return rows
@@ -241,15 +241,15 @@ def place(
     sizes: tuple[int, int],
     names: tuple[str, str],
 ) -> Place:
-    """Match the rows or columns of a side with those of another: by id, or else by number.
+    """Match the rows or columns of two sides: by id, or else by number.
 
-    Those that the other side lacks come behind its own.
+    Rows or columns that the other side lacks come last.
 
     Parameters
     ----------
     role : {"users", "items"}
     known, given : Axis or None
-        The labels of the other side, and those to be matched with them.
+        The labels of the other side, and the labels to match with them.
     sizes : tuple of int
         The numbers of rows or columns of the two. If there are fewer labels than `sizes` has, there
         are none for what comes behind.
@@ -259,8 +259,8 @@ def place(
     Raises
     ------
     InvalidDataError
-        If one was numbered from ids here and the other has none; or if ids are text on one side and
-        something else on the other, so that none can match.
+        If one side was numbered from ids and the other has none. If ids are text on only one side,
+        so none can match.
     """
     if known is None or given is None:
         labels, numbered, labelled = (given, *names) if known is None else (known, *names[::-1])
@@ -269,9 +269,9 @@ def place(
                 numbered, "such as a frame, Interactions, or users=… and items=…"
             )
             raise InvalidDataError(
-                f"there are ids of {role} in {labelled} ({labels[0]!r}, …), and only numbers in "
-                f"{numbered}, so they cannot be matched; give {numbered} with ids, {remedy}; "
-                "or give both as matrices with the same rows and columns"
+                f"{labelled} has ids of {role} ({labels[0]!r}, …) but {numbered} has none, so they "
+                f"cannot be matched. Pass {numbered} with ids, {remedy}, or pass both as matrices "
+                "with the same row and column order"
             )
         return Place(None, labels, max(sizes))
     if known.is_text != given.is_text:
@@ -283,8 +283,8 @@ def place(
     unknown = places >= len(known)
     if unknown.all() and len(known) and len(given) and known.is_text != given.is_text:
         raise InvalidDataError(
-            f"no id of {names[1]} ({given[0]!r}, …) can be among the {role} of {names[0]} "
-            f"({known[0]!r}, …): one has text and the other has not; give both ids of one type"
+            f"no {role} can match, because only one side has text as ids: {names[1]} has "
+            f"{given[0]!r}, …, and {names[0]} has {known[0]!r}, …. Convert one of them"
         )
     places[unknown] += size - len(known)
     labels = union if size == len(known) else known

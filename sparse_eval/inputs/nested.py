@@ -30,11 +30,11 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
     Parameters
     ----------
     given : mapping
-        By user a list of items, best first, or a mapping of items to numbers.
+        For each user a list of items, best first, or a mapping of items to numbers.
     name : str
-        What messages call it.
+        Its name in messages.
     column : {"score", "gain"}
-        What the numbers are. The ranks of lists are in the column "rank".
+        The meaning of the numbers. The ranks of lists are in the column "rank".
     """
     import pandas as pd
 
@@ -57,7 +57,8 @@ def rows_by_user(given: Mapping[Any, Any], name: str, column: Literal["score", "
         are_mappings.add(isinstance(row, Mapping))
     if len(are_mappings) > 1:
         raise InvalidDataError(
-            f"{name} has lists of items for some users and mappings for others; give one of them"
+            f"{name} has lists of items for some users and mappings for others; use only one of "
+            "them"
         )
     ids = {"user": pd.Series(users, dtype=object), "item": pd.Series(items, dtype=object)}
     if True in are_mappings:

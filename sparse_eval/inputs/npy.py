@@ -48,7 +48,7 @@ def open_csr(folder: PathLike) -> CSRMatrix:
     shape = open_array(folder / "shape.npy").tolist()
     with reading_npz(folder / "shape.npy", "two whole numbers, of users and of items"):
         n_users, n_items = shape
-        # No more than the bounds are allocated, whatever the shape is.
+        # SciPy allocates indptr for this shape, so it may not exceed the stored one.
         matrix = sparse.csr_matrix((min(n_users, parts["indptr"].size), n_items))
     for name, part in parts.items():  # SciPy's constructor would copy some of them
         setattr(matrix, name, part)
@@ -70,8 +70,8 @@ def sliceable_csr(matrix: object, name: str, *, sum_duplicates: bool = True) -> 
     check_csr_arrays(csr, name)
     if not 0 <= csr.indptr[-1] <= len(csr.data):
         raise InvalidDataError(
-            f"{name} is not a CSR: its rows have {csr.indptr[-1]} entries, and there are "
-            f"{len(csr.data)}; make it anew with scipy.sparse.csr_matrix",
+            f"{name} is not a valid CSR matrix: indptr counts {csr.indptr[-1]} entries, but data "
+            f"has {len(csr.data)}. Rebuild it with scipy.sparse.csr_matrix",
             argument=name,
         )
     return csr
@@ -83,7 +83,7 @@ def slice_rows(matrix: CSRMatrix, first: int, last: int) -> CSRMatrix:
     if (indptr[1:] < indptr[:-1]).any():
         row = first + int((indptr[1:] < indptr[:-1]).argmax())
         raise InvalidDataError(
-            f"the matrix is not a CSR: the bounds of row {row} are out of order; make it anew with "
+            f"the matrix is not a valid CSR matrix: indptr decreases at row {row}. Rebuild it with "
             "scipy.sparse.csr_matrix",
             row=row,
         )

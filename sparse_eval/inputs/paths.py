@@ -41,7 +41,7 @@ _EXPECTED = (
 
 
 class Kind(Enum):
-    """What a file or folder holds."""
+    """The content of a file or folder."""
 
     PARQUET = "Parquet"
     CSV = "CSV"
@@ -61,7 +61,7 @@ class Kind(Enum):
 
 
 def kind_of(path: PathLike) -> Kind:
-    """Return what a file or folder holds.
+    """Return the kind of content of a file or folder.
 
     ===========================================  =========================================
     Holds                                        Kind
@@ -103,7 +103,8 @@ def kind_of(path: PathLike) -> Kind:
         return Kind[found.upper()]
     if head.startswith(b"\x93NUMPY"):
         raise InvalidFileError(
-            "is a single array; give the folder of the .npy files that belong together", path
+            "is a single array; pass the folder with all .npy files of the matrix or the factors",
+            path,
         )
     return _kind_of_text(head, path)
 
@@ -133,8 +134,8 @@ def _is_number(text: str) -> bool:
 def open_lists(side: Any) -> Any:
     """Return recommendations.
 
-    A path is opened, where tables and folders of arrays stay on disk; a frame becomes a table,
-    mappings and lists of lists become `Rankings`; anything else is kept as it is.
+    Paths are opened; tables and folders of arrays stay on disk. Frames become tables; mappings and
+    lists of lists become `Rankings`. Anything else is returned unchanged.
     """
     if isinstance(side, str | Path):
         kind = kind_of(side)
@@ -183,7 +184,7 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
 
 
 def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None) -> Any:
-    """Read a table into memory, ordered as `ties` says; return anything else as it is.
+    """Read a table into memory, with ties ordered by `ties`; return anything else unchanged.
 
     Lists are numbered as the relevance, if it is given.
     """
@@ -197,7 +198,7 @@ def open_side(side: Any, ties: Ties = "item", relevance: Relevance | None = None
 
 
 def read_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
-    """Return what `open_truth` returns, with tables read into memory."""
+    """Return the result of `open_truth`, with tables read into memory."""
     return open_side(open_truth(side, gain))
 
 

@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 #: How equal scores are ordered.
 Ties = Literal["item", "item_descending", "average", "pessimistic"]
 
-_SCORE = "a finite number, or -inf for an item that is not to be recommended"
+_SCORE = "a finite number, or -inf for an item not to recommend"
 
 #: The scores of an array that are read at once.
 _SCORES_AT_ONCE = 2**20
 
 #: What errors about positions say, because they may be something else.
-_MAY_BE_SCORES = "; if the matrix holds scores, give Rankings.from_scores(matrix)"
+_MAY_BE_SCORES = ". If the matrix contains scores, use Rankings.from_scores(matrix)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -86,8 +86,8 @@ class Rankings(UserRows):
     lengths : ndarray of int64, shape (n_users,)
         Each user's list length: the last position of the list, 0 for a user without one.
     last_positions : ndarray of int32 or None
-        Where equal scores are in no certain order (``ties="average"`` and ``"pessimistic"``): the
-        last position that the item may take, `positions` holding the first. None where every
+        The last position that an item may take if equal scores have no fixed order
+        (``ties="average"`` and ``"pessimistic"``); `positions` then holds the first. None if every
         position is certain.
     relevant_last : bool
         With ``ties="pessimistic"``: relevant items come behind others of equal score.
@@ -130,7 +130,7 @@ class Rankings(UserRows):
         users : sequence of hashable, shape (n_lists,), optional
             The label of each list's user.
         items : sequence of hashable, optional
-            The labels of the items, of which `ids` are the numbers.
+            The labels of the items, in the order of the numbers in `ids`.
         user_rows : array_like of int, shape (n_lists,), optional
             Instead of `users` the row of the validation matrix that each list is for. By default
             list i is for row i.
@@ -144,9 +144,9 @@ class Rankings(UserRows):
         Raises
         ------
         InvalidDataError
-            If `ids` is not a two-dimensional array of integers; an id lies outside ``shape[1]``
-            or stands in a list twice; `user_rows` does not fit, names a user twice or is given
-            with `users`; or labels are repeated or too few.
+            If `ids` is not a two-dimensional array of integers, or an id is outside ``shape[1]`` or
+            occurs twice in a list. If `user_rows` does not fit, names a user twice or is given with
+            `users`. If labels are repeated or too few.
 
         Examples
         --------
@@ -171,20 +171,20 @@ class Rankings(UserRows):
         if (named and not (users is items is user_rows is None)) or (
             labels_of_items is not None and items is not None
         ):
-            raise InvalidDataError("ids are labels already; leave users=, items=, user_rows= out")
+            raise InvalidDataError("ids are labels already; omit users=, items= and user_rows=")
         if named:
             return cls.from_frame(rows_by_user(ids, "ids", "score"))
         if labels_of_items is not None:
             items = labels_of_items.marked(True)
         if users is not None and user_rows is not None:
-            raise InvalidDataError("give users= (labels) or user_rows= (rows), not both")
+            raise InvalidDataError("pass users= (labels) or user_rows= (rows), not both")
         table = integer_array(padded, "ids", dimensions=2)
         n_lists, k = table.shape
         rows: Any = np.arange(n_lists) if user_rows is None else user_rows
         rows = integer_array(rows, "user_rows", dimensions=1).astype(np.int64)
         if len(rows) != n_lists:
             raise InvalidDataError(
-                f"user_rows has {len(rows)} entries, but ids has {n_lists} lists; give one user "
+                f"user_rows has {len(rows)} entries, but ids has {n_lists} lists; pass one user "
                 "for each list",
                 argument="user_rows",
             )
@@ -244,7 +244,7 @@ class Rankings(UserRows):
         ------
         InvalidDataError
             If a position is below 1 (an explicit zero too), fractional, not finite or repeated in
-            its row, or a (user, item) pair is stored twice (row and column are named), or the
+            its row. If a (user, item) pair is stored twice; the error names row and column. If the
             labels do not fit the shape.
 
         Examples
@@ -266,7 +266,7 @@ class Rankings(UserRows):
             return cls._of_positions(matrix.indptr.astype(np.int64), *entries, matrix.shape, labels)
         except InvalidDataError as error:
             raise InvalidDataError(
-                f"{error}{_MAY_BE_SCORES}, and if it holds gains, evaluate takes it second",
+                f"{error}{_MAY_BE_SCORES}; if it contains gains, pass it to evaluate second",
                 row=error.row,
             ) from None
 
@@ -286,19 +286,19 @@ class Rankings(UserRows):
         Parameters
         ----------
         scores : array_like or scipy sparse matrix, shape (n_users, n_items)
-            Higher is better; an item of minus infinity is not recommended. Of a sparse matrix the
-            stored entries are the candidates, explicit zeros too; an item that is not stored is
-            not recommended. Tensors in the memory of the CPU are read as they are.
+            Higher is better; an item of minus infinity is not recommended. The stored entries of a
+            sparse matrix are the candidates, explicit zeros too; other items are not recommended.
+            Tensors in the memory of the CPU are read as they are.
         k : int, optional
             List length, at least 1; every candidate by default.
         seen : scipy sparse matrix, shape (n_users, n_items), optional
             Items to leave out of each list: every stored entry.
         ties : {"item", "item_descending", "average", "pessimistic"}
-            Equal scores: the lower item id first; the higher item id first; the expectation over
-            random orders of the tied items, which metrics that are sums over items have; or the
-            worst order, relevant items behind others, those of larger gain last.
+            The order of equal scores: the lower item id first; the higher item id first; the
+            expectation over random orders, for metrics that are sums over items; or the worst
+            order, in which relevant items come last and the largest gain at the end.
         users, items : sequence of hashable, optional
-            Labels of the rows and columns; by default those that a sparse matrix knows.
+            Labels of the rows and columns; by default the labels of the sparse matrix.
 
         Returns
         -------
@@ -307,9 +307,9 @@ class Rankings(UserRows):
         Raises
         ------
         InvalidDataError
-            If a score is NaN or infinity (row and column are named), a pair is stored twice, shapes
-            differ, `k` is below 1, `ties` is something else, the labels do not fit the shape, or a
-            tensor wants gradients or is on a GPU.
+            If a score is NaN or infinity (the error names row and column), or a pair is stored
+            twice. If shapes differ, `k` is below 1, `ties` is unknown or the labels do not fit the
+            shape. If a tensor requires grad or is on a GPU.
 
         Examples
         --------
@@ -325,7 +325,8 @@ class Rankings(UserRows):
             hidden = canonical_csr(seen, "seen", sum_duplicates=True)
             if hidden.shape != matrix.shape:
                 raise InvalidDataError(
-                    f"seen has shape {hidden.shape}, scores have {matrix.shape}; they must agree",
+                    f"seen has shape {hidden.shape}, but scores have {matrix.shape}; expected the "
+                    "same",
                     argument="seen",
                 )
         labels = matrix_labels(scores, matrix.shape, users, items)
@@ -345,7 +346,7 @@ class Rankings(UserRows):
     ) -> Rankings:
         """Make lists from a frame with one row for each recommended item.
 
-        Ids may be any hashable values; `evaluate` matches them with those of the relevance.
+        Ids may be any hashable values; `evaluate` matches them with the ids of the relevance.
 
         Parameters
         ----------
@@ -372,9 +373,8 @@ class Rankings(UserRows):
         Raises
         ------
         InvalidDataError
-            If a column is missing, both of `rank` and `score` are given, `ties` is given for
-            ranks, a pair is there twice, or a value is not valid in `from_positions` or
-            `from_scores`.
+            If a column is missing, both `rank` and `score` are given, or `ties` is given for ranks.
+            If a pair occurs twice, or a value is not valid in `from_positions` or `from_scores`.
 
         Examples
         --------
@@ -388,14 +388,14 @@ class Rankings(UserRows):
         table = open_table(df if rows is None else rows)
         columns = table.choose(named(user, item, rank=rank, score=score))
         if "rank" in columns.names and ties is not None:
-            raise InvalidDataError("ranks have no ties; give ties= with score=", argument="ties")
+            raise InvalidDataError("ranks have no ties; use ties= with score=", argument="ties")
         return cls.of_table(table, columns, check_ties("item" if ties is None else ties))
 
     @classmethod
     def of_table(
         cls, table: Table, columns: Columns, ties: Ties, relevance: Relevance | None = None
     ) -> Rankings:
-        """Read the columns of a table; `ties` are those of scores.
+        """Read the columns of a table; `ties` applies to scores.
 
         Lists of ranks have users and items in the order of the relevance, other ones after them.
         Equal scores are in the order of the labels.
@@ -447,7 +447,7 @@ class Rankings(UserRows):
             first, second = (label_of(labels[1], int(listed[at])) for at in (entry - 1, entry))
             raise InvalidDataError(
                 f"user {user!r} has position {ordered[entry]} twice (items {first!r} and "
-                f"{second!r}); a position can be taken once",
+                f"{second!r}); a position can be taken only once",
                 row=row if labels[0] is None else None,
                 user=user,
             )
@@ -719,11 +719,11 @@ def _rank_scores(
     Parameters
     ----------
     scores : csr_matrix or ndarray
-        As from `_score_matrix`. Minus infinity is no candidate.
+        As from `_score_matrix`. An item of minus infinity is not a candidate.
     limit : int or None
         The longest list, None for all candidates.
     hidden : csr_matrix or None
-        Items that are no candidates of a user.
+        Items that are not candidates for a user.
     ties
         As of `_rank_entries`.
     """
@@ -778,11 +778,11 @@ def _rank_entries(
     -------
     tuple
         ``indptr``, ``items``, first positions, ``lengths`` and last positions as `Rankings` has
-        them; without positions if `ties` says which of equal items comes first.
+        them; without positions if `ties` fixes the order of equal items.
     """
     sizes = np.diff(indptr)
     starts = np.repeat(indptr[:-1], sizes)
-    # Floats are ordered as their bits are, except that those of negative ones descend.
+    # Floats have the order of their bits, except that the order of negative floats is reversed.
     bits = (scores + 0.0).view(np.int64)
     bits ^= (bits >> 63) & np.iinfo(np.int64).max
     if ties == "item_descending":

@@ -165,16 +165,16 @@ class Relevance(UserRows):
             The column of gains, by default one with a usual name, such as "gain", "rating" or
             "clicked". With None, or if no column may hold gains, every row counts 1.
         threshold : float, optional
-            As in `from_csr`; it is compared with what `combine` makes of a pair's rows.
+            As in `from_csr`; it is compared with the combined gain of a pair.
         event : str, optional
             Instead of `gain`, a column with the names of events.
         gains : mapping, optional
             The gain of each event, such as ``{"view": 1, "cart": 2, "purchase": 3}``. With a gain
             of 0 an event is known and not relevant.
         combine : {"max", "sum"}, optional
-            What the rows of one (user, item) are together: the largest of their gains, or the
-            sum. By default "max" for events, because a purchase is no more of one for the views
-            before it, and "sum" otherwise.
+            The gain of several rows for one (user, item): the largest of their gains, or the sum.
+            The default is "max" for events, because views before a purchase do not add to it, and
+            "sum" otherwise.
 
         Returns
         -------
@@ -183,9 +183,9 @@ class Relevance(UserRows):
         Raises
         ------
         InvalidDataError
-            If the frame is empty; a column, an id or an event is missing; an event has no gain;
-            only one of `event` and `gains` is given, or `gain` with them; a gain or `threshold`
-            is what `from_csr` refuses; or `combine` is something else.
+            If the frame is empty, a column, an id or an event is missing, or an event has no gain.
+            If only one of `event` and `gains` is given, or `gain` with them. If a gain or
+            `threshold` is not valid in `from_csr`, or `combine` is unknown.
 
         Examples
         --------
@@ -203,7 +203,7 @@ class Relevance(UserRows):
             check_choice("combine", combine, ("max", "sum"))
         if (event is None) != (gains is None) or (event is not None and gain not in (None, USUAL)):
             raise InvalidDataError(
-                "give gain= (a column), or event= (a column) with gains= (the gain of each event)"
+                "pass gain= (a column), or event= (a column) with gains= (the gain of each event)"
             )
         if gains is not None:
             gain = None

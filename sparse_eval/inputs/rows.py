@@ -119,7 +119,7 @@ def read_rows(
     n_rows = 0
 
     def add(batch: Batch, first: int, untyped: bool, role: str) -> None:
-        """Add a column of a batch, the first row of which has a number."""
+        """Add a column of a batch; `first` is the number of its first row."""
         column, name, kind = batch[role], names[role], _KINDS[role]
         if kind == "id":
             ids[role].add(column, first, untyped=untyped)
@@ -220,7 +220,7 @@ class _Ids:
         self.chunks: list[Any] = []
 
     def add(self, column: Any, first: int, *, untyped: bool) -> None:
-        """Add the rows of a batch, the first of which has a number; text files are untyped."""
+        """Add the rows of a batch; `first` is the number of its first row. Text files are untyped."""
         missing = is_missing(column)
         if missing.any():
             row = int(np.argmax(missing))
@@ -230,7 +230,7 @@ class _Ids:
         if len(self.kinds) > 1 and self.kinds not in _TOGETHER:
             raise InvalidDataError(
                 f"column {self.name!r} holds {' and '.join(sorted(self.kinds))}; write all rows "
-                "alike",
+                "with the same type",
                 column=self.name,
             )
         for chunk in getattr(column, "chunks", [column]):
@@ -268,8 +268,8 @@ class _Ids:
         return bad_row(
             place,
             self.name,
-            f"{found!r} is not one of the {len(given):,} given {self.role}s ({kind} labels); leave "
-            "the row out or add the label",
+            f"{found!r} is not one of the {len(given):,} given {self.role}s ({kind} labels); "
+            "remove the row or add the label",
         )
 
     def _missing(self, found: object, row: int) -> InvalidDataError:
@@ -300,7 +300,7 @@ class _Ids:
 
 
 def vocabulary() -> defaultdict[str, int]:
-    """Return a dict that numbers its keys 0, 1, … in the order in which they are looked up."""
+    """Return a dict that numbers its keys 0, 1, … in order of first look-up."""
     return defaultdict(count().__next__)
 
 
@@ -314,9 +314,9 @@ def encode_texts(texts: list[str], *, numbers: bool = False) -> tuple[Items, Axi
 
 
 def union_of(axes: Sequence[Axis]) -> tuple[list[Items], Axis]:
-    """Return the positions of the labels of several axes in their sorted union, and that.
+    """Return the positions of each axis's labels in the sorted union of all, and the union.
 
-    Whole numbers on one axis become text if those of another are text.
+    Whole numbers on one axis become text if another axis has text.
     """
     if all(axis.are_numbers for axis in axes):
         return [axis.to_numpy().astype(np.int32) for axis in axes], max(axes, key=len)

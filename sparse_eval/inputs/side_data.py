@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SideData:
-    """What is known of users and items, with the rows and columns of the evaluation.
+    """Training data, candidates and item data, with the rows and columns of the evaluation.
 
     Attributes
     ----------
     n_items : int
-        N, the number of items in the catalogue: that of the largest of all inputs.
+        N, the number of items in the catalogue: the maximum over all inputs.
     training : Training or None
     groups : scipy csr_matrix of float64, shape (n_items, n_groups), or None
         Each row sums to 1.
@@ -40,13 +40,13 @@ class SideData:
     propensity : ndarray of float64, shape (n_items,), or None
         The chance that an item was observed where it is relevant, above 0 and at most 1.
     largest_gain : float, optional
-        That of all users, where only a block of them is evaluated.
+        The largest gain of all users, if only a block of users is evaluated.
     candidates : Candidates or None
-        What each user can be recommended; None for all items that the user has not seen.
+        The items that each user can be recommended; None for all items that the user has not seen.
     propensity_digest : str or None
         As from `digest_by_item`, of the propensities of all items.
     items : Axis or None
-        The labels of the items, where they have some.
+        The labels of the items, if they have some.
     """
 
     n_items: int
@@ -75,16 +75,16 @@ class SideData:
         Parameters
         ----------
         users, items : Place
-            Those of both sides together, from `match`.
+            The users and items of both sides, from `match`.
         train, candidates
-            As in `evaluate`; opened, where they are files or frames.
+            As in `evaluate`; files and frames are opened already.
         item_groups, item_vectors, propensity
             As in `ItemData`.
 
         Raises
         ------
         InvalidDataError
-            If an input is refused, does not cover the items, or is numbered where it should have
+            If an input is not valid, does not cover the items, or is numbered instead of having
             ids.
         """
         matrix = None
@@ -140,9 +140,9 @@ class SideData:
         return digest.hexdigest()[:16]
 
     def digest_of_propensities(self, source: str) -> str:
-        """Return digits that identify what tells the propensities, "train" or "propensity"."""
+        """Return a digest of the data that propensities are made from, "train" or "propensity"."""
         if source == "propensity":
-            assert self.propensity_digest is not None  # noqa: S101 - the metric is refused else
+            assert self.propensity_digest is not None  # noqa: S101 - the metric would not be valid
             return self.propensity_digest
         assert self.training is not None  # noqa: S101 - likewise
         return self.training.digest_of_counts(self.items)
@@ -181,15 +181,15 @@ def _align_train(train: Any, users: Place, items: Place) -> tuple[Any, Place]:
         is_apart = axis.places is not None and axis.places.min(initial=axis.size) >= one.size
         if is_apart and own and one.labels:
             raise InvalidDataError(
-                f"no id of train ({own[0]!r}, …, {own.dtype}) is among those of the validation "
-                f"data ({one.labels[0]!r}, …, {one.labels.dtype}); give both the same ids"
+                f"no id of train ({own[0]!r}, …, {own.dtype}) occurs in the validation "
+                f"data ({one.labels[0]!r}, …, {one.labels.dtype}); use the same ids for both"
             )
     shown = columns if items.labels is not None else items._replace(size=columns.size)
     return moved(matrix, rows, columns), shown
 
 
 def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
-    """Return the places of the users and items of lists among those of relevance, or of matrices.
+    """Return where the users and items of lists (or of a matrix) go in the relevance's order.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def match(rankings: Any, relevance: Any) -> tuple[Place, Place]:
     if unlabelled and n_users != n_items and relevance.shape == (n_items, n_users):
         raise InvalidDataError(
             f"the predictions are {n_users} × {n_items} and validation is {n_items} × {n_users}: "
-            "one of them is transposed; give both as users × items"
+            "one of them is transposed. Pass both as users × items"
         )
     return users, items
 
@@ -229,7 +229,7 @@ def align(
     if users.labels is not None and len(users.labels) != users.size:
         raise InvalidDataError(
             f"one side has {users.size} users, the other side labels {len(users.labels)}; label "
-            "both sides, or give the rows of validation that the lists are for, as in "
+            "both sides, or pass the rows of validation that the lists belong to, with "
             "Rankings.from_topk(ids, user_rows=…)"
         )
     n_lists, n_listed = rankings.shape

@@ -54,7 +54,7 @@ class ArrowStream(Protocol):
 #: What functions accept that take a frame.
 Frame: TypeAlias = "pd.DataFrame | ArrowStream | Sequence[Mapping[str, Any]]"
 
-#: Rows of a column by its role: an Arrow array, or objects for which Arrow has no type.
+#: Columns of a batch by role: Arrow arrays, or arrays of objects if Arrow has no type for them.
 Batch: TypeAlias = "dict[str, Any]"
 
 #: The suffixes of files of tables in folders, by format.
@@ -64,7 +64,7 @@ _FORMATS = {
 }  # fmt: skip
 _HEAD = 1 << 16
 
-#: What a file and a stream of Arrow IPC begin with.
+#: The first bytes of a file and of a stream of Arrow IPC.
 _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 _WILD = re.compile(r"[*?[]")
 
@@ -84,15 +84,15 @@ class Table:
     keys : mapping of str to str
         The columns in the path of the file (``year=2024/a.csv``), and the value of each.
     where : Path or None
-        The file, which messages name.
+        The file, as messages name it.
     is_text : bool
         Whether the cells are text, so that ids may be whole numbers if all look like it.
     empty : str
         The error if there are no rows.
     doubt : str
-        What an error about the names of the columns adds.
+        A text that errors about the names of the columns add.
     tables : sequence of Table
-        Those of a folder; none if it has rows itself.
+        The tables of a folder; empty if this table has rows itself.
     n_skipped : int
         The number of lines that were skipped, once all batches are read.
     """
@@ -217,7 +217,7 @@ def open_table(source: Any, **options: Any) -> Table:
     table = ArrowTable(reader.schema, lambda _: reader)
     if not hasattr(type(source), "__len__"):
         table.empty = (
-            f"the {name} has no rows; one that was read before has none left: make it again, or "
+            f"the {name} has no rows. A reader can be read only once: create it again, or "
             "read it into a table first"
         )
     return table
@@ -367,7 +367,7 @@ def read_parquet_rows(path: Path, names: list[str], n_rows: int = 2**20) -> Iter
         n_told = file.metadata.num_rows
     if n_read != n_told:
         raise InvalidDataError(
-            f"has {n_read} rows, and says that there are {n_told}; write it again"
+            f"has {n_read} rows, but its metadata state {n_told}; write the file again"
         )
     pa.default_memory_pool().release_unused()
 
@@ -384,7 +384,7 @@ class TextTable(Table):
         the most frequent of ``::``, tab, ``,``, ``;``, ``|`` in the first line. If it has one
         character, fields may be quoted with ``"``, but not across lines.
     encoding : str, optional
-        Any encoding that Python knows. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
+        Any encoding of Python. By default UTF-8, or Latin-1 with a `GuessWarning`, as in
         `TextFile`.
     header : bool
         Whether the first line that is not blank has the names of the columns.
@@ -506,7 +506,7 @@ def files_at(path: PathLike) -> list[Path]:
         and not file.is_dir()  # a broken link is an error
     ]
     if not files:
-        raise InvalidFileError("has no file of a table (.csv, .parquet, .jsonl, …) in it", folder)
+        raise InvalidFileError("contains no table (.csv, .parquet, .jsonl, …)", folder)
     return files
 
 
@@ -611,7 +611,7 @@ def _check_whole(column: Any, name: Hashable) -> None:
         largest = np.abs(column.drop_null().to_numpy()).max(initial=0.0)
     if largest > 2**53:
         raise InvalidDataError(
-            f"column {name!r} holds {largest:g}, which is beyond 64 bits; write it as text",
+            f"column {name!r} contains {largest:g}, which is beyond 64 bits; write it as text",
             column=name,
         )
 

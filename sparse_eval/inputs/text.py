@@ -58,7 +58,7 @@ _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh[1-9](1AY&|\x17rE8))|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
 
-#: Bytes in which the first line is looked for, and of the parts of a file that is read whole.
+#: Bytes searched for the first line, and bytes of each part of a file that is read whole.
 _HEAD, _PART = 2**16, 2**24
 
 #: Bytes that a thread of Arrow reads at once, whose distinct ids fit the caches; a block has some
@@ -71,10 +71,10 @@ _PIECE = 2**16
 
 SEPARATORS = ("::", "\t", ",", ";", "|")  # the first wins among equally frequent ones
 
-#: What stands for a separator that Arrow does not know.
+#: The stand-in for a separator that Arrow does not support.
 _STAND_IN = b"\x1f"
 
-#: The years of which int64 has every nanosecond.
+#: The years whose nanoseconds all fit int64.
 _YEARS = ("1678", "2261")
 
 #: How the text of a column is read.
@@ -155,18 +155,18 @@ class BadLines:
         """
         if isinstance(fault, OpenQuoteError):
             remedy = (
-                "correct it, or read a table whose fields hold line breaks with pandas.read_csv, "
+                "Correct it, or read a table with line breaks in its fields with pandas.read_csv, "
                 "and load the frame"
             )
         elif not self.skip:
             remedy = (
-                "correct the line, or skip such lines with se.datasets.load(…, on_bad_lines='skip')"
+                "Correct the line, or skip such lines with se.datasets.load(…, on_bad_lines='skip')"
             )
         else:
             self.first = self.first or number
             self.count += 1
             return
-        raise InvalidFileError(f"{fault}, in {shorten(line)}; {remedy}", self.path, number)
+        raise InvalidFileError(f"in {shorten(line)}: {fault}. {remedy}", self.path, number)
 
     def report(self) -> int:
         """Return the number of skipped lines, and warn once if there are any."""
@@ -265,7 +265,7 @@ class TextFile:
                     except UnicodeEncodeError as error:
                         at = error.start
                     if at >= 0:
-                        hint = " or, with encoding=, name its encoding" if self._can_name else ""
+                        hint = ", or pass its encoding as encoding=" if self._can_name else ""
                         raise InvalidFileError(
                             f"expected UTF-8 text, found the byte {ord(text[at]) & 0xFF:#04x}; "
                             f"convert or unpack the file{hint}",
@@ -277,7 +277,7 @@ class TextFile:
                     yield n_lines, block
                     n_lines += count_lines(block)
             except UnicodeError as error:
-                message = f"expected text in {self._encoding} ({error}); give another encoding="
+                message = f"expected text in {self._encoding} ({error}); try another encoding="
                 raise InvalidFileError(message, self.path) from None
 
     def warn_of_guess(self) -> None:
@@ -285,8 +285,8 @@ class TextFile:
         if self._latin and not self._is_told:
             self._is_told = True
             warn(
-                f"{self.path}: line {self._latin} is not UTF-8, so the file was read as Latin-1; "
-                "name the encoding to be sure (encoding='latin-1', 'cp1252', …)",
+                f"{self.path}: line {self._latin} is not UTF-8, so the file was read as Latin-1. "
+                "To be sure, set encoding='latin-1', 'cp1252', …",
                 GuessWarning,
             )
 
@@ -305,7 +305,7 @@ def _checked(encoding: str | None) -> str:
         io.TextIOWrapper(io.BytesIO(), encoding or "utf-8")
     except (LookupError, TypeError, ValueError):
         raise InvalidDataError(
-            "encoding: expected a name that Python knows, such as 'utf-8', 'latin-1', 'cp1252' "
+            "encoding: expected an encoding of Python, such as 'utf-8', 'latin-1', 'cp1252' "
             f"or 'utf-16', found {encoding!r}"
         ) from None
     return _UTF8 if codecs.lookup(encoding or "utf-8").name == "utf-8" else str(encoding)
@@ -397,13 +397,13 @@ def _read_ahead(
 
 
 class _UnlikeError(ValueError):
-    """Arrow could read a block in another way than line by line."""
+    """Arrow and the line-by-line reader could differ on a block."""
 
 
 class Reader:
-    """Reads blocks of lines, the first of which decides how times are written.
+    """Reads blocks of lines; the first line decides the format of times.
 
-    `numbers` are the places of the fields among the `n_fields` of a line.
+    `numbers` are the positions of the fields in a line of `n_fields`.
     """
 
     def __init__(
@@ -519,7 +519,7 @@ class Reader:
         return list(pa.table(columns).to_batches())
 
     def _parsers_of(self, texts: list[str]) -> dict[str, Any]:
-        """Return what reads the text of each role; the first line decides how times are written."""
+        """Return a parser for each role; the first line decides the format of times."""
         return {
             field.role: self.parsers.get(field.role) or parser_of(texts[number])
             for field, number in zip(self.fields, self.numbers, strict=True)
@@ -548,7 +548,7 @@ class Reader:
         yield pa.record_batch(columns)
 
     def _row(self, line: str) -> list[str | float]:
-        """Return the cells of a line, or say what is wrong with it."""
+        """Return the cells of a line; raise if it is malformed."""
         texts = split_fields(line, self.sep)
         if len(texts) != self.n_fields:
             raise MalformedLineError(
@@ -591,7 +591,7 @@ def separator_of(path: Path, line: str) -> str:
     best = max(SEPARATORS, key=line.count)
     if best not in line:
         raise MalformedLineError(
-            "expected fields separated by a tab, ',', ';', '|' or '::'; give sep="
+            "expected fields separated by a tab, ',', ';', '|' or '::'; set sep="
         )
     return best
 
@@ -648,5 +648,5 @@ def _number(text: str) -> float:
 
 def _gain(text: str) -> float:
     if (value := _number(text)) < 0:
-        raise MalformedLineError(f"expected a value that is not negative, found {text!r}")
+        raise MalformedLineError(f"expected a value of at least 0, found {text!r}")
     return value

@@ -37,9 +37,9 @@ CACHED_PAIRS = 1 << 17
 
 
 def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
-    """Return 16 hexadecimal digits that identify numbers by item, whatever their order.
+    """Return a digest of numbers by item, 16 hexadecimal digits that do not depend on their order.
 
-    Items with a 0 do not count: some evaluations know more of them than others.
+    Items with a 0 do not count, because some evaluations have more of them than others.
     """
     items = np.flatnonzero(values)
     if labels is not None and len(labels) < len(values):
@@ -54,7 +54,7 @@ def digest_by_item(values: AnyArray, labels: Axis | None) -> str:
 
 
 def count_users(train: CSRMatrix, n_items: int = 0) -> Integers:
-    """Return how many users have each item, of `n_items` at least; explicit zeros do not count."""
+    """Return the number of users of at least `n_items` items; explicit zeros do not count."""
     n_items = max(n_items, train.shape[1])
     return np.bincount(train.indices[train.data != 0], minlength=n_items)
 
@@ -84,14 +84,15 @@ class _OfAllUsers(cached_property[Value]):
         whole = training and (training._whole or training)
         if whole is not None and not whole._covers_all:
             raise InvalidMetricError(
-                f"a metric reads {self.attrname} of the training data of all users without asking "
-                'for it; register the metric with needs=["train"]'
+                f"a metric reads {self.attrname} of the training data of all users without "
+                "declaring "
+                'it; register the metric with needs=["train"]'
             )
         return cast("Value", super().__get__(whole, owner))
 
 
 class Training:
-    """What each user has seen in the training data, and statistics of the items.
+    """The items that each user has seen in the training data, and statistics of the items.
 
     Attributes
     ----------
@@ -196,9 +197,9 @@ class Training:
         return self
 
     def seen(self, users: Integers) -> tuple[Integers, Items]:
-        """Return `indptr` and ascending items of what the given users have seen.
+        """Return `indptr` and the ascending items that each given user has seen.
 
-        That is, of what is no candidate: nothing, where it may be recommended again.
+        These are not candidates. They are empty if seen items may be recommended again.
         """
         if self.allows_seen:
             return np.zeros(len(users) + 1, np.int64), self.items[:0]

@@ -1,10 +1,9 @@
 """Reading and writing ranked lists and relevance judgements in TREC's file formats.
 
-Lines are read as trec_eval reads them. A run has six fields, and what follows the sixth belongs to
-the tag, which is not read; judgements have exactly four. A line that starts with ``#`` is a comment
-since trec_eval 10, and was malformed before unless it looked like any other line: then it was of
-a user whose name starts with ``#``. So it is skipped where it cannot be of a user, and refused
-where it could be.
+Lines are read as trec_eval reads them. A run has six fields; further words belong to the tag, which
+is not read. Judgements have exactly four fields. A line that starts with ``#`` is a comment since
+trec_eval 10. Before, it was the line of a user whose name starts with ``#``, or malformed. It is
+therefore skipped if it cannot be a user's line, and raises an error if it could be.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ __all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
 _RUN = ("user", "Q0", "item", "rank", "score", "tag")
 _QRELS = ("user", "iteration", "item", "gain")
 
-#: What a field cannot hold: white space ends it, a NUL character is not text, a byte order mark is
-#: lost at the start of a file, and an unpaired surrogate has no UTF-8 encoding.
+#: Characters that a field cannot contain. White space ends it, and a NUL character is not text. A
+#: byte order mark is lost at the start of a file, and an unpaired surrogate has no UTF-8 encoding.
 _UNFIT = re.compile("[\\s\0\ufeff\ud800-\udfff]")
 
 
 def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     r"""Read ranked lists from a run: lines ``user Q0 item rank score tag``.
 
-    As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in
-    64 bits; older releases of trec_eval, and the Python package pytrec_eval, keep 32 bits, in
-    which scores that first differ in their eighth digit may be equal. The tag may be several words.
-    Blank lines are skipped, and so are comments: lines that start with ``#``.
+    As in trec_eval, lists are ordered by score and the ranks are ignored. Scores are compared in 64
+    bits. Older releases of trec_eval, and the Python package pytrec_eval, keep 32 bits: scores that
+    first differ in their eighth digit may be equal there. The tag may be several words. Blank lines
+    are skipped, and so are comments: lines that start with ``#``.
 
     Parameters
     ----------
@@ -72,9 +71,9 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
     Raises
     ------
     InvalidFileError
-        If the file cannot be read or is empty; a line has fewer than six fields; a comment could
-        be the line of a user, which it is to trec_eval before release 10; a score is not a finite
-        number; or a user has the same item on two lines.
+        If the file cannot be read or is empty, or a line has fewer than six fields. If a comment
+        could be the line of a user, as in trec_eval before release 10. If a score is not a finite
+        number, or a user has the same item on two lines.
     InvalidDataError
         If `ties` is none of these.
 
@@ -106,9 +105,9 @@ def read_run(path: PathLike, *, ties: Ties = "item") -> Rankings:
 def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
     r"""Read relevance judgements: lines ``user iteration item gain``.
 
-    A gain of 0 means that the item was judged and is not relevant. A negative gain, which marks
-    junk, spam or a missing judgement, is none, as in trec_eval: its line is left out, unless its
-    user has no other, and counts as judged. Comments are as in `read_run`.
+    A gain of 0 means that the item was judged and is not relevant. A negative gain marks junk, spam
+    or a missing judgement; as in trec_eval, the item does not count as judged. Its line is dropped;
+    if its user has no other line, it counts as a judgement of 0. Comments are as in `read_run`.
 
     Parameters
     ----------
@@ -165,9 +164,8 @@ def read_qrels(path: PathLike, *, threshold: float | None = None) -> Relevance:
 def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -> None:
     """Write ranked lists as a run: lines ``user Q0 item rank score tag``.
 
-    The score of an item is its rank from the end of the list, so that trec_eval, which sorts by
-    score, restores the order of the list; integers are exact in its 32 bits too. A user without a
-    list has no line.
+    The score of an item is its rank from the end of the list, so trec_eval, which sorts by score,
+    restores the order. Integers are exact in its 32 bits too. A user without a list has no line.
 
     Parameters
     ----------
@@ -182,9 +180,9 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
     Raises
     ------
     InvalidDataError
-        If a list has gaps or tied positions (``ties="average"``), which such a file cannot hold;
-        there is no list at all; a label or `tag` is empty or contains white space; the label of a
-        user starts with ``#``; or two labels are the same as text.
+        If there is no list, or a list has gaps or tied positions (``ties="average"``), which the
+        format does not support. If a label or `tag` is empty or contains white space, the label of
+        a user starts with ``#``, or two labels are equal as text.
     OutputError
         If the file cannot be written.
 
@@ -213,8 +211,8 @@ def write_run(rankings: Rankings, path: PathLike, *, tag: str = "sparse_eval") -
         row = int(gapped.argmax())
         label = row if rankings.users is None else rankings.users[row]
         raise InvalidDataError(
-            f"the list of user {label!r} has positions without an item; a run cannot hold gaps, "
-            "because its readers move up the items after them; give complete lists",
+            f"the list of user {label!r} has positions without an item. A run cannot contain gaps, "
+            "because its readers move up later items; pass complete lists",
             user=label,
         )
     _write(
@@ -294,8 +292,8 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
             values.append(value)
         elif is_row:
             raise InvalidFileError(
-                "a line that starts with # is a comment to trec_eval 10, and a user of that name "
-                f"to older releases; remove the line or rename the user; found {shorten(line)}",
+                "a line that starts with # is a comment in trec_eval 10, but a user of that name "
+                f"in older releases. Remove the line or rename the user; found {shorten(line)}",
                 path,
                 number,
             )
@@ -307,7 +305,7 @@ def _read(path: Path, fields: tuple[str, ...], number_field: str) -> Rows:
                 number,
             )
     if not values:
-        raise InvalidFileError("holds nothing but comments", path)
+        raise InvalidFileError("contains only comments", path)
     (user_codes, user_labels), (item_codes, item_labels) = map(encode_texts, (users, items))
     labels = user_labels.marked(True), item_labels.marked(True)
     return Rows(*labels, user_codes, item_codes, np.array(values))
@@ -346,7 +344,7 @@ def _label_texts(labels: Axis | None, codes: AnyArray, role: str) -> dict[int, s
     for text, n in Counter(texts).items():
         if n > 1:
             raise InvalidDataError(
-                f"{n} {role}s are {text!r} as text; give them labels whose texts differ"
+                f"{n} {role}s are {text!r} as text; use labels with different texts"
             )
     return dict(zip(codes.tolist(), texts, strict=True))
 
@@ -356,7 +354,7 @@ def _check_field(what: str, text: str, given: object) -> None:
     is_comment = what.endswith("users") and text.startswith("#")  # to trec_eval 10
     if not text or is_comment or _UNFIT.search(text):
         raise InvalidDataError(
-            f"{what} is {given!r}, which a field of a TREC file cannot hold; expected at least one "
+            f"{what} is {given!r}, which is not valid in a TREC file. Expected at least one "
             "character and no white space, NUL, byte order mark or unpaired surrogate, and no # "
             "in front of a user"
         )

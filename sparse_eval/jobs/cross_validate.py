@@ -1,9 +1,9 @@
 """Evaluate several models on several splits with several seeds, in a folder that can be resumed.
 
-The ledger of the folder, ``cross_validation.jsonl`` (see `sparse_eval.jobs.ledger`), has the
-settings; a row for each fold, ``fold 1``, with digests and sizes of its parts; one for each run,
-``MODEL, fold F, seed S``, added when its evaluation is saved in the folder
-``MODEL-fold-F-seed-S``; and ``finished`` at the end.
+The folder's ledger, ``cross_validation.jsonl`` (see `sparse_eval.jobs.ledger`), contains the
+settings and a row for each fold, ``fold 1``, with digests and sizes of its parts. Each run,
+``MODEL, fold F, seed S``, gets a row when its evaluation is saved in the folder
+``MODEL-fold-F-seed-S``. The last row is ``finished``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def cross_validate(
     Parameters
     ----------
     interactions : Interactions, scipy sparse matrix or array, or None
-        What `splits` divides. With splits that are made already it may be None.
+        The data that `splits` divides. With ready-made splits it may be None.
     models : mapping of str to parameters or callable
         Models by name, each of them
 
@@ -109,9 +109,9 @@ def cross_validate(
         at="2019-12-01")``, ``lambda clicks: (w.known() for w in se.split.rolling(clicks, …))``.
         They have to be of the same users and items. The users of a split by users are folded in.
     seeds : int or iterable of int
-        A number of seeds, 0, 1, 2 and so on, or the seeds themselves. They are those of the first
-        split; each other split has others, as many further on as these span (3, 4, 5; 6, 7, 8),
-        because models of the same seed start alike and would err alike on all splits.
+        A number of seeds, 0, 1, 2 and so on, or the seeds themselves, for the first split. The
+        seeds of each later split are shifted (3, 4, 5; 6, 7, 8), because models of the same seed
+        start alike and their errors would be correlated over splits.
     out : str or Path, optional
         A folder, created if missing, for the evaluation of each run and their ledger,
         ``cross_validation.jsonl``. The same call continues from it, to the same bits if trainings
@@ -120,9 +120,9 @@ def cross_validate(
     convention, memory, client, num_threads
         As in `evaluate_model`.
     candidates : as for `evaluate_model`, or callable, optional
-        Candidates for all splits alike, or a function of a `Holdout` that returns those of the
-        split, as ``lambda holdout: se.sample_negatives(holdout, n=99)``, once for all models and
-        seeds.
+        The same candidates for all splits, or a function that returns the candidates of a
+        `Holdout`, as ``lambda holdout: se.sample_negatives(holdout, n=99)``. It is called once per
+        split for all models and seeds.
     progress : bool, optional
         Show a progress bar; by default on a terminal only.
 
@@ -135,10 +135,9 @@ def cross_validate(
     Raises
     ------
     InvalidDataError
-        If a model is none of these, a split is no `Holdout`, holds nothing out or is of other
-        users and items than the first, there is no split, or a seed is no whole number or there
-        twice; or if candidates that are sampled beside the held-out items of one split are given
-        for all.
+        If a model is none of these. If there is no split, or a split is not a `Holdout`, holds
+        nothing out or has different users and items from the first. If a seed is repeated or not a
+        whole number. If candidates that were sampled for one split are given for all.
     InvalidMetricError
         As from `evaluate_model`.
     InvalidFileError
@@ -147,7 +146,7 @@ def cross_validate(
     OutputError
         If `out` cannot be written, or another process writes there.
     SparseEvalError
-        What trainings and evaluations raise passes through, with a note on which one it was.
+        Errors of trainings and evaluations pass through, with a note that names the run.
 
     See Also
     --------
@@ -156,9 +155,9 @@ def cross_validate(
 
     Notes
     -----
-    Functions are known again by their names and by what is written in them, including the numbers
-    that they refer to, but not by what the functions do that they call: if such a function
-    changes, choose another folder. BPR of `implicit` is reproducible with ``num_threads=1`` only.
+    Functions are identified by name and source, including the numbers that they refer to. The
+    functions that they call are not included: if one of these changes, choose a different folder.
+    BPR of `implicit` is reproducible with ``num_threads=1`` only.
 
     Examples
     --------
@@ -242,20 +241,20 @@ def cross_validate(
                 values[run] = RunValues.of(evaluation)
                 bar.update()
         if not folds:
-            raise InvalidDataError("splits: there are none; give at least one Holdout")
+            raise InvalidDataError("splits: expected at least one Holdout, found none")
         ledger.agree(FINISHED, {"folds": len(folds)})
     return CrossValidation(scoring.request, folds, values)
 
 
 class Trainer(NamedTuple):
-    """How a model is trained, and what it is known by, ready for JSON."""
+    """A function that trains a model, and the model's identity, ready for JSON."""
 
     train: Callable[[Any, int], Any]
     identity: dict[str, JSONValue]
 
 
 def read_trainers(models: Mapping[str, TrainerLike]) -> dict[str, Trainer]:
-    """Return how each model is trained, or raise `InvalidDataError` if that is not clear."""
+    """Return the trainer of each model, or raise `InvalidDataError` if that is not clear."""
     if not isinstance(models, Mapping) or not models:
         raise InvalidDataError(
             f"models is {describe(models)}; expected models by name, as "
@@ -279,7 +278,7 @@ def _read_trainer(name: str, given: Any) -> Trainer:
         found = [*given] if isinstance(given, Mapping) else describe(given)
         raise InvalidDataError(
             f"models: {name} is {found}; expected parameters of train_als, which are "
-            f"{', '.join(PARAMETERS)} (seeds= says with which seeds), or a function of train and "
+            f"{', '.join(PARAMETERS)} (pass seeds as seeds=), or a function of train and "
             "seed that returns a trained model"
         )
     function = given
@@ -295,7 +294,7 @@ def _read_trainer(name: str, given: Any) -> Trainer:
 
 
 def _written(value: Any) -> Any:
-    """Return what a function or a plain value is written as; of anything else, its type."""
+    """Return the source of a function, or a plain value; for anything else, its type."""
     if isinstance(value, partial):
         return [_written(value.func), _values(value.args), _values(value.keywords)]
     if isinstance(value, CodeType):
@@ -331,7 +330,9 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
     first = None
     for position, holdout in enumerate(made, start=1):
         if not isinstance(holdout, Holdout):
-            raise InvalidDataError(f"splits: number {position} is {describe(holdout)}, no Holdout")
+            raise InvalidDataError(
+                f"splits: number {position} is {describe(holdout)}, not a Holdout"
+            )
         first = first or holdout
         pairs = ((holdout.users, first.users), (holdout.items, first.items))
         if holdout.train.shape != first.train.shape or any(
@@ -339,8 +340,8 @@ def _make_splits(interactions: Any, splits: Any) -> Iterator[Holdout]:
             for ours, firsts in pairs
         ):
             raise InvalidDataError(
-                f"splits: number {position} has other users or items than the first, or in another "
-                "order; expected splits of the same users and items"
+                f"splits: number {position} has different users or items from the first, or a "
+                "different order; expected splits of the same users and items"
             )
         if not (holdout.train.data > 0).any():
             raise InvalidDataError(f"splits: number {position} has nothing in its train part")
@@ -360,8 +361,8 @@ def _read_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 def _runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Iterator[Run]:
     """Yield the runs of a fold, by model, then by seed.
 
-    Fold 1 has the seeds that are given, and each other fold seeds of its own, as many further on as
-    the given ones span: models of one seed start alike, and would be lucky together on all folds.
+    Fold 1 has the given seeds. The seeds of each later fold are shifted, because models of one seed
+    start alike and their luck would be correlated over folds.
     """
     step = max(seeds) - min(seeds) + 1
     for model in models:
@@ -370,14 +371,14 @@ def _runs_of_fold(fold: int, models: Iterable[str], seeds: Sequence[int]) -> Ite
 
 
 class CrossValidation(Runs):
-    """What several models reach on several folds with several seeds.
+    """The values of several models on several folds with several seeds.
 
     Printed, and in a notebook, it is a table of the pooled means and their intervals.
 
     Users are the unit: the seeds of a model are averaged for each user and fold, then the folds
-    that the user is in, however many these are. So every user counts once, with `split.k_fold`,
-    where users are in every fold with other items, and with `split.rolling`, where they are in
-    those periods in which they did something new.
+    that the user is in, however many these are. Every user therefore counts once: with
+    `split.k_fold`, which puts users into every fold with different items, and with `split.rolling`,
+    which puts them into the periods in which they did something new.
 
     Attributes
     ----------
@@ -401,7 +402,7 @@ class CrossValidation(Runs):
         Parameters
         ----------
         level : float
-            Of the intervals, between 0 and 1.
+            Confidence level of the intervals, between 0 and 1.
 
         Returns
         -------
@@ -411,13 +412,14 @@ class CrossValidation(Runs):
             - ``mean``, over users;
             - ``std`` of the users' pooled values, with n − 1;
             - ``ci_low``, ``ci_high``: the interval of the mean over users, folds and seeds like
-              these, and ``interval``, its kind: "pooled" or "none". Its variance is that of users,
-              and with several folds Nadeau and Bengio's corrected one of folds [1]_;
+              these, and ``interval``, its kind: "pooled" or "none". Its variance is the variance
+              over users and, with several folds, Nadeau and Bengio's corrected variance over folds
+              [1]_;
             - ``error``: the standard error, and ``freedom``, Satterthwaite's degrees of freedom;
-            - ``n_users``; with candidates ``candidates``, what they are.
+            - ``n_users``; with candidates ``candidates``, their kind.
 
             Metrics about all users together, such as coverage, are averaged over folds and seeds;
-            the part of the users in their error is a jackknife's.
+            the users' part of their error is from a jackknife.
 
         Raises
         ------
@@ -515,7 +517,7 @@ class CrossValidation(Runs):
 
     @classmethod
     def load(cls, folder: PathLike) -> CrossValidation:
-        """Read what a finished `cross_validate` left in its folder.
+        """Read the folder of a finished `cross_validate`.
 
         Parameters
         ----------
@@ -530,17 +532,19 @@ class CrossValidation(Runs):
         Raises
         ------
         InvalidFileError
-            If the folder is not that of a finished cross-validation, or a file in it cannot be
+            If the folder does not contain a finished cross-validation, or a file in it cannot be
             read or was changed.
         """
         path = as_path(folder) / f"{JOB}.jsonl"
         if not path.exists():
-            raise InvalidFileError("does not exist; cross_validate(out=folder) writes it", path)
+            raise InvalidFileError(
+                "does not exist; create it with cross_validate(out=folder)", path
+            )
         ledger = Ledger(path, JOB)
         if FINISHED not in ledger.rows:
             raise InvalidFileError(
-                "is of a cross-validation that is not finished; call cross_validate again with "
-                "the same data and this folder, and it continues",
+                "belongs to an unfinished cross-validation. Call cross_validate again with the "
+                "same data and this folder to continue",
                 path,
             )
         settings: dict[str, Any] = ledger.rows[INPUTS]

@@ -1,18 +1,17 @@
-"""`History`: a file with a line for each night, and what has changed from night to night.
+"""`History`: a file with a line for each night, and changes from night to night.
 
 It is a ledger, see `sparse_eval.jobs.ledger`. A line has
 
-- ``night``, by default the date, and ``name`` of what was evaluated; a later line of both replaces
+- ``night``, by default the date, and ``name`` of the evaluated model; a later line of both replaces
   an earlier one;
-- ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``about``, what the caller wanted to be
-  remembered;
-- ``metrics``: of each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval
+- ``time`` in UTC, as ``2026-11-23T03:00:00+00:00``; ``about``, the caller's own details;
+- ``metrics``: for each its ``mean``, ``standard_error``, degrees of ``freedom``, 95 % interval
   ``ci_low``, ``ci_high`` and its kind ``interval``, ``n_users`` and ``higher_is_better``; null
   stands for NaN;
-- ``n_users``, the evaluated users; ``users``, a digest of their labels, null where they have none;
-  ``relevance``, a digest of their relevant items. Both are null where the values of the users were
-  not kept;
-- ``settings``, without which numbers do not compare: ``convention``, ``no_relevant``,
+- ``n_users``, the evaluated users; ``users``, a digest of their labels, null if they have none;
+  ``relevance``, a digest of their relevant items. Both are null if the values of the users were not
+  kept;
+- ``settings``, which must be equal for numbers to be comparable: ``convention``, ``no_relevant``,
   ``without_list``, ``seen``, ``corrected`` and the kind of ``candidates``, null for all items;
   ``candidates``, a digest of them.
 """
@@ -51,18 +50,18 @@ if TYPE_CHECKING:
 
 
 class History:
-    """A file to which each night adds a line, and the nights in it.
+    """A file with a line for each night, and the nights in it.
 
     Parameters
     ----------
     path : str or Path
-        JSON lines; `sparse_eval.jobs.history` describes them. It need not exist.
+        A file of JSON lines, described in `sparse_eval.jobs.history`. It need not exist.
 
     Attributes
     ----------
     path : Path
     nights : list of Night
-        In order, and those of one night in the order of their times.
+        In order; several lines of one night are in the order of their times.
 
     Raises
     ------
@@ -97,7 +96,7 @@ class History:
 
     @property
     def nights(self) -> list[Night]:
-        """The nights in order, and those of one night in the order of their times."""
+        """The nights in order; several lines of one night are in the order of their times."""
         nights = map(Night.of, self._ledger.rows.values())
         return sorted(nights, key=lambda night: (clock(night.night), night.time))
 
@@ -137,12 +136,12 @@ class History:
         ----------
         evaluation : Evaluation
         name : str
-            What was evaluated, such as the name of a checkpoint.
+            The name of the evaluated model, such as the name of a checkpoint.
         time : datetime or str, optional
-            With its time zone, as text as ISO 8601 has it; by default now.
+            With its time zone, as text in ISO 8601; by default now.
         night : str, optional
-            The date of the night, as ISO 8601 has it; by default that of `time` in UTC. Give a
-            run after midnight the day before, and several runs of a day an hour too, such as
+            The date of the night in ISO 8601; by default the date of `time` in UTC. For a run after
+            midnight pass the day before. For several runs a day add the hour, such as
             ``"2026-11-23T06"``.
         about : mapping, optional
             As in `Evaluation.save`.
@@ -204,23 +203,23 @@ class History:
         Returns
         -------
         pandas.DataFrame
-            One row for each night but the first one, and each metric that both have: ``metric``;
-            ``time`` and ``name``, ``before`` and ``name_before``; ``mean`` and ``mean_before``;
-            ``difference``, with its interval ``ci_low``, ``ci_high``; ``p`` of Welch's t-test [1]_,
-            ``p_corrected``; ``change``: "better", "worse", or empty if the difference is not
-            significant; ``same_users``, missing where that is not known. Nights of other
-            conventions or candidates are not compared: numbers are NaN.
+            One row for each night but the first one, and each metric that it shares with the night
+            before. Columns: ``metric``; ``time`` and ``name``, ``before`` and ``name_before``;
+            ``mean`` and ``mean_before``; ``difference``, with its interval ``ci_low``, ``ci_high``;
+            ``p`` of Welch's t-test [1]_, ``p_corrected``. ``change`` is "better", "worse", or empty
+            if the difference is not significant. ``same_users`` is missing if unknown. Nights with
+            different conventions or candidates are not compared: numbers are NaN.
 
         Raises
         ------
         InvalidDataError
-            If an option is unknown, or no night has a metric that is named.
+            If an option is unknown, or no night has one of `metrics`.
 
         Notes
         -----
-        The test takes the users of two nights for independent. If they are the same users, means
-        are correlated, and the test shows a difference less often than it could: `compare` of the
-        saved evaluations pairs users, and is sharper.
+        The test assumes that the users of two nights are independent. For the same users, means are
+        correlated, and the test has less power than possible: `compare` the saved evaluations,
+        which pairs users.
 
         References
         ----------
@@ -271,27 +270,27 @@ class History:
         return table
 
     def notes(self) -> list[str]:
-        """Return what is to be known about the changes, such as nights of other users."""
+        """Return notes on the changes, such as nights with different users."""
         pairs = _pairs(self.nights)
         same = [night.same_users(before) for before, night in pairs]
         said = []
         if others := same.count(False):
             said.append(
-                f"nights of other users than the night before: {others:,} of {len(pairs):,}"
+                f"nights with different users from the night before: {others:,} of {len(pairs):,}"
             )
         if unknown := same.count(None):
             said.append(
-                f"nights of users who may be others than the night before: {unknown:,} of "
-                f"{len(pairs):,}; they have no labels, or their values were not kept"
+                f"nights with possibly different users from the night before: {unknown:,} of "
+                f"{len(pairs):,}, because users have no labels or their values were not kept"
             )
         if True in same:
             said.append(
                 "nights with the same users are compared as independent samples, because a history "
-                "has only their means; to detect smaller changes, compare the saved evaluations"
+                "has only means. To detect smaller changes, compare the saved evaluations"
             )
         return said + [
-            f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, as {option} is "
-            f"{value or 'none'}, and was {before.settings[option] or 'none'}"
+            f"{night.time:%Y-%m-%d %H:%M} is not compared with the night before, because {option} "
+            f"is {value or 'none'}, and was {before.settings[option] or 'none'}"
             for before, night in pairs
             for option, value in night.settings.items()
             if before.settings[option] != value
@@ -317,7 +316,7 @@ def clock(night: str) -> datetime:
 
 
 def night_of(evaluation: Evaluation, name: str) -> Night:
-    """Return what a line of a history would hold."""
+    """Return an evaluation as a line of a history would record it."""
     return Night.of(_row(evaluation, name))
 
 
@@ -328,7 +327,7 @@ def _row(
     night: str | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Row:
-    """Return what a line holds; its time is in UTC, by default now."""
+    """Return the content of a line; its time is in UTC, by default now."""
     parsed = datetime.now(UTC) if time is None else time
     if isinstance(parsed, str):
         with suppress(ValueError):
@@ -428,14 +427,14 @@ class Night(NamedTuple):
     time : datetime
         In UTC.
     name : str
-        What was evaluated.
+        The name of the evaluated model.
     metrics : dict of str to NightlyMetric
     n_users : int
         Evaluated users.
     users, relevance : str or None
         Digests of the users, and of their relevant items; None where they are not known.
     settings : dict of str to (str or None)
-        Convention, candidates and what else has to be the same for numbers to compare.
+        Convention, candidates and other settings that must be equal for numbers to be comparable.
     sparse_eval : str
         The version.
     about : dict

@@ -1,4 +1,4 @@
-"""Ledgers: finished work as rows in a file, from which an interrupted job continues.
+"""Ledgers: finished work as rows in a file, so an interrupted job can continue.
 
 A line is a JSON object with
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..results.saving import Savable
 
-#: What a line holds.
+#: The content of a line.
 Row: TypeAlias = dict[str, Any]
 
-#: The slot of what determines the numbers of all rows.
+#: The slot of the inputs that determine the numbers of all rows.
 INPUTS = "inputs"
 
 #: The version of the lines. Version 0.1.0 of the package wrote the first one.
@@ -53,7 +53,7 @@ SCHEMA = 2
 #: The file of the table of a sweep, next to its ledger.
 TABLE = "table.csv"
 
-_REMEDY = "Nothing was changed; choose another folder, or empty this one"
+_REMEDY = "Choose a different folder, or empty this one; no file was changed"
 
 
 class Ledger:
@@ -69,7 +69,7 @@ class Ledger:
     Attributes
     ----------
     rows : dict of str to dict
-        By slot, in the order in which they were added.
+        By slot, in insertion order.
 
     Raises
     ------
@@ -114,8 +114,8 @@ class Ledger:
             for pattern in () if ledger.rows else earlier:
                 for path in () if folder is None else folder.glob(pattern):
                     raise InvalidFileError(
-                        f"has no {job}.jsonl next to it: it was deleted, or sparse_eval 0.1.0 "
-                        f"wrote this folder, which cannot be continued. {_REMEDY}",
+                        f"has no {job}.jsonl next to it, because it was deleted or sparse_eval "
+                        f"0.1.0 wrote this folder. It cannot be continued. {_REMEDY}",
                         path,
                     )
             if ledger.rows:
@@ -136,13 +136,15 @@ class Ledger:
         found = self.rows.get(slot, {})
         prefix = "" if slot == INPUTS else f"{slot} "
         differences = [
-            f"{prefix}{name} {found.get(name)} (here {values[name]})"
+            f"{prefix}{name}={found.get(name)} (now {values[name]})"
             for name in values
             if found.get(name) != values[name]
         ]
         if differences:
             raise InvalidFileError(
-                f"was made with other inputs: {'; '.join(differences)}. {_REMEDY}", self.path
+                f"this folder was written with different inputs: {'; '.join(differences)}. "
+                f"{_REMEDY}",
+                self.path,
             )
 
     def append(self, slot: str, **values: Any) -> Row:
@@ -175,7 +177,7 @@ class Ledger:
 
     @property
     def results(self) -> list[Row]:
-        """The rows without that of the inputs."""
+        """The rows without the row of the inputs."""
         return [row for slot, row in self.rows.items() if slot != INPUTS]
 
     def begin(self) -> None:
@@ -184,12 +186,12 @@ class Ledger:
             pass
 
     def save(self, name: str, source: Savable | Row, about: Mapping[str, Any]) -> Row:
-        """Save an evaluation, or copy that of a row, to a folder next to the file.
+        """Save an evaluation, or copy the evaluation of a row, to a folder next to the file.
 
         Returns
         -------
         dict
-            What its row, which is added after that, records of it as ``saved``.
+            The value for ``saved`` in its row, which is added after that.
         """
         folder = self.beside(name)
         remove_saved(folder, unfinished=True)  # left by a process that was killed
@@ -219,7 +221,7 @@ class Ledger:
             If there is none, or a file of it was changed or exchanged.
         """
         if slot not in self.rows:
-            raise InvalidFileError(f"has no row of {slot}", self.path)
+            raise InvalidFileError(f"has no row for {slot}", self.path)
         return Evaluation.load(self._folder_of(self.rows[slot]))
 
     def _folder_of(self, row: Row) -> Path:
@@ -263,10 +265,12 @@ class Ledger:
                     number,
                 )
             if row["job"] != self.job:
-                raise InvalidFileError(f"is of a {row['job']}, not of a {self.job}", path, number)
+                raise InvalidFileError(
+                    f"belongs to a {row['job']}, not to a {self.job}", path, number
+                )
             self._keep(row)
         if rest:
-            warn(f"{shown(path)}: the last line is incomplete, and is left out")
+            warn(f"{shown(path)}: the last line is incomplete and is ignored")
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO | None]:

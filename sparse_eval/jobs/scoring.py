@@ -1,4 +1,4 @@
-"""The data, candidates and metrics with which jobs score models, checked and converted once."""
+"""The data, candidates and metrics for scoring models in jobs, checked and converted once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse_monitored(
     *,
     among: bool = False,
 ) -> tuple[Request, Metric]:
-    """Return the request of a job that compares models, and the metric by which it does so.
+    """Return the request of a job that compares models, and the metric that decides.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Scoring(NamedTuple):
     candidates : Candidates or None
         Matched with the data.
     digest : str or None
-        16 hexadecimal digits that identify the candidates, beside the data.
+        16 hexadecimal digits that identify the candidates.
     """
 
     train: LabelledMatrix | Holdout
@@ -123,8 +123,8 @@ class Scoring(NamedTuple):
         Raises
         ------
         InvalidDataError
-            If a part cannot be used, the parts do not match, or nothing is held out; if candidates
-            are sampled and lack held-out items, as those do that were sampled beside others.
+            If a part cannot be used, the parts do not match, or nothing is held out. If sampled
+            candidates lack held-out items, because they were sampled for a different part.
         """
         opened = train if isinstance(train, Holdout) else open_train(train)
         seen = opened.seen if isinstance(opened, Holdout) else opened
@@ -141,8 +141,8 @@ class Scoring(NamedTuple):
                 raise InvalidDataError(
                     f"candidates are sampled ({among.kind}), and {n_outside} of "
                     f"{np.count_nonzero(is_relevant)} relevant items of {names[1]} are not among "
-                    "them; sample them beside these items, as se.sample_negatives does; "
-                    "cross_validate and tune take a function of the split that returns them"
+                    "them. Sample them for these items, with se.sample_negatives; for "
+                    "cross_validate and tune, pass a function of the split that returns them"
                 )
             kind = among.kind
             bounds = np.array([0, len(among.items)]) if among.for_all else among.indptr
@@ -180,7 +180,7 @@ class Scoring(NamedTuple):
     def evaluate(self, model: Any, execution: Execution, *, baselines: bool = False) -> Evaluation:
         """Evaluate a model as `evaluate_request` does.
 
-        There is no warning of a model without ids: it was trained here, or the job warns once.
+        It does not warn about a model without ids: it was trained here, or the job warns once.
         """
         return evaluate_request(
             self.request,

@@ -1,10 +1,10 @@
-"""Score many checkpoints into one table, with a ledger from which an interrupted sweep continues.
+"""Score many checkpoints into one table, with a ledger to continue an interrupted sweep.
 
-Results are recognized by the content of a checkpoint, whatever its name is now. A row of the ledger
+Results are recognized by the content of a checkpoint, even if it was renamed. A row of the ledger
 ``sweep.jsonl`` (see `sparse_eval.jobs.ledger`) has the absolute path of a checkpoint as its slot,
 and
 
-- ``file``, as it was given; ``sha256`` of its content; ``status``, ``error`` and ``seconds``;
+- ``file``, as given; ``sha256`` of its content; ``status``, ``error`` and ``seconds``;
 - ``metrics`` by name, null for NaN, and ``parameters``, the other single values in the checkpoint;
 - ``saved``, the folder of its evaluation and a digest of that, if it was saved.
 
@@ -95,34 +95,33 @@ def sweep(
         ``.npz`` files in it, ``als-2`` before ``als-10``, except for hidden ones (whose names begin
         with a dot), and a pattern such as ``"models/als-*.npz"`` for its matches.
     train, validation : as in `evaluate_model`
-        What users have seen, and the held-out gains; or a `Holdout` for both. Where checkpoints and
-        data have ids, each is matched by them.
+        The seen items, and the held-out gains; or a `Holdout` for both. They are matched by id if
+        checkpoints and data have ids.
     metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
     out : str or Path, optional
         A folder, created if missing, for the ledger, ``sweep.jsonl``, and ``table.csv``, which is
         replaced as a whole after each checkpoint. If the ledger exists, the sweep continues from
-        it: its results are not computed again, except for failures, and its rows of checkpoints
-        that are not in `paths` are kept, after the others. One process at a time may use the
-        folder.
+        it. Its results are not computed again, except for failures. Its rows of checkpoints that
+        are not in `paths` are kept, after the others. One process at a time may use the folder.
     save : bool
         Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
-        checkpoint: ``als-32`` for ``als-32.npz``, and where another checkpoint has that name,
-        ``night-als-32`` for the one in a folder ``night``. They are of whole lists, with the
+        checkpoint: ``als-32`` for ``als-32.npz``. If two checkpoints share that name, the one in a
+        folder ``night`` becomes ``night-als-32``. The evaluations rank whole lists, with the
         popularity ranking as a baseline, and their `about` names the checkpoint. Rows of `out`
         without an evaluation are scored again.
     convention : str, optional
         As in `evaluate`.
     candidates
-        As in `evaluate_model`. Metrics among candidates are called so, as ``hit_rate@10 (1+99)`` or
-        ``ndcg@10 (judged)``.
+        As in `evaluate_model`. Metrics among candidates have the kind in their name, as
+        ``hit_rate@10 (1+99)`` or ``ndcg@10 (judged)``.
     monitor : str or Metric, optional
         The metric that determines the best checkpoint, the first of equal ones; by default the
-        first of `metrics`. Lower values are better where ``sparse-eval metrics NAME`` says so, as
-        of ``mean_rank`` and ``gini``.
+        first of `metrics`. Lower values of some are better, such as ``mean_rank`` and ``gini``; see
+        ``sparse-eval metrics NAME``.
     client : distributed.Client, str or concurrent.futures.Executor, optional
-        Who scores checkpoints, as in `evaluate`: a worker scores one at a time, with one thread.
-        Paths have to lead to the same files everywhere; only this process writes `out`.
+        Where to score checkpoints, as in `evaluate`: a worker scores one at a time, with one
+        thread. Paths have to lead to the same files everywhere; only this process writes `out`.
     num_threads : int, optional
         As in `evaluate_model`. The values do not depend on it.
     progress : bool, optional
@@ -131,27 +130,27 @@ def sweep(
     Returns
     -------
     pandas.DataFrame
-        One row per checkpoint, in the order of `paths`: ``file``; ``best``, true for at most one
-        row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line; ``seconds``,
-        the time to load and score this content; each metric, NaN if it failed; ``sha256`` of the
-        file; ``train`` and ``validation``, a digest of each matrix, and of ``candidates`` if they
-        are given; ``convention``, ``seen`` and ``sparse_eval``, the version that scored it; then
-        the other single values in the file, such as ``factors`` and ``regularization``, sorted by
-        name, in nullable columns. A name that is already a column is followed by an underscore.
+        One row per checkpoint, in the order of `paths`. First ``file``; ``best``, true for at most
+        one row; ``status``, "ok" or "failed"; ``error``, empty or the reason in one line. Then
+        ``seconds``, the time to load and score this content; each metric, NaN if it failed;
+        ``sha256`` of the file. ``train``, ``validation`` and, if given, ``candidates`` are digests.
+        ``convention``, ``seen`` and ``sparse_eval``, the version that scored it, follow. The other
+        single values in the file, such as ``factors`` and ``regularization``, come last, sorted by
+        name, in nullable columns. A name that is already a column gets a trailing underscore.
 
     Raises
     ------
     InvalidDataError
-        If there is no checkpoint, a matrix is refused by `evaluate_model` or `Relevance.from_csr`,
-        `validation` is larger than `train` or has no relevant item, `num_threads` is out of
-        range, or `save` is True without `out`.
+        If there is no checkpoint, or a matrix is not valid for `evaluate_model` or
+        `Relevance.from_csr`. If `validation` is larger than `train` or has no relevant item. If
+        `num_threads` is out of range, or `save` is True without `out`.
     InvalidMetricError
         If a metric or convention is unknown, or a metric needs more than `train`, or
         `monitor` is not one of the metrics.
     InvalidFileError
-        If a folder cannot be read or has no checkpoint, or `out` was made from other data or
-        metrics, under another convention or by a version with other numbers, has a table without
-        a ledger, or a damaged one. The folder is left as it is.
+        If a folder cannot be read or has no checkpoint. If `out` was made with different data,
+        metrics or convention, or by a version with different numbers. If its ledger is damaged or
+        missing next to a table. The folder is left unchanged.
     OutputError
         If `out` cannot be written, or another process writes there. The previous table is kept.
 
@@ -190,7 +189,7 @@ def sweep(
     files = list_checkpoints(paths)
     if is_spark(client):
         raise InvalidDataError(
-            "checkpoints are not scored by Spark; give an executor or a Dask client as client="
+            "Spark cannot score checkpoints; pass an executor or a Dask client as client="
         )
     request, monitored = parse_monitored(
         requested, monitor, convention, among=candidates is not None
@@ -234,11 +233,11 @@ def list_checkpoints(paths: PathLike | Iterable[PathLike]) -> list[Path]:
             members = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not members:
             raise InvalidFileError(
-                "has no .npz file in it; expected checkpoints that models of implicit saved", path
+                "contains no .npz file; expected checkpoints saved by models of implicit", path
             )
         files.update(dict.fromkeys(sorted(members, key=lambda file: natural(file.name))))
     if not files:
-        raise InvalidDataError("no checkpoint is given; name at least one file, or a folder")
+        raise InvalidDataError("no checkpoint is given; pass at least one file, or a folder")
     return list(files)
 
 
@@ -278,7 +277,7 @@ def score_task(shared: tuple[Scoring, Execution, Mapping[str, Row]], path: Path)
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Return what differs if a file is replaced or rewritten; None if there is no file."""
+    """Return a value that changes if a file is replaced or rewritten; None if there is no file."""
     try:
         status = path.stat()
     except OSError:

@@ -92,8 +92,8 @@ def mlflow(run_id: str | None = None, *, prefix: str = "") -> Tracker:
     run_id : str, optional
         By default the active run, which MLflow starts if there is none.
     prefix : str
-        Before every name, such as ``validation/``: the numbers of a test part get a name of their
-        own by ``test/``.
+        Added before every name, such as ``validation/`` or ``test/``, to log several parts
+        separately.
 
     Returns
     -------

@@ -97,9 +97,9 @@ def train_als(
     ----------
     train : sparse matrix (n_users × n_items), Interactions, frame, Relevance, path or Holdout
         Of a `Holdout` the train part. The stored value is the confidence before `alpha`; an
-        explicit zero has no weight at all (shown, not clicked). It is not changed. If it has ids
-        of users and items, the model knows them: as its attributes ``user_ids`` and ``item_ids``,
-        which `save_model` writes into its file.
+        explicit zero has no weight at all (shown, not clicked). It is not changed. The model keeps
+        its ids of users and items, if any, as attributes ``user_ids`` and ``item_ids``, and
+        `save_model` writes them into its file.
     factors : int
         Number of latent factors, at least 1.
     regularization : float
@@ -179,10 +179,10 @@ def train_model(
     progress: bool | None = None,
     callback: EvaluationCallback | None = None,
 ) -> Model:
-    """Train a model of `implicit` that was made with parameters of its own.
+    """Train any model of `implicit`, with the parameters it was made with.
 
-    Its ``fit`` does the same to a matrix; here it takes data of any kind, the model
-    knows their ids, and what would spoil it is kept out.
+    The model's own ``fit`` takes only a matrix. This function takes data of any kind, keeps their
+    ids in the model, and drops entries that the model would misread.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ def train_model(
         ALS, BPR, LMF, or an item-item neighbour model. A fitted model of factors continues from
         these.
     train : sparse matrix (n_users × n_items), Interactions, frame, Relevance, path or Holdout
-        As in `train_als`. Explicit zeros (shown, not clicked) are left out for BPR, which takes
-        every stored entry for a positive, and for neighbours, which would count them.
+        As in `train_als`. Explicit zeros (shown, not clicked) are left out for BPR, which treats
+        every stored entry as positive, and for neighbours, which would count them.
     progress, callback
         As in `train_als`; neighbours have no iterations, and take no callback.
 
@@ -230,7 +230,7 @@ def train_model(
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
         raise UnsupportedModelError(
-            f"{name} is no model that can be fitted; expected an ALS, BPR, LMF or item-item "
+            f"{name} is not a model that can be fitted; expected an ALS, BPR, LMF or item-item "
             "neighbour model of implicit, as AlternatingLeastSquares(factors=64)"
         )
     if callback is not None and not isinstance(callback, EvaluationCallback):
@@ -260,15 +260,15 @@ def train_model(
 def _fit(model: Any, matrix: CSRMatrix, progress: bool | None) -> None:
     from implicit.utils import ParameterWarning
 
-    # A copy: compiled code cannot read data that is write-protected; neighbours take float64 alone.
+    # A copy, because compiled code cannot read write-protected data; neighbours take only float64.
     dtype = np.float64 if hasattr(model, "similarity") else np.float32
     weights = without_zeros(model, matrix.tocsr().astype(dtype))
     if hasattr(model, "similarity") and (weights.data < 0).any():
         raise InvalidDataError(
-            "train has negative values, of which neighbours make no sense; leave them out"
+            "neighbour models do not accept negative values in train; remove them"
         )
     if not (hasattr(model, "iterations") and hasattr(model, "item_factors")):
-        with warnings.catch_warnings():  # neighbours, which tell of conversions of their own
+        with warnings.catch_warnings():  # neighbours warn about internal conversions
             warnings.simplefilter("ignore", ParameterWarning)
             model.fit(weights, show_progress=False)
         return
@@ -294,8 +294,8 @@ class EvaluationCallback:
     For ALS, BPR and LMF of `implicit`, on the CPU or the GPU. `implicit` does not pass the model to
     a callback, so either let the callback train it, ``callback.fit(model)``, or register it with
     ``on``: ``model.fit(train, callback=callback.on(model))``. The factors are the same, bit for
-    bit, as without the callback. In a training loop of your own, such as one of PyTorch, call
-    ``step`` after each epoch.
+    bit, as without the callback. In your own training loop, such as one of PyTorch, call ``step``
+    after each epoch.
 
     Parameters
     ----------
@@ -312,38 +312,39 @@ class EvaluationCallback:
         The number of iterations between evaluations. The last iteration is always evaluated.
     patience : int, optional
         Stop after this number of evaluations without a better value of `monitor` than the best so
-        far. The model is then left with the factors of its best evaluation, whether the training
-        was stopped, ran to the end or, under the callback's own `fit`, failed or was interrupted;
-        for that, a copy of the best factors is kept (two for a moment). By default the training
-        runs to the end, no copy is kept, and the model keeps its last factors.
+        far. The model then keeps the factors of its best evaluation, even if the training ran to
+        the end or, under the callback's own `fit`, failed or was interrupted. This needs a copy of
+        the best factors (two for a moment). By default the training runs to the end, no copy is
+        kept, and the model keeps its last factors.
     monitor : str or Metric, optional
-        The metric to improve; by default the first of `metrics`. Lower values are better where
-        ``sparse-eval metrics NAME`` says so, as of ``mean_rank`` and ``gini``.
+        The metric to improve; by default the first of `metrics`. Lower values of some are better,
+        such as ``mean_rank`` and ``gini``; see ``sparse-eval metrics NAME``.
     candidates
-        As in `evaluate_model`. Metrics among candidates are called so in `history` and by `log`,
-        as ``hit_rate@10 (1+99)``.
+        As in `evaluate_model`. Metrics among candidates have the kind in their name in `history`
+        and for `log`, as ``hit_rate@10 (1+99)``.
     out : str or Path, optional
-        A folder, created if missing, in which each evaluation saves the model as
-        ``iteration_0005.npz``. A file of that name from an earlier training is replaced; if others
-        of one remain at the end, ``best.npz`` included, a warning names them. A file is complete
-        when it appears. Its ``iterations`` are those that the model was to run.
+        A folder, created if missing, where each evaluation saves the model as
+        ``iteration_0005.npz``. A file of that name from an earlier training is replaced. If other
+        files of an earlier training remain at the end, ``best.npz`` included, a warning names them.
+        A file is complete when it appears. Its ``iterations`` are the number that the model was
+        configured to run.
     keep : {"all", "best"}
-        "best" keeps the model of the best evaluation so far alone, as ``best.npz``, which a better
-        one replaces once it is written: whenever the training ends, or is killed, that file is the
-        best one's. A ``best.npz`` of an earlier training is replaced by the first evaluation.
+        "best" keeps only the model of the best evaluation so far, as ``best.npz``. A better model
+        replaces it once it is written, so the file is the best model's whenever the training ends
+        or is killed. A ``best.npz`` of an earlier training is replaced by the first evaluation.
     resume : bool
         Continue a training that was stopped, under `fit`, `train_als` and `train_model`, after the
         last iteration that has a checkpoint in `out`, with the same `history`. Give it in the first
         call too, which writes ``training.jsonl`` next to the checkpoints. ALS ends with the same
         factors, bit for bit; BPR and LMF draw their samples anew from the same seed. More
         iterations of the model continue a training that has ended. Other data, metrics or
-        parameters of the model raise an error. See `begin` for a loop of your own.
+        parameters of the model raise an error. See `begin` for your own loop.
     log : callable, optional
         Called after each evaluation with the metrics by name (and ``loss`` if the model computes
         it) and the number of completed iterations.
     log_errors : {"warn", "raise"}
-        If `log` raises an exception, such as that of a tracker without network: "warn" warns once
-        and goes on with the training, "raise" ends it.
+        If `log` raises an exception, such as a tracker without network: "warn" warns once and
+        continues the training, "raise" ends it.
 
     Raises
     ------
@@ -351,8 +352,8 @@ class EvaluationCallback:
         If a metric is unknown or needs an input that is not given here, or `monitor` is not among
         the metrics.
     InvalidDataError
-        If `validation` is larger than `train` or has no relevant item, a value is not finite, an
-        option is out of range, or a checkpoint is to be kept, or resumed from, in no folder.
+        If `validation` is larger than `train` or has no relevant item, a value is not finite, or an
+        option is out of range. If ``keep="best"`` or `resume` is given without `out`.
     InvalidFileError
         If the checkpoints in `out` are of another training, from `fit` with `resume`.
     OutputError
@@ -434,7 +435,7 @@ class EvaluationCallback:
         if (self._only_best or self._resume) and out is None:
             needed = "resume=True continues from" if self._resume else "keep='best' keeps"
             raise InvalidDataError(f"{needed} a checkpoint; name its folder with out=")
-        # What does not fit is refused now, not after an iteration.
+        # Raise for unsuitable data now, not after an iteration.
         self.scoring = Scoring.of(parts, held_out, request, candidates)
         self._train = self.scoring.matrix
         self._names = self.scoring.names
@@ -522,11 +523,11 @@ class EvaluationCallback:
         if self._folder is not None and not isinstance(seed, int | np.integer | None):
             raise UnsupportedModelError(
                 f"the model's random_state is a {type(seed).__name__}, which a checkpoint could "
-                "hold only as a pickle; give the model a whole number"
+                "store only as a pickle. Use a whole number"
             )
         if model.item_factors is not None:
             self._check_shape(as_model(model))
-        keep_training(model, None)  # it is told its own when it is evaluated
+        keep_training(model, None)  # its own are stored when it is evaluated
         _let_fit_return(model)
         self._training = _Training(model)
         return self
@@ -542,7 +543,7 @@ class EvaluationCallback:
             As for `on`.
         train : scipy sparse matrix or array, shape (n_users, n_items), optional
             Training data with other values than the callback's `train`, such as weights. BPR, which
-            takes every stored entry for a positive, is trained without explicit zeros.
+            treats every stored entry as positive, is trained without explicit zeros.
         progress : bool, optional
             Show a progress bar with the monitored metric; by default on a terminal only.
 
@@ -554,10 +555,10 @@ class EvaluationCallback:
         Raises
         ------
         InvalidDataError
-            If the shape of `train` is not that of the callback's, or the factors are no longer
+            If `train` does not have the shape of the callback's, or the factors are no longer
             finite.
         SparseEvalError
-            As `on`, and whatever `evaluate_model` raises.
+            As `on` and `evaluate_model`.
         OutputError
             If a checkpoint cannot be written.
         """
@@ -565,8 +566,8 @@ class EvaluationCallback:
         for own, other in zip(labels_of(self._train), labels_of(matrix), strict=True):
             if own is not None and other is not None and not own.equals(other):
                 raise InvalidDataError(
-                    "train has other users or items than the callback's, or in another order; make "
-                    "the callback of the data that the model is trained on"
+                    "train has different users or items from the callback's, or a different "
+                    "order. Make the callback with the data that the model is trained on"
                 )
         callback, training, name = self.on(model), self._training, self.monitored
         done, total = self._resumed(model, matrix) if self._resume else 0, model.iterations
@@ -676,8 +677,8 @@ class EvaluationCallback:
         training = self._training
         if self._resume and training.ledger is None:
             raise InvalidDataError(
-                "resume=True continues after the last checkpoint; begin the loop there, with "
-                "done, factors = callback.begin()"
+                "resume=True continues after the last checkpoint. Start the loop there, with done, "
+                "factors = callback.begin()"
             )
         if done % self._every or self._is_over():
             return self._is_over()
@@ -725,7 +726,7 @@ class EvaluationCallback:
         path = self._folder / (row["file"] or BEST)
         found = read_checkpoint(path).model
         if digest_file(path) != row["sha256"]:
-            raise InvalidFileError("is not the checkpoint of that training", path)
+            raise InvalidFileError("is not a checkpoint of this training", path)
         return np.array(found.user_factors), np.array(found.item_factors)
 
     def __call__(self, iteration: int, seconds: float, *more: Any) -> None:
@@ -744,7 +745,7 @@ class EvaluationCallback:
         model = training.model
         if model is None:
             raise UnsupportedModelError(
-                "implicit does not pass the model to a callback; write fit(..., "
+                "implicit does not pass the model to a callback. Use fit(..., "
                 "callback=callback.on(model)), or callback.fit(model)"
             )
         training.seconds += seconds
@@ -822,8 +823,8 @@ class EvaluationCallback:
         if others:
             warn(
                 f"{self._folder} also has checkpoints of an earlier training, such "
-                f"as {others[-1]}, which would be compared with those of this one; remove "
-                "them, or use another folder"
+                f"as {others[-1]}, which would be compared with the new ones. Remove them, or use "
+                "another folder"
             )
 
     def _check_shape(self, model: AnyModel) -> None:

@@ -1,6 +1,6 @@
 """Search ALS's hyperparameters: trials on a validation part, and one test of the best.
 
-The search is a study of Optuna. What is done here ties its trials to the parts of a split.
+The search is a study of Optuna. This module connects its trials with the parts of a split.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from ..results import Evaluation
     from .ledger import Row
 
-#: What a caller gives for one parameter.
+#: The values to search for one parameter, as a caller passes them.
 Searched: TypeAlias = "float | str | Iterable[float | str] | BaseDistribution"
 
 #: How trials are sampled.
@@ -74,7 +74,7 @@ JOB, _MODEL, _TEST = "tune", "model.npz", "test"
 #: Optuna's journal.
 STUDY = "study.jsonl"
 
-_FOREIGN = "is not the study of a search, or was damaged; choose another folder, or delete it"
+_FOREIGN = "is damaged or not the study of a search; choose another folder, or delete it"
 
 #: What Optuna raises if a journal holds something else.
 _DAMAGE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -110,23 +110,24 @@ def tune(
     Parameters
     ----------
     train : as for `train_als`, or Holdout
-        ``tune(holdout, metrics)`` stands for the parts of a `Holdout`, its test part included.
+        ``tune(holdout, metrics)`` uses the parts of a `Holdout`, its test part included.
     validation : as `train`, or Relevance
-        The held-out gains by which trials are compared, matched by id, or padded without ids.
+        The held-out gains for comparing trials, matched by id, or padded without ids.
     metrics : str, Metric, iterable of them, or Protocol
         As for `evaluate_model`.
     space : mapping of str to number, iterable of numbers, str or distribution, optional
-        The values of ``factors``, ``alpha``, ``regularization`` and ``iterations`` to try: one
+        The values of ``factors``, ``alpha``, ``regularization`` and ``iterations`` to try. One
         value; several, as a list or as text like ``"16,32,64"``; a log-uniform range like
-        ``"16:128"``, both ends included; or a distribution of Optuna. Parameters that are not in
-        it have the default of `train_als`.
+        ``"16:128"``, both ends included; or a distribution of Optuna. Other parameters have the
+        default of `train_als`.
     n_trials : int, optional
         The number of trials in all. By default the grid of all combinations is tried; ranges need
         a number.
     sampler : {"tpe", "random"} or optuna.samplers.BaseSampler, optional
-        By default lists of values are a grid, of which `n_trials` are drawn at random, none twice;
-        with a range it is "tpe", Optuna's ``TPESampler``, which learns from the trials before. A
-        sampler of your own that has a seed samples the same again when a search continues.
+        By default lists of values are a grid, and `n_trials` combinations are drawn at random
+        without repetition. With a range the default is "tpe", Optuna's ``TPESampler``, which learns
+        from earlier trials. Your own sampler, if it has a seed, samples the same again when a
+        search continues.
     pruner : optuna.pruners.BasePruner, optional
         Stops hopeless trials between iterations. By default ``MedianPruner``: after five trials,
         one that is worse than their median, from its fourth iteration on.
@@ -137,9 +138,9 @@ def tune(
         The metric that determines the best iteration and the best trial, the first of equal ones;
         by default the first of `metrics`. Lower values of some are better, such as ``gini``.
     candidates
-        As in `evaluate_model`. `candidates` are for the validation and the test part alike, or a
-        function of a `Holdout` that returns them: it is called with the split in `train`, and for
-        the test with its `Holdout.for_test`.
+        As in `evaluate_model`, the same for the validation and the test part. Or a function that
+        returns the candidates of a `Holdout`: it is called with the split in `train`, and for the
+        test with its `Holdout.for_test`.
     seed : int
         Of the sampling and of every training. The same seed gives the same trials and, on the same
         machine, the same values.
@@ -161,15 +162,15 @@ def tune(
     Raises
     ------
     InvalidDataError
-        If `space` has another parameter, no value of one, or a value that `train_als` refuses; a
-        range without
-        `n_trials`; fewer combinations than `n_trials`; an option out of range; a matrix that
-        cannot be used; or sampled candidates without the held-out items of both parts.
+        If `space` has an unknown parameter, no value for one, or a value that is not valid in
+        `train_als`. If a range is given without `n_trials`, or there are fewer combinations than
+        `n_trials`. If an option is out of range or a matrix cannot be used. If sampled candidates
+        lack the held-out items of a part.
     InvalidMetricError
         If a metric is unknown or needs an input that is not given here, or `monitor` is not among
         the metrics.
     InvalidFileError
-        If `out` belongs to another search or other data. It is left as it is.
+        If `out` belongs to another search or other data. It is left unchanged.
     MissingExtraError
         If Optuna is not installed.
     OutputError
@@ -199,7 +200,7 @@ def tune(
     if callable(candidates):
         if not isinstance(train, Holdout) or test is not None:
             raise InvalidDataError(
-                "candidates= is a function of a Holdout, and the parts are given one by one; give "
+                "candidates= is a function of a Holdout, but the parts are given separately. Pass "
                 "a Holdout, its test part included, or candidates for all parts"
             )
         among = candidates(train), None if train.test is None else candidates(train.for_test())
@@ -226,15 +227,15 @@ class Tuning(NamedTuple):
     Attributes
     ----------
     trials : pandas.DataFrame
-        One row per finished trial: ``trial``, its number in the study; ``best``, true for at most
-        one trial; ``status``, "ok", "pruned" or "failed"; ``error``, empty or the reason in one
-        line; ``factors``, ``alpha``, ``regularization`` and ``iterations``; ``best_iteration``,
-        the number of iterations after which the monitored metric was best; each metric on the
-        validation part at that point, NaN if the trial failed, called ``hit_rate@10 (1+99)`` and
-        the like among candidates; ``seconds``, its duration.
+        One row per finished trial. First ``trial``, its number in the study; ``best``, true for at
+        most one trial; ``status``, "ok", "pruned" or "failed"; ``error``, empty or the reason in
+        one line. Then ``factors``, ``alpha``, ``regularization`` and ``iterations``;
+        ``best_iteration``, the number of iterations after which the monitored metric was best. Each
+        metric follows, on the validation part at that point, NaN if the trial failed, called
+        ``hit_rate@10 (1+99)`` and the like among candidates. The last is ``seconds``, its duration.
     best : dict or None
-        The options with which `train_als` reproduces the model of the best trial: its parameters,
-        with ``iterations`` its best iteration, and ``seed``. None if no trial came to its end.
+        The options of `train_als` that reproduce the model of the best trial: its parameters, with
+        ``iterations`` its best iteration, and ``seed``. None if no trial finished.
     test : Evaluation or None
         The test of the best trial. None without a test part.
     study : optuna.Study
@@ -262,7 +263,7 @@ class Tuning(NamedTuple):
         return pd.DataFrame(rows, columns=["metric", "validation", "test"])
 
     def to_markdown(self) -> str:
-        """Return what ``print(tuning)`` shows as Markdown, with all trials."""
+        """Return the table of ``print(tuning)`` as Markdown, with all trials."""
         return self._show("pipe", len(self.trials))
 
     def __repr__(self) -> str:
@@ -300,8 +301,8 @@ class Tuning(NamedTuple):
         if self.test is not None:
             texts.append(text_of_frame(self.scores(), style))
             lines.append(
-                "test: trained again on train and validation; means over "
-                f"{self.test.n_users:,} users, {self.test.n_skipped:,} left out (nothing relevant)"
+                f"test: trained again on train and validation; means over {self.test.n_users:,} "
+                f"users, {self.test.n_skipped:,} left out (nothing relevant)"
             )
         if style == "html":
             return "".join([*texts, *(f"<p>{html.escape(line)}</p>" for line in lines)])
@@ -312,7 +313,7 @@ class Tuning(NamedTuple):
 class Search:
     """The settings of a search, validated before there are data.
 
-    The parameters are those of `tune`, and `among`, whether there will be candidates.
+    Parameters are as in `tune`; `among` is whether there will be candidates.
 
     Attributes
     ----------
@@ -350,14 +351,14 @@ class Search:
             name: _distribution(name, self.space.get(name, default))
             for name, default in PARAMETERS.items()
         }
-        #: All combinations, the last parameter changing fastest, or so many at random, of which
-        #: more begin with those that fewer are; none if a sampler suggests trials.
+        #: All combinations, the last parameter changing fastest, or `n_trials` of them at random. A
+        #: larger `n_trials` begins with the same ones. Empty if a sampler suggests trials.
         self._grid: list[dict[str, Any]] = []
         ranged = [name for name, values in self.space.items() if not hasattr(values, "choices")]
         if self.n_trials is None and ranged:
             raise InvalidDataError(
-                f"{ranged[0]} is a range; say with n_trials how many trials to run, or list "
-                "the values of a grid"
+                f"{ranged[0]} is a range; set the number of trials with n_trials=, or list the "
+                "values of a grid"
             )
         if self.n_trials is None or (self.sampler is None and not ranged):
             choices = [values.choices for values in self.space.values()]
@@ -377,7 +378,7 @@ class Search:
         out: PathLike | None,
         progress: bool | None,
     ) -> Tuning:
-        """Run the missing trials, then the test; `candidates` are those of both parts."""
+        """Run the missing trials, then the test; `candidates` belong to the two parts."""
         self._callback = callback = EvaluationCallback(
             train,
             None if isinstance(train, Holdout) else validation,  # it has its own
@@ -392,7 +393,7 @@ class Search:
         if test is not None:
             tested = Scoring.of(scoring.train, test, self._request, candidates[1], "test")
         if out is not None:
-            id_arrays(*labels_of(scoring.matrix))  # refuses what could not be saved hours later
+            id_arrays(*labels_of(scoring.matrix))  # raises now, not after hours
         sampler = "grid" if self._grid else self.sampler or "tpe"
         settings = scoring.inputs | {  # all that determines the values of trials
             "monitor": str(self._monitor),
@@ -523,8 +524,8 @@ class Search:
                 outcome = TrialState.PRUNED
             if callback.best_iteration is None:
                 raise InvalidMetricError(
-                    f"{callback.monitored} is defined for no user, so nothing says which iteration "
-                    "is best; monitor another metric"
+                    f"{callback.monitored} is undefined for all users, so the best iteration "
+                    "is unknown; monitor another metric"
                 )
         except (SparseEvalError, MemoryError) as error:
             reason = " ".join(str(error).split()) or "there is not enough memory"
@@ -604,7 +605,7 @@ def _end_journal(path: Path) -> None:
 
 
 def _distribution(name: str, searched: Any) -> Any:
-    """Return what to try of a parameter, or raise `InvalidDataError` that names it."""
+    """Return the distribution of a parameter, or raise `InvalidDataError` that names it."""
     from optuna.distributions import (
         BaseDistribution,
         CategoricalDistribution,

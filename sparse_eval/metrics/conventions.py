@@ -36,7 +36,7 @@ class Exceptions(NamedTuple):
         Whether metrics of recommended items count every list, including the lists of users without
         relevant items.
     without_list_zero : tuple of str
-        Metrics for which a user without a list counts 0 although `Convention.without_list` is
+        Metrics that count 0 for a user without a list although `Convention.without_list` is
         "exclude".
     """
 
@@ -46,7 +46,7 @@ class Exceptions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """The choices in which libraries differ.
+    """The choices that differ between libraries.
 
     A convention of `CONVENTIONS` pickles by name, others by value.
 
@@ -122,14 +122,14 @@ class Convention:
         """Raise `InvalidMetricError` if the library does not have this form of a metric."""
         if metric.name in self.unlike:
             raise InvalidMetricError(
-                f"{metric.name} of {self.library} is another one: {self.unlike[metric.name]}; "
-                "leave convention= out for ours",
+                f"{self.library} defines {metric.name} differently: {self.unlike[metric.name]}. "
+                "This is not reproduced; omit convention= for our definition",
                 metric=metric.name,
             )
         if metric.cutoff is not None and metric.name in self.uncut:
             raise InvalidMetricError(
-                f"{self.library} has no cut-off for {metric.name}; ask for '{metric.name}', or "
-                "leave convention= out"
+                f"{self.library} has no cut-off for {metric.name}; use '{metric.name}', or "
+                "omit convention="
             )
         if self.ideal == "slots" and metric.name in ("ndcg", "idcg") and metric.k > MOST_SLOTS:
             raise InvalidMetricError(
@@ -166,7 +166,7 @@ class Convention:
         return Convention, tuple(getattr(self, each.name) for each in fields(self))
 
 
-#: What each rule is about, by attribute, and its values in words.
+#: The subject of each rule, by attribute, and its values in words.
 _RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
     "shift": ("discount", {1: "1 / log2(r + 1)", 0: "1 / log2(max(r, 2))"}),
     "ideal": (
@@ -307,9 +307,9 @@ CONVENTIONS: dict[str, Convention] = {
             uncut=dict.fromkeys(("auc",), "candidates"),
             unlike={
                 "auc": "over the pairs of all users together",
-                "coverage": "its padding is one more item of the catalogue",
+                "coverage": "its padding counts as an item of the catalogue",
                 "entropy": "in nats, divided by the number of different items recommended",
-                "gini": "its padding is one more item of the catalogue",
+                "gini": "its padding counts as an item of the catalogue",
             },
             notes=("its averagepopularity counts interactions, not users",),
         ),

@@ -52,8 +52,8 @@ def check_corrected(plans: tuple[Plan, ...], convention: Convention) -> None:
     """Raise `InvalidMetricError` if no estimate is defined for a metric or the convention."""
     if convention.name != "standard":
         raise InvalidMetricError(
-            f"candidates.corrected() is defined for metrics as we count them, not as "
-            f"{convention.name} does; leave out one of both"
+            "candidates.corrected() needs our definitions of metrics, not the definitions of "
+            f"{convention.name}. Omit convention=, or corrected()"
         )
     for plan in plans:
         is_mean = plan.weights is None and plan.is_swept and plan.per_user
@@ -66,7 +66,7 @@ def check_corrected(plans: tuple[Plan, ...], convention: Convention) -> None:
         if not is_mean:
             raise InvalidMetricError(
                 f"candidates.corrected() is not defined for {plan.metric}, which is not a mean of "
-                "a function of the rank of one relevant item; leave it out",
+                "a function of the rank of one relevant item; omit it",
                 metric=plan.metric,
             )
 
@@ -132,8 +132,8 @@ def _check_ranks(s: Statistics, sizes: Integers) -> Integers:
     has_one = s.n_relevant == 1
     if (has_one & (sizes < 1)).any():
         raise InvalidDataError(
-            "a user has no candidate beside the relevant item, which says nothing about its rank "
-            "in the catalogue; leave such users out, or corrected()"
+            "a user has no candidate other than the relevant item, so its rank in the catalogue is "
+            "unknown. Remove such users, or omit corrected()"
         )
     if (has_one & (s.first_hit == 0) & (s.lengths < sizes)).any():
         raise InvalidDataError(

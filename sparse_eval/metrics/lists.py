@@ -566,8 +566,8 @@ class Aligned:
         if len(incomplete):
             user = incomplete[0]
             raise InvalidDataError(
-                f"the list of user {user} has positions without an item; metrics of what is "
-                "recommended need complete lists",
+                f"the list of user {user} has positions without an item; metrics of "
+                "recommended items need complete lists",
                 user=user,
             )
         return Lists(

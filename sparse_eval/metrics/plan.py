@@ -95,15 +95,15 @@ def check_weights(metric: object, arguments: Arguments) -> None:
     weights, gamma = arguments.get("weights", "none"), arguments.get("gamma", "given")
     fault = None
     if arguments.get("propensity") == "given" and (arguments["a"], arguments["b"]) != (0.55, 1.5):
-        fault = "a and b are parameters of propensity=jain, not of propensity=given"
+        fault = "a and b need propensity=jain. Remove them, or use propensity=jain"
     elif weights == "none" and gamma != "given":
-        fault = "gamma is a parameter of weights=snips and weights=ips, not of weights=none"
+        fault = "gamma needs weights=snips or weights=ips. Remove it, or use one of these"
     elif weights != "none" and arguments.get("gain") == "exp":
-        fault = "weights are defined for gain=linear and gain=binary"
+        fault = "weights need gain=linear or gain=binary. Remove them, or use one of these"
     elif weights != "none" and arguments.get("among") == "list":
-        fault = "weights are defined for among=candidates"
+        fault = "weights need among=candidates. Remove one of the options"
     if fault is not None:
-        raise InvalidMetricError(f"{metric}: {fault}; leave out one of both", metric=metric)
+        raise InvalidMetricError(f"{metric}: {fault}", metric=metric)
 
 
 def propensities(weights: Weights, side_data: SideData) -> Floats:
@@ -125,7 +125,7 @@ def propensities(weights: Weights, side_data: SideData) -> Floats:
         most = int(counts.max(initial=0))
         if most == 0:
             raise InvalidDataError(
-                "train is empty, so that no item is popular; give items=se.ItemData(propensity=…)",
+                "train is empty, so no item is popular; pass items=se.ItemData(propensity=…)",
                 argument="train",
             )
         # An item without users counts as having one, as in novelty.

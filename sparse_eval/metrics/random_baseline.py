@@ -111,8 +111,8 @@ def random_totals(
     users : sequence of ndarray of int64
         For each plan, the rows of the users that count.
     keys : ndarray of uint64, shape (n_users,), or None
-        A hash of each user, from which the user's random lists are drawn. With None, no lists are
-        drawn, and only expectations with a closed form are returned.
+        A hash of each user, the seed of the user's random lists. With None, no lists are drawn, and
+        only expectations with a closed form are returned.
     all_users : bool
         Whether these are all users, and not only a block. For a block, metrics of all lists
         together, such as coverage, are left out.
@@ -287,7 +287,7 @@ def _of_drawn(
 
 
 def _summed_where_defined(draws: list[MetricColumns], row: int, users: Integers) -> RandomSums:
-    """Sum a row of each draw over the users for whom it is defined."""
+    """Sum a row of each draw over the users with a defined value."""
     sums = [
         _summed([columns], row, users[~np.isnan(columns.values[row, users])]) for columns in draws
     ]

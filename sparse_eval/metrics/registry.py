@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from ..core.messages import warn
 from ..errors import InvalidMetricError
 
-#: The group of entry points with which other packages declare modules that register metrics.
+#: The group of entry points for modules of other packages that register metrics.
 ENTRY_POINTS = "sparse_eval.metrics"
 
 #: The options of a metric in the form that its formula takes: words and numbers.

@@ -128,7 +128,7 @@ class Protocol:
             return cls(metrics, convention=convention)
         if convention is not None:
             raise InvalidMetricError(
-                "convention= is given beside a Protocol, which has one of its own; give "
+                "convention= cannot be combined with a Protocol, which has its own; use "
                 f"Protocol(metrics, convention={convention!r})",
                 argument="convention",
             )
@@ -152,7 +152,7 @@ class Request:
     Attributes
     ----------
     metrics : tuple of Metric
-        In the order in which they were requested, each once.
+        In the order requested, each once.
     convention : Convention
     no_relevant : {"exclude", "zero", "judged"}
         The rule for users without relevant items.
@@ -203,8 +203,8 @@ class Request:
         )
         if request.judged_only and "candidates" in request.inputs:
             raise InvalidMetricError(
-                "judged_only=True makes the judged items of each user its candidates, and "
-                "candidates= others; leave out one of both"
+                "judged_only=True and candidates= both define the candidates of each user; "
+                "use only one of them"
             )
         for plan in request.plans:
             check_weights(plan.metric, plan.arguments)
@@ -213,8 +213,8 @@ class Request:
                 raise InvalidMetricError(f"{plan.metric} needs {missing}", metric=plan.metric)
         if "propensity" in request.inputs - request.side_inputs:
             raise InvalidMetricError(
-                "no metric weights hits by the propensity= of se.ItemData; ask for "
-                "recall(weights=snips)@10 or psp(propensity=given)@10, or leave propensity= out"
+                "no metric uses the propensity= of se.ItemData; request recall(weights=snips)@10 "
+                "or psp(propensity=given)@10, or omit propensity="
             )
         return request
 
@@ -227,8 +227,8 @@ class Request:
         Raises
         ------
         InvalidMetricError
-            As from `parse`, if metrics without a cut-off are beside others that need lists, or if
-            nothing says how long lists are to be.
+            As from `parse`, if metrics without a cut-off are combined with others that need lists,
+            or the length of lists is unknown.
         """
         request = cls.parse(metrics, inputs, convention)
         whole = request.of_whole_rankings
@@ -241,13 +241,12 @@ class Request:
         if whole and request.over_lists:
             raise InvalidMetricError(
                 f"{whole[0]} has no cut-off, and needs the ranks of relevant items in the whole "
-                f"catalogue; {request.over_lists[0]} needs lists; evaluate them one after the other"
+                f"catalogue; {request.over_lists[0]} needs lists. Evaluate them separately"
             )
         if not (request.largest_cutoff or whole):
             raise InvalidMetricError(
-                f"no cut-off says how long the lists are to be; ask for another metric beside "
-                f"{request.metrics[0]}, such as 'ndcg@10', or evaluate the whole rankings, "
-                "se.ranks(model, validation, seen=train)"
+                f"{request.metrics[0]} has no cut-off, so the length of the lists is unknown. Add "
+                "a metric such as 'ndcg@10', or evaluate se.ranks(model, validation, seen=train)"
             )
         return request
 
@@ -299,7 +298,7 @@ class Request:
 
     @property
     def ranks_stored_zeros(self) -> bool:
-        """Whether the ranks of items stored with a zero matter like those of relevant items."""
+        """Whether the ranks of items stored with a zero matter like the ranks of relevant items."""
         return self.convention.zeros == "hit" or self.uses_judged
 
     def listed_users(self, relevance: Relevance) -> Integers:
@@ -337,7 +336,7 @@ class Request:
 
     @cached_property
     def weighted_by(self) -> frozenset[str]:
-        """The inputs from which the propensities that weight hits are computed."""
+        """The inputs of the propensities that weight hits."""
         views = {plan.weights for plan in self.plans}
         return frozenset(weights.needs for weights in views if weights is not None)
 

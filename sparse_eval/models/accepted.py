@@ -50,8 +50,8 @@ def as_model(model: Any, *, check: bool = True) -> Model:
     UnsupportedModelError
         If the model cannot recommend, or was not fitted.
     InvalidDataError
-        If the factors are not finite, or those of users and items differ in width; or if a matrix
-        holds neither item-item weights nor scores.
+        If the factors are not finite, or user and item factors differ in width. If a matrix is
+        neither item-item weights nor scores.
     """
     if isinstance(model, str | Path):
         path = as_input(model)
@@ -73,7 +73,7 @@ def as_model(model: Any, *, check: bool = True) -> Model:
         trained = as_model(model.model).trained
         if trained is None:
             raise UnsupportedModelError(
-                "factors, matrices and functions cannot recommend; leave Recommender out"
+                "factors, matrices and functions have no recommend(); pass them without Recommender"
             )
         return Recommender(trained)
     if isinstance(model, Model):
@@ -90,10 +90,10 @@ def as_model(model: Any, *, check: bool = True) -> Model:
     if callable(model) and not isinstance(model, type):
         return Scorer(model)
     raise UnsupportedModelError(
-        f"a {type(model).__name__} cannot recommend; expected a model of implicit, the path of "
+        f"{type(model).__name__} is not a model; expected a model of implicit, the path of "
         "a checkpoint, a pair of factors, an item-item matrix, scores of users × items, or a "
-        "function that takes rows of users and returns their scores of all items; "
-        "se.Scorer(frame) makes a model of a frame of scores"
+        "function that takes rows of users and returns their scores of all items. "
+        "For a frame of scores, use se.Scorer(frame)"
     )
 
 
@@ -108,8 +108,8 @@ def _of_implicit(model: Any, check: bool) -> Model:
         check_similarity(model.similarity)
         return Recommender(model)
     raise UnsupportedModelError(
-        f"the {type(model).__name__} has neither factors nor similarities; fit it first, or "
-        "give an ALS, BPR, LMF or item-item neighbour model of implicit"
+        f"the {type(model).__name__} has neither factors nor similarities; fit it first, or pass "
+        "an ALS, BPR, LMF or item-item neighbour model of implicit"
     )
 
 
@@ -132,8 +132,8 @@ def warn_of_zeros(model: Model, train: LabelledMatrix) -> None:
     if n_zeros and takes_zeros(model.trained) and not (train.items and train.items.by_id):
         warn(
             f"train stores {n_zeros} explicit zeros (shown, not chosen), which implicit's BPR "
-            "takes for positives; train it without them: EvaluationCallback.fit does so, or "
-            "call matrix.eliminate_zeros() before fit"
+            "treats as positive. Train with EvaluationCallback.fit, which drops them, or call "
+            "matrix.eliminate_zeros() before fit"
         )
 
 
@@ -151,6 +151,6 @@ def check_size(role: str, size: int, expected: int, name: str = "train") -> None
     """Raise `InvalidDataError` unless a matrix has as many users or items as a model."""
     if size != expected:
         raise InvalidDataError(
-            f"{name} has {size} {role}, the model {expected}; give the matrix that the model "
-            "was trained on"
+            f"{name} has {size} {role}, but the model has {expected}. Pass the matrix that the "
+            "model was trained on"
         )

@@ -1,7 +1,8 @@
 """Simple models to compare with: popularity, random, item neighbours and EASE.
 
-Each knows the ids of labelled training data, and goes wherever a model does: `evaluate_model`,
-`recommend`, `top_k`, `ranks`; all but the random one into `save_model`, and so into `sweep`.
+Each keeps the ids of labelled training data and works like any model in `evaluate_model`,
+`recommend`, `top_k` and `ranks`. All but the random one can be saved by `save_model`, and so used
+in `sweep`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def popularity(train: Holdout | TrainLike) -> Factors:
 
     See Also
     --------
-    sparse_eval.evaluate_model : Evaluate it; ``baselines=True`` puts it beside another model.
+    sparse_eval.evaluate_model : Evaluate it; ``baselines=True`` evaluates it together with another
+    model.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:
 
     See Also
     --------
-    sparse_eval.Evaluation.summary : The exact expectation over random lists, beside every metric.
+    sparse_eval.Evaluation.summary : The exact expectation over random lists, next to every metric.
 
     Examples
     --------
@@ -131,8 +133,8 @@ def item_knn(
 
     The similarity of items i ≠ j is Σ x(u, i)·x(u, j) / (‖x(i)‖·‖x(j)‖ + shrinkage) over users u,
     their cosine if `shrinkage` is 0, with the stored values x of `train`. Every item keeps its
-    nearest ones, of equal ones those of lower id. A score is the sum over the user's items of their
-    value times the similarity.
+    nearest items; of equally near items the lower ids win. A score is the sum over the user's items
+    of their value times the similarity.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ def item_knn(
 
     Notes
     -----
-    Elsewhere the nearest ones are sometimes those of the item that is scored, among the user's:
+    Some other implementations keep the nearest of the user's items for each scored item instead:
     ``item_knn(…).weights.T`` is that model.
 
     References
@@ -249,7 +251,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
     if failed or failed_too:
         raise InvalidDataError(
             f"the matrix of {n_items} items has no inverse with regularization={regularization:g}; "
-            "give more"
+            "increase it"
         )
     weights = inverse.T  # symmetric, and in C order; but the lower triangle of it is not written
     for first in range(0, n_items, _ITEMS_MIRRORED):
@@ -263,7 +265,7 @@ def ease(train: Holdout | TrainLike, *, regularization: float = 250.0) -> ItemIt
 
 
 def _open(train: Holdout | TrainLike) -> tuple[Any, Axis | None, Axis | None, str]:
-    """Return training data as a float64 matrix, the ids of users and items, and what it is."""
+    """Return training data as a float64 matrix, the ids of users and items, and a digest."""
     opened = open_train(train)
     trained_on = str(TrainedOn.of(opened))
     return opened.csr.astype(np.float64), opened.users, opened.items, trained_on
@@ -283,7 +285,7 @@ def _blocks_of_items(matrix: CSRMatrix, by_item: CSRMatrix) -> Iterator[tuple[in
 
 
 def _nearest(matrix: CSRMatrix, most: int) -> sparse.csr_matrix:
-    """Return the `most` largest values of each row, of equal ones those of the first columns."""
+    """Return the `most` largest values of each row; of equal values the first columns win."""
     kept = np.ones(len(matrix.data), bool)
     for row in np.flatnonzero(np.diff(matrix.indptr) > most).tolist():
         entries = slice(matrix.indptr[row], matrix.indptr[row + 1])

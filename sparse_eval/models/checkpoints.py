@@ -40,7 +40,7 @@ class Checkpoint(NamedTuple):
     Attributes
     ----------
     model : model of implicit, ItemItemModel or Scorer
-        It recommends what the saved one did, and knows its ids.
+        It recommends the same items as the saved model, and has its ids.
     parameters : dict
         The other single values in the file, such as ``regularization``.
     """
@@ -56,9 +56,9 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     ----------
     path : str or Path
         An ``.npz`` file with ``user_factors`` and ``item_factors``, or with the ``data``,
-        ``indices``, ``indptr`` and ``shape`` of a neighbour model; or a square matrix of items ×
-        items: an ``.npz`` file of `scipy.sparse.save_npz`, or a ``.npy`` file, which stays on disk;
-        or another matrix in a ``.npy`` file, of scores of users × items.
+        ``indices``, ``indptr`` and ``shape`` of a neighbour model. Or a square matrix of items ×
+        items, in an ``.npz`` file of `scipy.sparse.save_npz` or a ``.npy`` file. Or scores of users
+        × items in a ``.npy`` file. ``.npy`` files stay on disk.
 
     Returns
     -------
@@ -68,9 +68,9 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     Raises
     ------
     InvalidCheckpointError
-        If the file is missing, truncated or not an ``.npz`` file, holds objects that need pickle
-        or has no factors, or if the factors are not finite (the error names the row) or those of
-        users and items differ in width.
+        If the file is missing, truncated or not an ``.npz`` file, contains objects that need pickle
+        or has no factors. If the factors are not finite (the error names the row), or user and item
+        factors differ in width.
     """
     path = as_input(path)
     try:
@@ -88,7 +88,7 @@ def read_checkpoint(path: PathLike) -> Checkpoint:
     except InvalidFileError:
         raise
     except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidCheckpointError(f"is no model: {error}", path) from None
+        raise InvalidCheckpointError(f"is not a model: {error}", path) from None
 
 
 def _of_matrix(matrix: AnyArray) -> Checkpoint:
@@ -112,11 +112,11 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
         check_factors(*factors)
         from implicit.cpu.als import AlternatingLeastSquares
 
-        # The file does not say which family saved it. ALS will do for all of them, because they
+        # The file does not record which family saved it. ALS will do for all of them, because they
         # rank by the product of their factors; the biases of BPR and LMF are columns of these.
         with threadpool_limits(limits=1, user_api="blas"):
             model = AlternatingLeastSquares()
-        # Only ALS saves an alpha; others do not say how the factors of a new user are found.
+        # Only ALS saves an alpha. Other families have no rule for the factors of a new user.
         for name in ("regularization", "alpha"):
             setattr(model, name, parameters.get(name) if "alpha" in parameters else None)
         # implicit's compiled code takes these two dtypes, the same for users and items.
@@ -142,8 +142,7 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
     else:
         raise InvalidDataError(
             "it has neither factors of users and items nor similarities, only "
-            f"{', '.join(arrays) or 'nothing'}; expected a file that a fitted model of implicit "
-            "saved"
+            f"{', '.join(arrays) or 'nothing'}; expected a file saved by a fitted model of implicit"
         )
     keep_ids(model, users, items)
     model.trained_on = trained_on
@@ -166,7 +165,7 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
         Ends in ``.npz``. An existing file is replaced once the new one is complete.
     users, items : sequence of hashable, optional
         The ids of the rows and columns of the matrix that it was trained on: all text or all whole
-        numbers. By default those that the model knows, as from `train_als` with labelled data.
+        numbers. By default the ids that the model has, as from `train_als` with labelled data.
 
     Returns
     -------
@@ -184,8 +183,7 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
 
     See Also
     --------
-    train_als : Train a model that knows its ids.
-    evaluate_model : Evaluate the model, or the file.
+    train_als : Train a model that keeps its ids. evaluate_model : Evaluate the model, or the file.
 
     Examples
     --------
@@ -218,7 +216,7 @@ def saving_model(
         isinstance(model, Scorer) and model.matrix is None
     ):
         raise UnsupportedModelError(
-            f"a {type(model).__name__} cannot be saved; expected a fitted model of implicit, or "
+            f"{type(model).__name__} cannot be saved; expected a fitted model of implicit, or "
             "se.Scorer(matrix)"
         )
     arrays = id_arrays(*ids_of(model, users, items))
@@ -247,5 +245,5 @@ def check_similarity(similarity: object) -> CSRMatrix:
     if csr.shape[0] != csr.shape[1]:
         raise InvalidDataError(f"the similarity matrix has shape {csr.shape}; expected a square")
     if not np.isfinite(csr.data).all():
-        raise InvalidDataError("the similarity matrix holds numbers that are not finite")
+        raise InvalidDataError("the similarity matrix contains numbers that are not finite")
     return csr

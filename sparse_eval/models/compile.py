@@ -54,10 +54,10 @@ class CompiledKernels(NamedTuple):
 def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
     """Compile every kernel ahead, so that no later process has to.
 
-    A kernel is compiled at its first call for the processor at hand and kept on disk: in the folder
-    that the environment variable ``NUMBA_CACHE_DIR`` names, or else in the package's own, or else
-    in a folder of the user. Later processes read it from there; the folder need not be writable for
-    them, and may be that of another user. An image for several kinds of processors sets
+    A kernel is compiled at its first call for the present processor and kept on disk: in the folder
+    of the environment variable ``NUMBA_CACHE_DIR``, else in the package's folder, else in the
+    user's cache folder. Later processes read it from there; they need no permission to write, and
+    another user may own the folder. An image for several kinds of processors sets
     ``NUMBA_CPU_NAME=generic`` while it is built and where it runs.
 
     Parameters
@@ -85,8 +85,8 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
     folder = writable_folder()
     if folder is None:
         raise SparseEvalError(
-            "no folder can be written to keep compiled kernels; name one with the environment "
-            "variable NUMBA_CACHE_DIR"
+            "there is no writable folder for compiled kernels; set the environment variable "
+            "NUMBA_CACHE_DIR"
         )
     before, n_lost = len(compiled_now), len(not_kept)
     with warnings.catch_warnings():
@@ -96,8 +96,8 @@ def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
             call()
             if len(not_kept) > n_lost:
                 raise SparseEvalError(
-                    f"compiled kernels cannot be kept ({not_kept[-1]}); make room there, or name "
-                    "another folder with the environment variable NUMBA_CACHE_DIR"
+                    f"compiled kernels cannot be kept ({not_kept[-1]}); make room there, or set "
+                    "the environment variable NUMBA_CACHE_DIR to another folder"
                 )
     return CompiledKernels(folder, processor(), len(compiled_now) - before)
 

@@ -60,52 +60,51 @@ def evaluate_model(
         Or scores of users × items: an array, a tensor, a ``.npy`` file, which stays on disk, or a
         function of users that returns their scores of all items. Or a square matrix of items ×
         items (EASE, SLIM, item neighbours), sparse or dense, or the path of one in ``.npy`` or
-        SciPy's ``.npz``: scores are the product of `train` with it, accumulated in float64 in the
-        order of the user's items. If there are as many users as items, a matrix could be either
+        SciPy's ``.npz``. Its scores are the product of `train` with it, accumulated in float64 in
+        the order of the user's items. If there are as many users as items, a matrix could be either
         and raises an error: give ``Scorer(matrix)`` or ``Scorer(item_item=matrix)``. Or one of
         `sparse_eval.baselines`. Scores are computed for blocks of users within bounded memory.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         What users have seen: every stored entry, also an explicit zero, is not recommended again.
         A matrix without ids has the rows and columns of the matrix that the model was trained on;
         data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
-        ``evaluate_model(model, holdout, metrics)`` stands for both parts of a `Holdout`, or of one
-        in a folder where `Holdout.save` wrote it; the users of a split by users are folded in, as
-        by `fold_in`.
+        ``evaluate_model(model, holdout, metrics)`` uses both parts of a `Holdout`, or of a folder
+        that `Holdout.save` wrote. The users of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
     metrics : str, Metric, iterable of them, or Protocol
         Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) are of the exact
         ranks of the relevant items among all unseen ones, which all models but neighbour models of
-        implicit have. Metrics of what is recommended need a cut-off, and cannot be beside those.
+        implicit have. Metrics of the recommended items need a cut-off, and cannot be combined with
+        these.
     users : sequence of hashable, optional
         The ids of the users to evaluate, or their rows in `train` if there are no ids; by default
         all of `validation`. The values of each user are the same as in the evaluation of all users:
         items and the largest gain come from the whole `validation`. The results are in the order of
         the model's users.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
-        What each user can be recommended, less what `train` says is seen: an entry for each user
-        and candidate (a matrix with the rows and columns of `train`, or with ids, which are
-        matched); a mapping of ids of users to items; one flat array of item rows, or a
-        pandas.Index of item ids, for all users; or what `sample_negatives` returns. Not for
-        neighbour models of implicit. Of factors no other pairs are scored. Relevant items that are
-        no candidates are missed. What `sample_negatives` returns can estimate metrics of the whole
+        The items that each user can be recommended; items in `train` are excluded. Either an entry
+        for each user and candidate (a matrix with the rows and columns of `train`, or with ids,
+        which are matched), or a mapping of user ids to items. Or one flat array of item rows, or a
+        pandas.Index of item ids, for all users. Or the result of `sample_negatives`. Not for
+        neighbour models of implicit. Models of factors score no other pairs. Relevant items that
+        are not candidates count as missed. Sampled candidates can estimate metrics of the whole
         catalogue, see `Candidates.corrected`.
     items, convention
         As in `evaluate`; groups and vectors without ids are in the order of the model's items.
     baselines : bool
-        Evaluate the popularity ranking beside the model: the items of most training users that
-        the user has not seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
+        Also evaluate the popularity ranking: the items of most training users that the user has not
+        seen (``ev.baselines["popularity"]``, and a column of ``summary()``).
     keep : {"values", "lists", "totals"}
         As in `evaluate`. "lists" ranks whole lists up to the largest cut-off, for `rbo`, `explain`
-        and charts of lists, where the metrics need only the ranks of relevant items; it needs
+        and charts of lists, even if the metrics need only the ranks of relevant items. It needs
         metrics with a cut-off.
     memory, client
         As in `evaluate`; `memory` and `client` are for all but neighbour models of implicit.
         `memory` does not include the model, and must be at least what ranking takes for any number
-        of users (about 160 MB, more with many items). With `client`, each worker opens what is
-        given by path, which must lead to the same files everywhere; a function is pickled for other
-        processes.
+        of users (about 160 MB, more with many items). With `client`, each worker opens the paths,
+        which must lead to the same files everywhere; a function is pickled for other processes.
     num_threads : int, optional
         By default one for each core that this process may use, as in `evaluate`. The result does
         not depend on it.
@@ -115,24 +114,23 @@ def evaluate_model(
     Returns
     -------
     Evaluation
-        As from `evaluate`, of rankings as long as the largest cut-off, or shorter if there are not
-        as many unseen items; of all unseen items if a metric has no cut-off. ``ev.retrieval`` says
-        how they were made, how many relevant items were seen in training and can therefore be in
-        no list, how many hits are tied, and how many users and items have no factors. Users
-        without relevant items get no list, under any convention.
+        As from `evaluate`. Rankings are as long as the largest cut-off, or shorter if there are
+        fewer unseen items. They contain all unseen items if a metric has no cut-off.
+        ``ev.retrieval`` records how the rankings were made and how many hits are tied. It also
+        counts relevant items that no list can contain because they were seen in training, and users
+        and items without factors. Users without relevant items get no list, under any convention.
 
     Raises
     ------
     UnsupportedModelError
         If the model cannot recommend, was not fitted, or is a neighbour model of implicit with
-        `memory` or `client`; or if users are to be folded in and it does not say
-        how.
+        `memory` or `client`. If users cannot be folded into it.
     InvalidCheckpointError
         If the checkpoint cannot be read, or has no finite factors.
     InvalidDataError
-        If `train` is not of the model's users and items, `validation` is larger than `train`, a
-        score is not finite (user and item are named), or a square matrix could be scores or
-        item-item weights; if a user asked for is known to neither, or none of them has a held-out
+        If `train` does not have the model's users and items, or `validation` is larger than
+        `train`. If a score is not finite (the error names user and item), or a square matrix could
+        be scores or item-item weights. If one of `users` is unknown, or none of them has a held-out
         item.
     InvalidMetricError
         If a metric is unknown, or needs other rankings than another metric.
@@ -142,11 +140,11 @@ def evaluate_model(
     Warns
     -----
     UserWarning
-        If held-out items were seen by their users (no list can hold them), users have no training
-        data, users or items are unknown to the model, nothing was hit at all, or the data have ids
-        and the model has none. Functions need no ids. If the model was trained by `train_als`,
-        `train_model` or `EvaluationCallback.fit` on other pairs than `train` has, which may hold
-        the held-out ones, unless its last event precedes the cut of a split by time.
+        If users have seen held-out items (no list can contain them), users have no training data,
+        or users or items are unknown to the model. If nothing was hit at all. If the data have ids
+        and the model, which is not a function, has none. If `train_als`, `train_model` or
+        `EvaluationCallback.fit` trained the model on pairs that differ from `train` and may include
+        held-out pairs. This is not checked if its last event precedes the cut of a split by time.
 
     See Also
     --------
@@ -157,19 +155,19 @@ def evaluate_model(
 
     Notes
     -----
-    Rankings are made in the cheapest exact way that the metrics allow: from the ranks of the
-    relevant items up to the largest cut-off, from all of their ranks, or from lists. Of equal
-    scores the lower id comes first. Neighbour models of implicit, and a model in a `Recommender`,
-    make their own lists: scores and the order of equal ones are the model's (implicit puts the
-    higher id first).
+    Rankings are made in the cheapest exact way that the metrics allow. They need the ranks of the
+    relevant items up to the largest cut-off, all of their ranks, or lists. Of equal scores the
+    lower id comes first. Neighbour models of implicit, and a model in a `Recommender`, make their
+    own lists: scores and the order of equal ones are the model's (implicit puts the higher id
+    first).
 
-    A model knows the ids of its users and items if it was trained on labelled data by `train_als`
-    or `EvaluationCallback.fit`, or saved by `save_model` or the command line; any other model is
-    numbered as `train` is, with a warning if `train` has ids. So a model of yesterday can be
-    evaluated on the data of today: users and items are matched by id. Users whom it does
-    not know get no list and count 0, items that it does not know are missed, and a warning counts
-    both (``ev.retrieval.n_unknown_users``, ``n_unknown_items``). A model without ids and data whose
-    ids were numbered on the way (a frame, a table) do not fit together, and raise an error.
+    A model has the ids of its users and items if `train_als` or `EvaluationCallback.fit` trained it
+    on labelled data, or if `save_model` or the command line saved it. Any other model is numbered
+    as `train` is, with a warning if `train` has ids. Users and items are matched by id, so
+    yesterday's model can be evaluated on today's data. Users unknown to it get no list and count 0,
+    and items unknown to it are missed. A warning counts both (``ev.retrieval.n_unknown_users``,
+    ``n_unknown_items``). A model without ids and data whose ids were numbered on the way (a frame,
+    a table) do not fit together, and raise an error.
 
     Examples
     --------
@@ -188,7 +186,7 @@ def evaluate_model(
     >>> whole["ndcg@10"] == ev["ndcg@10"]
     True
 
-    The users can be shared between workers, here those of an executor:
+    Workers can share the users, here the workers of an executor:
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as pool:
@@ -207,8 +205,8 @@ def evaluate_model(
     execution = Execution(keep, memory, client, num_threads, progress)
     if keep == "lists" and request.of_whole_rankings:
         raise InvalidMetricError(
-            f"{request.of_whole_rankings[0]} has no cut-off, and the ranks in the whole catalogue "
-            "are no lists; leave out keep='lists', or ask for metrics with a cut-off"
+            f"{request.of_whole_rankings[0]} has no cut-off, so it uses ranks in the whole "
+            "catalogue and not lists. Omit keep='lists', or use metrics with a cut-off"
         )
     if candidates is not None:
         request = request.corrected_by(getattr(candidates, "estimator", None))
@@ -227,7 +225,7 @@ def evaluate_request(
     *,
     warns: bool = True,
 ) -> Evaluation:
-    """Evaluate what was parsed already; `warns` is as in `ModelSource`."""
+    """Evaluate a parsed request; `warns` is as in `ModelSource`."""
     if "candidates" in inputs:
         inputs = inputs | {"candidates": as_candidates(inputs["candidates"])}
     source = ModelSource(request, execution, model, train, validation, inputs, users, warns=warns)

@@ -1,4 +1,4 @@
-"""`fold_in`: the factors of users whom a model was not trained on."""
+"""`fold_in`: find the factors of users that a model was not trained on."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def fold_in(
     alpha: float | None = None,
     num_threads: int | None = None,
 ) -> Factors:
-    """Find the factors of users whom a model was not trained on, from what they have seen.
+    """Find the factors of users that a model was not trained on, from the items they have seen.
 
-    A model of ALS finds them as its training finds those of its own users, the factors of items
-    being fixed, with its own regularization and alpha: by its `recalculate_user`. Factors of any
-    other origin are folded in by the same least squares [1]_ where `regularization` is given.
+    An ALS model uses the step of its training that finds user factors for fixed item factors, with
+    its own regularization and alpha: `recalculate_user`. For factors of any other origin, pass
+    `regularization`; the same least squares are solved [1]_.
 
     Parameters
     ----------
     model : fitted model of implicit, path, or pair of factors
         As in `evaluate_model`. It is not modified.
     seen : sparse matrix, Interactions, frame, Relevance, path or Holdout
-        What the users have seen, with the weights that the model was trained on: as `train` in
-        `evaluate_model`, but of any users. Items are matched by id where both sides have ids, and
-        those that the model does not know say nothing of a user. Of a `Holdout` what is folded in.
+        The items that the users have seen, with weights as in training: like `train` in
+        `evaluate_model`, but for any users. Items are matched by id if both sides have ids, and
+        items unknown to the model are ignored. For a `Holdout`, its part to fold in.
     regularization : float, optional
-        λ, at least 0; by default that of the model, which only ALS has.
+        λ, at least 0; by default the model's own, which only ALS has.
     alpha : float, optional
-        The confidence in an entry is alpha times its value, above 0; by default that of the model,
-        or 1 where `regularization` is given.
+        The confidence in an entry is alpha times its value, above 0. By default the model's own, or
+        1 if `regularization` is given.
     num_threads : int, optional
         By default one for each core that this process may use, as in `evaluate`. The result does
         not depend on it.
@@ -84,10 +84,10 @@ def fold_in(
 
     Notes
     -----
-    With item factors Y, and of a user the confidence c and the preference p = 1 for seen items,
-    c = 1 and p = 0 for all others, the factors are (YᵀCY + λI)⁻¹ YᵀCp. The columns that biases and
-    distances have in a `factor_model` are columns of Y like any others: a new user's weight of the
-    items' biases is found too, where it is 1 of all others.
+    Y are the item factors. For a user's seen items, c is the confidence and p = 1; for all others c
+    = 1 and p = 0. The user's factors are (YᵀCY + λI)⁻¹ YᵀCp. Columns of Y that `factor_model` adds
+    for biases and distances are treated like any others: a new user gets a fitted weight of the
+    item biases, while all other users have weight 1.
 
     References
     ----------
@@ -112,7 +112,8 @@ def fold_in(
     part: Any = seen.fold_in if isinstance(seen, Holdout) else seen
     if part is None:
         raise InvalidDataError(
-            "the holdout has no users to fold in: all are in train; split with se.split.users"
+            "the holdout has no users to fold in, because all are in train. Split with "
+            "se.split.users"
         )
     given = open_train(part)
     if opened.factors is None or not opened.exact:
@@ -126,16 +127,16 @@ def fold_in(
 
 
 def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = None) -> Model:
-    """Return a model that knows the users of a split who are to be folded in.
+    """Return a model with the users that a split folds in.
 
-    A neighbour model or item-item matrix is returned as it is: it recommends from what users have
-    seen. Of any other it is a copy, with the factors of these users in place of those that it has,
-    if any; one that is alike for all users, as by popularity, is so for these too.
+    A neighbour model or item-item matrix is returned unchanged, because it recommends from the
+    items that users have seen. For any other model, the result is a copy in which these users have
+    new factors. A model with equal factors for all users, as by popularity, gives them the same.
 
     Raises
     ------
     UnsupportedModelError
-        If the model does not say how the factors of users are found, or is a function.
+        If the model has no rule for the factors of new users, or is a function.
     InvalidDataError
         As from `fold_in`, and if there are no ids and other users than the model has.
     """
@@ -168,12 +169,12 @@ def with_new_users(model: ModelLike, parts: Holdout, num_threads: int | None = N
 
 
 def _solver(model: Factors, regularization: float | None, alpha: float | None) -> Any:
-    """Return a model of ALS that shares the factors of items, to find those of users with.
+    """Return an ALS model with the same item factors, to solve for user factors.
 
     Raises
     ------
     UnsupportedModelError
-        If nothing says with which regularization.
+        If the regularization is unknown.
     """
     from implicit.cpu.als import AlternatingLeastSquares
 
@@ -186,10 +187,10 @@ def _solver(model: Factors, regularization: float | None, alpha: float | None) -
     if None in own_values:
         if regularization is None:
             raise UnsupportedModelError(
-                "only a model of ALS, or a checkpoint that it saved, says how the factors of new "
-                "users are found; choose a regularization: folded = "
-                "se.fold_in(model, holdout, regularization=0.01), and give folded as the model, "
-                "with train=holdout.seen and holdout.validation"
+                "new users cannot be folded into this model automatically, because it is not an "
+                "ALS model or its checkpoint. Use folded = se.fold_in(model, holdout, "
+                "regularization=0.01), then evaluate folded with train=holdout.seen and "
+                "holdout.validation"
             )
         own_values = (regularization, 1.0)
     with threadpool_limits(limits=1, user_api="blas"):  # which implicit asks for

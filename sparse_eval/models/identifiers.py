@@ -1,4 +1,4 @@
-"""What a model knows of its training data: ids, and what identifies the data."""
+"""What a model stores about its training data: ids and a digest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS = {USER_IDS: ("user_factors",), ITEM_IDS: ("item_factors", "similarity", "
 def ids_of(model: object, users: Any = None, items: Any = None) -> tuple[Axis | None, Axis | None]:
     """Return the ids of a model's users and items, None where it only numbers them.
 
-    `users` and `items` that are given are taken instead of those that the model knows.
+    `users` and `items`, if given, replace the ids that the model has.
 
     Raises
     ------
@@ -55,8 +55,8 @@ def _checked(model: object, ids: Any, name: str) -> Axis | None:
     n = rows[0].shape[0] if rows else getattr(model, f"n_{name.replace('_ids', 's')}", None)
     if n is not None and len(ids) != n:
         raise InvalidDataError(
-            f"there are {len(ids)} {name} for a model with {n} {side}; give one for each (a model "
-            f"keeps them as its attribute {name}; None forgets them)"
+            f"there are {len(ids)} {name} for a model with {n} {side}; expected one for each. A "
+            f"model has them as its attribute {name}; set it to None to remove them"
         )
     return Axis.of(ids, name.replace("_ids", "s"), n)
 
@@ -91,7 +91,7 @@ def id_arrays(users: Axis | None, items: Axis | None) -> dict[str, AnyArray]:
 
 
 def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str) -> Integers:
-    """Return the rows of users among the first `n_users`, whom labels name; all rows for None.
+    """Return the rows of users among the first `n_users`, by label; all rows for None.
 
     `who_knows` begins the message about a user who is not among them.
 
@@ -107,8 +107,8 @@ def rows_of_users(users: Any, labels: Axis | None, n_users: int, who_knows: str)
             return row_numbers(users, "users", n_users, "users")
         except InvalidDataError as error:
             raise InvalidDataError(
-                f"{error}; neither the model nor train has ids, so users= takes rows of train; "
-                "train with ids, such as Interactions, to give ids"
+                f"{error}; neither the model nor train has ids, so users= must be rows of train. "
+                "To use ids, train with ids, such as Interactions"
             ) from None
     if isinstance(users, str | bytes) or not isinstance(users, Iterable):
         raise InvalidDataError(f"users is {users!r}; expected a list of ids, such as [{users!r}]")
@@ -143,8 +143,8 @@ def warn_without_ids(model: Any, *data: object, of_users: bool = True) -> None:
 def warn_of_numbers(name: str) -> None:
     """Warn of models without ids, which the message calls `name`."""
     warn(
-        f"{name} has no ids, and the data have: users and items are matched by row and column "
-        f"number, and metrics are wrong if it was trained on them in another order; {_REMEDY}"
+        f"{name} has no ids, but the data have, so users and items are matched by row and column "
+        f"number. Metrics are wrong if it was trained on a different order; {_REMEDY}"
     )
 
 
@@ -169,8 +169,8 @@ class TrainedOn(NamedTuple):
     n_pairs : int
         The number of pairs of user and item.
     digest : str
-        Of the number of pairs of each user and each item, whatever their order and values: of ids
-        if there are any, which it begins with, or of the numbers of rows and columns.
+        Of the number of pairs of each user and each item, regardless of order and values. It starts
+        with "ids" if it uses ids, or with "numbers" if it uses the numbers of rows and columns.
     before : str
         The point in time that all events precede: a date (ISO 8601, UTC), or a number if its unit
         is not known; empty if nothing is known.
@@ -198,7 +198,7 @@ class TrainedOn(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> TrainedOn | None:
-        """Return what `str` made a text of, None of something else, as of a model of others."""
+        """Parse the text of `str`; return None for any other text, as other programs write."""
         time = r"-?\d{1,18}|\d{4}-\d\d-\d\d(?:T[\d:.]+)?"
         found = re.fullmatch(rf"(\d+) ((?:ids|numbers):[\da-f]{{16}})(?: ({time}))?", str(text))
         if found is None:
@@ -233,8 +233,8 @@ def keep_training(model: Any, train: LabelledMatrix | None) -> None:
 def has_other_data(model: Any, train: LabelledMatrix) -> bool:
     """Return whether a model was trained on other data, which may hold the held-out pairs.
 
-    Models are trusted if nothing is known about their training, if all its events were earlier
-    than the cut of a split by time, or if `train` is what users of a split by users have seen.
+    Models are trusted in three cases: their training data are unknown, all its events precede the
+    cut of a split by time, or `train` is the seen part of a split by users.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)
     known = None if text is None else TrainedOn.parse(text)
@@ -249,7 +249,7 @@ def has_other_data(model: Any, train: LabelledMatrix) -> bool:
 def warn_of_other_data(name: str) -> None:
     """Warn of models that were trained on other data, which the message calls `name`."""
     warn(
-        f"{name} was trained on other pairs than train holds: if held-out ones are among them, "
-        "metrics are too high; train it on the train part of this split, or split by time after "
-        "the last event it was trained on"
+        f"{name} was trained on pairs that are not in train. If these include held-out pairs, its "
+        "metrics are too high. Train it on the train part of this split, or cut the split after "
+        "its last training event"
     )

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from .model import Model
 
 
-#: What a model was trained on, or what is held out.
+#: Training data or held-out items.
 TrainLike: TypeAlias = "SparseInput | Interactions | Relevance | FrameLike | PathLike | Holdout"
 
 
 def training_part(holdout: Holdout) -> LabelledMatrix | Holdout:
-    """Return what stands for the training data: a split by users itself, with users to fold in."""
+    """Return the training data of a split, or a split by users itself, for its users to fold in."""
     return holdout.train if holdout.fold_in is None else holdout
 
 
@@ -61,7 +61,7 @@ def split_arguments(train: Any, validation: Any, metrics: Any) -> tuple[Any, Any
     if isinstance(train, Holdout):
         if validation is not None and metrics is not None:
             raise InvalidDataError(
-                "a Holdout has a validation part of its own; give the Holdout and the metrics, or "
+                "a Holdout has its own validation part. Pass the Holdout and the metrics, or "
                 "its parts: holdout.train, validation, metrics"
             )
         metrics = validation if metrics is None else metrics
@@ -79,7 +79,7 @@ def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
     Raises
     ------
     InvalidDataError
-        If it is refused by `training_csr`, or is the validation part of a holdout.
+        If it is not valid for `training_csr`, or is the validation part of a holdout.
     """
     opened = train.train if isinstance(train, Holdout) else train
     if not sparse.issparse(opened):
@@ -95,7 +95,7 @@ def open_train(train: Any, name: str = "the train matrix") -> LabelledMatrix:
 
 
 def name_of(role: str, side: Any) -> str:
-    """Return what messages call an input: its role and, if it is a file, its path."""
+    """Return the name of an input in messages: its role and, if it is a file, its path."""
     return f"{role} ({side})" if isinstance(side, str | Path) else role
 
 
@@ -117,15 +117,15 @@ def open_held_out(validation: Any, name: str = "validation") -> Relevance:
 
 
 def open_relevance(truth: Any) -> Relevance:
-    """Return relevant items, of which there may be none."""
+    """Return relevant items; there may be none."""
     opened = truth if sparse.issparse(truth) else read_truth(truth)
     return opened if isinstance(opened, Relevance) else Relevance.from_csr(opened)
 
 
 def digest_of(side: LabelledMatrix | Relevance | Holdout) -> str:
-    """Return 16 hexadecimal digits that identify what a matrix holds, whatever its dtypes.
+    """Return a digest of a matrix: 16 hexadecimal digits that do not depend on its dtypes.
 
-    Ids of users and items count, where it has any.
+    Ids of users and items count, if it has any.
     """
     if isinstance(side, Holdout):
         both = [digest_of(part) for part in (side.train, side.fold_in) if part is not None]
@@ -144,9 +144,9 @@ def digest_of(side: LabelledMatrix | Relevance | Holdout) -> str:
 class Sides(NamedTuple):
     """Both parts of a split in one numbering.
 
-    Items are numbered as by the model, and those that it does not know come behind. Users are too,
-    unless the held-out items are of other users than the model: then those with held-out items
-    come first, among them those whom the model knows, and all others come behind.
+    Items have the model's order; items unknown to the model come last. Users have the model's order
+    too, unless the model and the held-out items have different users. Then users with held-out
+    items come first (users of the model before others), and all other users last.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Sides(NamedTuple):
     users, items : Axis or None
         The ids of all of them.
     n_known : int
-        So many of the first users are known to the model.
+        The number of first users that the model knows.
     user_rows : ndarray of int64 or None
         Their rows in the model; None if these are the first ones.
     n_unknown_users, n_unknown_items : int
@@ -190,14 +190,14 @@ def match_sides(
     Parameters
     ----------
     model : model from `as_model`, optional
-        Without ids of its own it is numbered as `train`; None stands for a model yet to be trained.
+        Without ids it is numbered as `train`; None stands for a model yet to be trained.
     train : LabelledMatrix
     relevance : Relevance or None
         None if nothing is held out.
     names : tuple of str
         What messages call the two.
     candidates : Candidates, optional
-        Numbered as `train` where they have no ids.
+        Numbered as `train` if they have no ids.
     chosen : sequence of hashable, optional
         The users whose held-out items `relevance` is reduced to, in the order of the model.
 
@@ -238,7 +238,7 @@ def match_sides(
         first = np.unique(rows_of_users(chosen, ids, users.size, "the model and the data know"))
     if first is None:
         held = replace(held, users=own[0] if own[0] is None else own[0][: held.shape[0]])
-    else:  # ascending: those whom the model knows come first
+    else:  # ascending: users of the model come first
         order = np.concatenate((first, np.setdiff1d(np.arange(users.size), first)))
         padded: Any = slice_rows(matrix, 0, max(users.size, matrix.shape[0]))
         matrix = padded[order]
@@ -253,7 +253,7 @@ def match_sides(
         n_known = len(user_rows)
     if chosen is not None and not held.n_relevant.any():
         raise InvalidDataError(
-            f"none of the {held.shape[0]} users asked for has a held-out item, so there is "
+            f"none of the {held.shape[0]} chosen users has a held-out item, so there is "
             "nothing to evaluate"
         )
     relevant = held.items[held.gains > 0]
@@ -297,7 +297,7 @@ def _match_axis(
     given: Axis | None,
     own: Axis | None,
 ) -> tuple[int, Place, Place]:
-    """Return how many rows or columns a model knows, and the places of both parts' in all.
+    """Return the number of rows or columns of a model, and the places of both parts' in all.
 
     `known`, `given` and `own` are the labels of the model, of training data and of `relevance`.
     """
@@ -316,8 +316,8 @@ def _match_axis(
         held = place(role, trained.labels, own, (trained.size, n_held), names)
     if n_held > trained.size and (trained.labels is None or own is None):
         raise InvalidDataError(
-            f"{names[1]} has {n_held} {role} (shape {relevance.shape}), train {trained.size}; "
-            "give both the users and items of the same split"
+            f"{names[1]} has {n_held} {role} (shape {relevance.shape}), train {trained.size}. Use "
+            "the users and items of the same split for both"
         )
     return size, trained, held
 
@@ -329,18 +329,18 @@ def _check_numbering(candidates: Candidates, trained: tuple[Place, Place], name:
         if own is None and one.places is not None and not (candidates.for_all and axis == "users"):
             raise InvalidDataError(
                 f"candidates number {axis}, and the model and {name} have ids in different orders, "
-                "so they cannot be matched; give candidates with ids"
+                "so they cannot be matched. Pass candidates with ids"
             )
     last, n_items = candidates.shape[1] - 1, trained[1].size
     if candidates.for_all and candidates.items_index is None and last >= n_items:
         raise InvalidDataError(
-            f"candidates has item {last}, and items are numbered from 0 to {n_items - 1}; give "
+            f"candidates has item {last}, but items are numbered from 0 to {n_items - 1}. Pass "
             "such numbers, or ids as pandas.Index(ids)",
             argument="candidates",
         )
 
 
 def within(matrix: Any, n_users: int, n_items: int) -> Any:
-    """Return the first rows and columns of a matrix: those that a model knows."""
+    """Return the first rows and columns of a matrix, which a model knows."""
     fits = matrix.shape[0] <= n_users and matrix.shape[1] <= n_items
     return matrix if fits else matrix[:n_users, :n_items]

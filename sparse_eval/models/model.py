@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..core.types import AnyArray, CSRMatrix, Integers, PathLike
     from ..retrieval.ranker import Options, Ranker
 
-#: Bytes that retrieval takes whatever the number of users.
+#: Bytes that retrieval takes for any number of users.
 PER_SEARCH = 80_000_000
 
 
@@ -118,7 +118,7 @@ class Model:
         """Why no factors of new users can be found."""
         return (
             f"a {self.name} has no user factors: it recommends from the items that users have "
-            "seen; give these as train"
+            "seen. Pass these as train"
         )
 
 
@@ -141,7 +141,7 @@ class Factors(_Factors, Model):
     user_factors, item_factors : ndarray of float, shape (n_users, f), (n_items, f)
         They may be memory-mapped.
     user_ids, item_ids : array_like, optional
-        What the rows stand for.
+        The ids of the rows.
     """
 
     @property
@@ -179,7 +179,7 @@ class Factors(_Factors, Model):
 
     @property
     def memory(self) -> int:
-        """The bytes that ranking takes whatever the number of users, beside the model."""
+        """The bytes that ranking takes for any number of users, without the model."""
         return PER_SEARCH + PER_ITEM_FACTOR * self.shape[1] * int(self.item_factors.shape[1])
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ def factor_model(
     users: Iterable[Hashable] | None = None,
     items: Iterable[Hashable] | None = None,
 ) -> Factors:
-    """Make a model of factors from anywhere, which every function takes that takes a model.
+    """Make a model from any factors, for every function that takes a model.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def factor_model(
     similarity : {"dot", "cosine", "euclidean"}
         How a user and an item are compared, see Notes.
     users, items : sequence of hashable, optional
-        The ids of the rows, by which they are matched with those of data.
+        The ids of the rows, to match them with the ids of data.
 
     Returns
     -------
@@ -268,8 +268,9 @@ def factor_model(
     - "dot": Σ u·v;
     - "cosine": Σ (u / ‖u‖)·(v / ‖v‖), where the lengths are computed, and the quotients rounded, in
       float64. A vector of zeros has no direction: its score with everything is 0;
-    - "euclidean": minus the squared distance, as Σ (2u)·v − ‖v‖² − ‖u‖²: the nearest item comes
-      first. Scores of vectors whose distance is small beside their lengths are rounded accordingly;
+    - "euclidean": minus the squared distance, as Σ (2u)·v − ‖v‖² − ‖u‖². The nearest item comes
+      first. Scores are rounded coarsely if the distance of two vectors is small relative to their
+      lengths;
 
     then plus the bias of the item, plus the bias of the user. Rankings are exact by these scores,
     and of equal ones the lower item id comes first.

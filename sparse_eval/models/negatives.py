@@ -1,4 +1,4 @@
-"""Sampled negatives: candidates beside the held-out items of each user, drawn or as published."""
+"""Sampled negatives, drawn or as published: candidates added to each user's held-out items."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 #: Users whose negatives are drawn at once.
 _USERS_AT_ONCE = 1 << 13
 
-#: After so many rounds the missing negatives of a user, whose popular items are all seen, are drawn
-#: from the others alone.
+#: The number of rounds after which the missing negatives of a user who has seen all popular items
+#: are drawn from the other items only.
 _ROUNDS = 32
 
 #: Seeds are smaller.
@@ -64,16 +64,16 @@ def sample_negatives(
     by: Literal["uniform", "popularity"] = "uniform",
     seed: int = 0,
 ) -> Candidates:
-    """Sample items that each user has neither seen nor held out, as candidates beside the latter.
+    """Sample items that each user has neither seen nor held out, as further candidates.
 
-    So NCF and many others evaluate: each held-out item is ranked among 99 sampled ones.
+    NCF and many others evaluate this way: each held-out item is ranked among 99 sampled ones.
 
     Parameters
     ----------
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         What users have seen, as in `evaluate_model`; a `Holdout` stands for both parts.
     validation : as `train`, optional
-        The held-out items. The catalogue is that of both parts.
+        The held-out items. The catalogue contains the items of both parts.
     n : int
         Negatives of each user who has a held-out item, at least 1, without repetition. A user with
         fewer items left gets all of them, with a warning.
@@ -81,9 +81,9 @@ def sample_negatives(
         Every item alike, or one after the other in proportion to the number of training users
         among those that are left; an item without any is never drawn.
     seed : int
-        At least 0. What is drawn for a user depends on the seed, the user's id and items, and the
-        catalogue, and not on other users or on the order of rows and columns; without ids their
-        numbers are the ids.
+        At least 0. A user's sample depends on the seed, the user's id and items, and the catalogue.
+        It does not depend on other users or on the order of rows and columns; without ids their
+        numbers serve as ids.
 
     Returns
     -------
@@ -107,9 +107,9 @@ def sample_negatives(
 
     Notes
     -----
-    Metrics among sampled candidates can rank models in another order than those among all items
-    [1]_. `evaluate_model` among all items is the better protocol; `Candidates.corrected` estimates
-    its numbers from a uniform sample.
+    Metrics among sampled candidates can rank models in a different order from metrics among all
+    items [1]_. `evaluate_model` among all items is the better protocol; `Candidates.corrected`
+    estimates its numbers from a uniform sample.
 
     References
     ----------
@@ -131,11 +131,11 @@ def sample_negatives(
     if isinstance(train, Holdout):
         if validation is not None:
             raise InvalidDataError(
-                "a Holdout has a validation part of its own; give the Holdout alone, and n= by name"
+                "a Holdout has its own validation part. Pass only the Holdout, and n= by name"
             )
         validation, train = train.validation, train.seen
     if validation is None:
-        raise InvalidDataError("validation is missing; give the held-out items, or a Holdout")
+        raise InvalidDataError("validation is missing; pass the held-out items, or a Holdout")
     seen, truth = open_train(train), open_held_out(validation)
     sides = match_sides(None, seen, truth, names)
     relevance = sides.relevance
@@ -195,22 +195,21 @@ class _Draw(NamedTuple):
         at = int(n_left.argmin())
         user = users[at] if labels is None else labels[users[at]]
         warn(
-            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} items left "
-            f"to draw, neither seen nor held out, such as {user!r} with {n_left[at]}; all of "
-            "these are their negatives, among which their held-out items are easier to find"
+            f"{np.count_nonzero(few)} of {len(users)} users have fewer than {self.n} items that "
+            f"are neither seen nor held out, such as {user!r} with {n_left[at]}; they get all of "
+            "these as negatives, so their held-out items are easier to find"
         )
 
     def numbers(self, users: Integers, n: int, part: int) -> Floats:
         """Return `n` uniform numbers of each user, other ones for each part."""
-        seed = self.seed + part * _MOST_SEEDS  # other numbers than those of random baselines
+        seed = self.seed + part * _MOST_SEEDS  # different numbers from the random baselines
         return uniforms(self.keys[users], np.full(len(users), n), seed).reshape(len(users), n)
 
     def by_weight(self, users: Integers, excluded: CSRMatrix, wanted: Integers) -> Integers:
         """Draw items one after the other by their weights, without those drawn before.
 
         Row i of `excluded` and entry i of `wanted`, the number of items, are of user i. An item
-        that cannot be taken is drawn again: what is left has the same chances as if it had not been
-        there.
+        that cannot be taken is drawn again, which gives the others the same chances as without it.
         """
         weights = self.weights
         n_items = len(weights)
@@ -242,8 +241,8 @@ class _Draw(NamedTuple):
             free = weights > 0
             free[taken[slice(*bounds_of_row)] - row * n_items] = False
             numbers = self.numbers(users[row : row + 1], n_items, _ROUNDS + 1)[0]
-            # The first of exponential waiting times, of which each has its item's weight as rate,
-            # are those drawn one after the other (Efraimidis and Spirakis, 2006).
+            # Each item gets an exponential waiting time with its weight as rate. The items with the
+            # shortest times are a draw of one after the other (Efraimidis and Spirakis, 2006).
             waits = np.where(free, -np.log1p(-numbers) / np.maximum(weights, 1e-300), np.inf)
             found = np.argsort(waits, kind="stable")[: wanted[row] - sizes[row]]
             drawn[row, sizes[row] : wanted[row]] = found
@@ -361,7 +360,7 @@ def _numbered(
             numbers = words.astype(np.int64)
         except (ValueError, OverflowError):
             raise InvalidFileError(
-                f"names {kind}s otherwise than by number, and train has no ids of text", path
+                f"has {kind}s that are not numbers, but train has no text ids", path
             ) from None
         if labels is None:
             outside = (numbers < 0) | (numbers >= n)
@@ -375,14 +374,14 @@ def _numbered(
     codes, unique = pd.factorize(words)
     places, union = labels.union(Axis.unchecked(unique))
     if (places >= len(labels)).all():
-        raise InvalidFileError(f"names no {kind} that train has, such as {labels[0]!r}", path)
+        raise InvalidFileError(f"has no {kind} of train, such as {labels[0]!r}", path)
     return places[codes], union.marked(True)
 
 
 def _union(
     train: sparse.csr_matrix, held_out: sparse.csr_matrix, users: Integers, order: Integers
 ) -> Any:
-    """Return what each user has seen or held out, by the places of items in `order`."""
+    """Return the items that each user has seen or held out, by their places in `order`."""
     shape = (len(users), len(order))
     place_of = np.empty(len(order), np.int64)
     place_of[order] = np.arange(len(order))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 #: Users whose scores of all items a neighbour model computes at once.
 _USERS_AT_ONCE = 1_000
 
-#: Users in a call of `recommend`. implicit scores them in batches of 100, so with a multiple of it
-#: every user is in the same batch, and has the same rounding, as in one call for all users.
+#: Users in a call of `recommend`. implicit scores them in batches of 100. With a multiple of 100,
+#: every user has the same batch, and so the same rounding, as in one call for all users.
 USERS_PER_CALL = 2_000
 
 #: The most ids that a call of `recommend` may return; with its score, each takes 12 bytes.
@@ -154,7 +154,7 @@ def recommend_lists(
     pending = np.arange(len(users))
     n_requested = min(k, n_items)
     with (
-        threadpool_limits(limits=1, user_api="blas"),  # implicit has threads of its own
+        threadpool_limits(limits=1, user_api="blas"),  # implicit has its own threads
         progress_bar(progress, total=len(users), desc="recommend", unit=" users") as bar,
     ):
         while len(pending):

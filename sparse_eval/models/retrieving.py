@@ -53,9 +53,9 @@ def top_k(
 ) -> TopK:
     """Find each user's `k` best items, exactly.
 
-    The score of a user and an item is the dot product of their stored factors, accumulated in
-    float64 in the order of the factors, or what another kind of model computes. Items are ordered
-    by descending score; of equal scores the lower id comes first.
+    For factors, the score of a user and an item is the dot product of the stored factors,
+    accumulated in float64 in their order. Other kinds of models compute their own scores. Items are
+    ordered by descending score; of equal scores the lower id comes first.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def top_k(
         The ids of the users, or row numbers if neither the model nor `seen` has ids; in any order,
         all by default.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
-        What each user can be recommended, as in `evaluate_model`. All items by default.
+        The items that each user can be recommended, as in `evaluate_model`. All items by default.
     exclude : array_like of int, optional
         Items to leave out of every list, by column of the model.
     num_threads : int, optional
@@ -89,9 +89,9 @@ def top_k(
     Raises
     ------
     InvalidDataError
-        If factors are not finite (the row is named), differ in width, or are so large that a score
-        could overflow; if `seen` and the model differ in shape, or have nothing to match them by;
-        if a user or an item does not exist; or if no item is left to choose from.
+        If factors are not finite (the error names the row), differ in width, or are so large that a
+        score could overflow. If `seen` and the model differ in shape, or cannot be matched by id.
+        If a user or an item does not exist, or no item is left to choose from.
     UnsupportedModelError
         If the model is not ranked here, as the neighbour models of implicit.
 
@@ -146,7 +146,7 @@ def ranks(
     """Find the rank of every held-out item among all unseen candidates, exactly.
 
     Metrics of the whole ranking (auc, mean_rank, percentile_rank) need all ranks. Accuracy metrics
-    with a cut-off need ranks up to `k`, which cost a fraction of the lists: most held-out items are
+    with a cut-off need ranks up to `k`, which cost a fraction of the lists. Most held-out items are
     out of reach as soon as a few popular items are scored. A matrix of users × items never exists.
 
     Parameters
@@ -159,7 +159,7 @@ def ranks(
     k : int, optional
         The largest rank to find, at least 1. By default all ranks are found.
     overlap : {"error", "report"}
-        What to do about held-out items that their user has seen, which no list can hold: raise an
+        How to treat held-out items that their user has seen, which no list can contain: raise an
         error, or warn and leave them without a rank.
     num_threads, progress
         As in `top_k`.
@@ -167,9 +167,10 @@ def ranks(
     Returns
     -------
     Rankings
-        The held-out items, or those among the first `k`, with their positions, and each user's list
-        length: the number of unseen candidates, at most `k`. Users without held-out items have no
-        list. `evaluate` returns the same values, to the last bit, as for the lists of `top_k`.
+        The held-out items (with `k`, only the ones ranked among the first `k`) with their
+        positions, and each user's list length: the number of unseen candidates, at most `k`. Users
+        without held-out items have no list. `evaluate` returns the same values, to the last bit, as
+        for the lists of `top_k`.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def ranks(
         user = np.searchsorted(relevance.indptr, overlaps[0], side="right") - 1
         raise InvalidDataError(
             f"{len(overlaps)} held-out items were seen by their users, the first by user {user} "
-            f"(item {relevance.items[overlaps[0]]}), and no list can hold them; split again, or "
+            f"(item {relevance.items[overlaps[0]]}), and no list can contain them. Split again, or "
             'leave them without a rank with overlap="report"',
             user=user,
         )
@@ -237,7 +238,8 @@ def _exact(model: Any) -> Model:
     opened = as_model(model, check=False)
     if not opened.exact:
         raise UnsupportedModelError(
-            f"a {opened.name} is not ranked here; recommend and evaluate_model take it"
+            f"{opened.name} makes its own lists and has no exact ranking here; use recommend or "
+            "evaluate_model"
         )
     return opened
 
@@ -251,8 +253,8 @@ def _open(
 ) -> tuple[Model, Sides, CSRMatrix, Candidates | None]:
     """Open data and match them with a model; without training data nothing is seen.
 
-    Returns the model of the users that it knows; all data in its numbering; and what it knows of
-    training data and candidates.
+    Returns the model for the users that it knows, all data in its order, and the parts of training
+    data and candidates that it knows.
     """
     seen = None if train is None else open_train(train, names[0])
     model = model.bound(seen)
@@ -289,17 +291,17 @@ def recommend(
     model : fitted model of implicit, path, pair of factors, matrix, function, or Scorer
         As in `evaluate_model`.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
-        What users have seen, as in `evaluate_model`; of a `Holdout` the train part, with the users
-        of a split by users folded in.
+        The items that users have seen, as in `evaluate_model`. For a `Holdout`, its train part,
+        with the users of a split by users folded in.
     k : int
-        Items for each user, at least 1; fewer where a user has seen almost all.
+        Items for each user, at least 1; fewer if a user has seen almost all.
     users : sequence of hashable, optional
         The ids of the users, or row numbers if neither the model nor `train` has ids; by default
-        all whom the model knows.
+        all users of the model.
     candidates : Candidates, sparse matrix, Interactions, frame, path, mapping or array, optional
-        What each user can be recommended, as in `evaluate_model`.
+        The items that each user can be recommended, as in `evaluate_model`.
     filter_seen : bool
-        Whether what users have seen is left out.
+        Whether to leave out the items that users have seen.
     num_threads : int, optional
         By default one for each core that this process may use, as in `evaluate`. The result does
         not depend on it.
@@ -311,8 +313,8 @@ def recommend(
     pandas.DataFrame
         A row for each recommended item, in the order of the users and ranks: ``user`` and ``item``
         (ids, or row and column numbers where there are none), ``rank`` from 1, and ``score``.
-        `evaluate` takes it as it is. Lists are exact, and of equal scores the lower item number
-        comes first; of a neighbour model of implicit, or a `Recommender`, they are those of its own
+        Pass it to `evaluate` unchanged. Lists are exact, and of equal scores the lower item number
+        comes first. A neighbour model of implicit, or a `Recommender`, makes its own lists by
         `recommend`.
 
     Raises

@@ -50,14 +50,14 @@ class ItemItemModel(Model):
     Attributes
     ----------
     weights : ndarray of float32 or float64, or csr_matrix, shape (n_items, n_items)
-        Row i holds what having item i adds to the scores. A dense one may be memory-mapped.
+        Row i is added to the scores of users who have item i. A dense one may be memory-mapped.
     item_ids : Axis or None
-        What its rows and columns stand for.
+        The ids of its rows and columns.
     may_be_scores : bool
         Whether the matrix was given without `Scorer`: if there are as many users as items, it may
         hold scores of users × items.
     trained_on : str or None
-        What `TrainedOn` says of its training data, if that is known.
+        The `TrainedOn` text of its training data, if known.
     """
 
     weights: AnyArray | CSRMatrix
@@ -78,24 +78,24 @@ class ItemItemModel(Model):
             n_users, n_items = shape
             raise InvalidDataError(
                 f"the matrix has shape {shape}, and there are {n_users} users and {n_items} items, "
-                "so it could be scores of users × items or item-item weights; give "
-                "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file of one of them from "
-                "se.save_model"
+                "so it could be scores of users × items or item-item weights. Pass "
+                "se.Scorer(matrix) or se.Scorer(item_item=matrix), or a file that se.save_model "
+                "wrote for one of them"
             )
         return self
 
     def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
-        """Return what ranks the items of users by their rows of `train`."""
+        """Return a ranker of items for users, by their rows of `train`."""
         if train is None:
             raise InvalidDataError(
-                "an item-item model scores items by what users have seen; give it as seen= "
-                "(se.Scorer(matrix) makes a model of scores of users × items)"
+                "an item-item model scores items by the items that users have seen. Pass these as "
+                "seen=; for scores of users × items, use se.Scorer(matrix)"
             )
         return ScoreSearch(ItemScores(train, self.weights), options)
 
     @property
     def memory(self) -> int:
-        """The bytes that ranking takes whatever the number of users, beside the model."""
+        """The bytes that ranking takes for any number of users, without the model."""
         return PER_SEARCH + 8 * max(CELLS_OF_THREAD, self.shape[1]) * thread_count(None)
 
     def __repr__(self) -> str:
@@ -152,8 +152,8 @@ class Scorer(Model):
     Raises
     ------
     InvalidDataError
-        If neither or both of `scores` and `item_item` are given, they have the wrong type or shape,
-        or the number of ids differs from the number of rows or columns.
+        If neither or both of `scores` and `item_item` are given, or have the wrong type or shape.
+        If the number of ids differs from the number of rows or columns.
 
     See Also
     --------
@@ -189,12 +189,12 @@ class Scorer(Model):
     ) -> None:
         if (scores is None) == (item_item is None):
             raise InvalidDataError(
-                "a Scorer is made of scores (a matrix of users × items, or a function) or of "
-                "item_item= (item-item weights); give one of them"
+                "a Scorer needs either scores (a matrix of users × items, or a function) or "
+                "item_item= (item-item weights); pass one of them"
             )
         #: The function that returns the scores of some users; None for item-item weights.
         self.function: Any = None
-        #: What the function calls each user, if not the number of the row.
+        #: The number that the function gets for each user, if not the row number.
         self.rows: Integers | None = None
         #: The size of each axis, None if only the training data show it.
         self.n_users: int | None = None
@@ -216,7 +216,7 @@ class Scorer(Model):
         if item_item is not None:
             if users is not None:
                 raise InvalidDataError(
-                    "item-item weights have no users; leave out users=, or give scores"
+                    "item-item weights have no users; omit users=, or pass scores"
                 )
             self.item_item = check_weights(given)
             self.n_items = self.item_item.shape[0]
@@ -256,11 +256,11 @@ class Scorer(Model):
         return self.matrix is not None
 
     def known(self, n_users: int) -> AnyArray:
-        """Return what the function calls each user."""
+        """Return the number that the function gets for each user."""
         return np.arange(self.n_users or 0) if self.rows is None else self.rows
 
     def of(self, known: Any) -> Scorer:
-        """Return the model of other users, without ids, given what the function calls them."""
+        """Return the model of other users, without ids, given their numbers for the function."""
         some = copy(self)
         some.n_users, some.rows = None if known is None else len(known), known
         some.user_ids = some.item_ids = None
@@ -272,7 +272,7 @@ class Scorer(Model):
             return self
         if train is None:
             raise InvalidDataError(
-                "nothing says how many users and items the function has; give what users have seen "
+                "the numbers of users and items of the function are unknown. Pass the seen items "
                 "as a matrix, or se.Scorer(function, users=…, items=…)"
             )
         bound = copy(self)
@@ -283,13 +283,13 @@ class Scorer(Model):
         return bound
 
     def ranker(self, train: CSRMatrix | None, options: Options) -> Ranker:
-        """Return what ranks the items of its users; `train` does not count."""
+        """Return a ranker of items for its users; `train` does not count."""
         scores = FunctionScores(self.function, self.known(0), self.shape[1])
         return ScoreSearch(scores, options)
 
     @property
     def step(self) -> int:  # type: ignore[override]
-        """The users of a call of the function, at multiples of which blocks begin."""
+        """The number of users in a call of the function; blocks begin at multiples of it."""
         return users_per_call(self.shape[1])
 
     @property
@@ -301,9 +301,9 @@ class Scorer(Model):
     def unfolded(self) -> str:
         """Why no factors of new users can be found."""
         return (
-            "a function has no factors to find for new users: it is called with their row numbers; "
-            "if it scores them, from holdout.fold_in, give train=holdout.seen and "
-            "holdout.validation in place of the holdout"
+            "new users cannot be folded into a function, which gets their row numbers. If it "
+            "scores them itself, from holdout.fold_in, pass train=holdout.seen and "
+            "holdout.validation instead of the holdout"
         )
 
     def save(self, path: PathLike) -> None:
@@ -312,7 +312,7 @@ class Scorer(Model):
             ItemItemModel(self.item_item).save(path)
             return
         if self.matrix is None:
-            raise UnsupportedModelError("a Scorer of a function cannot be saved")
+            raise UnsupportedModelError("a Scorer that wraps a function cannot be saved")
         arrays: dict[str, Any] = {SCORES: self.matrix}
         with replacing_npz(path) as temporary:
             np.savez(temporary, **arrays)
@@ -342,9 +342,9 @@ def check_scores(given: Any) -> AnyArray:
     if sparse.issparse(plain_matrix(given)):
         raise InvalidDataError(
             f"scores is {describe(given)}, and a missing entry could be a score of 0 or an item "
-            "that is not to be recommended; give se.Scorer(lambda users: matrix[users].toarray()) "
-            "for the former, or evaluate se.Rankings.from_scores(matrix, seen=train) for the "
-            "latter; item-item weights are se.Scorer(item_item=matrix)"
+            "not to recommend. For scores of 0, pass se.Scorer(lambda users: "
+            "matrix[users].toarray()); otherwise evaluate se.Rankings.from_scores(matrix, "
+            "seen=train). For item-item weights, use se.Scorer(item_item=matrix)"
         )
     if not is_array(given):
         raise InvalidDataError(f"scores is {describe(given)}; expected {expected}")

@@ -60,7 +60,7 @@ class FileReference:
     path : Path
         A checkpoint, a folder of two arrays of factors, or a matrix.
     digest : str
-        Of the sizes and of samples of the files, by which a worker recognizes them.
+        A digest of file sizes and samples; a worker compares it with its own files.
     is_model : bool
         Whether it is a model, rather than training data or held-out items.
     """
@@ -80,7 +80,7 @@ class FileReference:
         return _open_reference(self)
 
     def rows(self, first: int, last: int) -> Any:
-        """Return the rows of some users of the matrix, or what the model knows of them."""
+        """Return the rows of some users of the matrix, or their keys in the model."""
         side = self.open().known(0) if self.is_model else self.open()
         rows: Any = side[first:last] if self.is_model else slice_rows(side, first, last)
         rows = np.array(rows) if self.is_model else rows.copy()
@@ -92,10 +92,12 @@ class FileReference:
 def _open_reference(reference: FileReference) -> Any:
     path = reference.path
     if not path.exists():
-        raise InvalidFileError("does not exist where this worker runs", path)
+        raise InvalidFileError(
+            "does not exist on this worker. Give all workers access to the same files", path
+        )
     if _digest(path) != reference.digest:
         raise InvalidFileError(
-            "is something else where this worker runs; give all workers the same", path
+            "differs on this worker. Give all workers access to the same files", path
         )
     return as_model(path, check=False) if reference.is_model else open_truth(path)
 
@@ -119,11 +121,10 @@ Via: TypeAlias = Literal["held_out_ranks", "full_ranks", "top_k", "recommend"]
 
 
 def need_exact(option: str) -> str:
-    """Return what the error says where an option needs a model that is ranked here."""
+    """Return the error message for an option that a model's own `recommend` does not support."""
     return (
-        f"{option} needs a model that is ranked here, such as one with factors: a model's own "
-        f"recommend() knows no candidates; leave {option} out, or give the model without "
-        "Recommender"
+        f"Recommender uses the model's own recommend(), which does not support {option}. Omit "
+        f"{option}, or pass the model without Recommender"
     )
 
 
@@ -137,7 +138,7 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool) -> V
     among : bool
         Whether candidates are given.
     lists : bool
-        Whether lists are wanted, whatever the metrics need.
+        Whether lists are requested, even if the metrics do not need them.
 
     Raises
     ------
@@ -152,15 +153,15 @@ def choose_way(model: Model, request: Request, *, among: bool, lists: bool) -> V
         raise UnsupportedModelError(need_exact("candidates=" if among else "judged_only=True"))
     if request.of_whole_rankings:
         raise UnsupportedModelError(
-            f"{request.of_whole_rankings[0]} has no cut-off, and the lists that a "
-            f"{model.name} recommends have one; ask for metrics with a cut-off, such as "
-            "'ndcg@10', or give scores of all items, or a model with factors without Recommender"
+            f"{request.of_whole_rankings[0]} has no cut-off, but a {model.name} recommends lists "
+            "of limited length. Use metrics with a cut-off, such as 'ndcg@10', or pass scores of "
+            "all items, or a model with factors without Recommender"
         )
     return "recommend"
 
 
 def list_length(request: Request, via: Via, n_items: int) -> int:
-    """Return the length of the lists that a way makes: what the metrics need, or everything."""
+    """Return the length of the lists that a way makes: as the metrics need, or all items."""
     if via == "full_ranks" or request.corrected is not None:  # of the candidates, who are few
         return n_items
     return min(request.largest_cutoff, n_items)
@@ -177,14 +178,14 @@ class RankingLoader:
     via : {"held_out_ranks", "full_ranks", "top_k", "recommend"}
         From `choose_way`.
     side_data : SideData
-        Of all users; `training` only if metrics need that of all users.
+        Of all users; `training` only if metrics need the training data of all users.
     num_threads : int or None
-        Of all ways but "recommend"; implicit has an option of its own.
+        For all ways but "recommend", because implicit has its own option.
     progress : bool or None
         Show a progress bar for each block.
     n_unknown : tuple of int or None
         Users and items that the model does not know, of all blocks; reported with the first. None
-        if nothing is to be reported, as of a baseline.
+        if nothing is to be reported, as for a baseline.
     is_checked : bool
         Whether training data were checked as a whole.
     """
@@ -227,8 +228,8 @@ class RankingLoader:
     ) -> Block:
         """Rank the unseen items of every user whose list matters, see `Request.listed_users`.
 
-        The first `n_users` users are known to the model. What the data have beyond these and the
-        items of the model is ranked nowhere. `first` is the number of the first user.
+        The first `n_users` users are known to the model. Other users, and items that are not in the
+        model, are not ranked. `first` is the number of the first user.
         """
         request, via, n_items = self.request, self.via, model.shape[1]
         k = list_length(request, via, n_items)
@@ -307,9 +308,9 @@ def _count_tied(lists: TopK, left_out: Floats, users: Integers, relevance: Relev
 
 
 _NEED_EXACT = (
-    "users in blocks need a model whose rankings are exact, such as one with factors: recommend() "
-    "rounds the scores of a user in another way beside other users; evaluate this model in one "
-    "process, without memory= and client="
+    "this model cannot be evaluated in blocks of users, because its recommend() rounds scores "
+    "differently for different batches of users. Omit memory= and client=, or use a model with "
+    "factors"
 )
 
 
@@ -408,7 +409,7 @@ class ModelSource(RowSource):
             self._cut(given, is_read)
 
     def _cut(self, given: dict[str, Any], is_read: bool) -> None:
-        """Cut the users into blocks; workers open what is given by path."""
+        """Cut the users into blocks; workers open the inputs that are paths."""
         model, side_data = self.model, self.load.side_data
         self.sides["users"] = model.known(self.n_known)
         self.references = {
@@ -419,7 +420,7 @@ class ModelSource(RowSource):
             and (name == "users" or not is_read)
         }
         shipped: Any = self.references.get("users", model.of(None))
-        if is_read or model.takes_any_user:  # its users are not those of the file
+        if is_read or model.takes_any_user:  # its users differ from the file's
             self.references.pop("users", None)
         if side_data.candidates is not None and not side_data.candidates.for_all:
             self.sides["candidates"] = side_data.candidates
@@ -452,13 +453,13 @@ class ModelSource(RowSource):
         return all(one.path.exists() for one in files if isinstance(one, FileReference))
 
     def _n_rows(self) -> int:
-        """Return how many users a block has, for the evaluation to stay within a budget."""
+        """Return the number of users per block that stays within the memory limit."""
         model, load, memory = self.model, self.load, self.execution.memory
         fixed, n_items = model.memory, load.side_data.n_items
         if memory is not None and memory < 2 * fixed:
             raise InvalidDataError(
-                f"memory is {memory:,} bytes, and ranking {n_items:,} items takes "
-                f"{fixed:,} whatever the number of users; give {2 * fixed:,} at least"
+                f"memory is {memory:,} bytes, but ranking {n_items:,} items takes "
+                f"{fixed:,} bytes for any number of users. Use memory={2 * fixed} or more"
             )
         n_entries = sum(int(self.sides[name].indptr[-1]) for name in ("train", "validation"))
         if "candidates" in self.sides:

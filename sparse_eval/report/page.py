@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ..results.segments import ItemNames, UserSegments
     from .plots import GroupMean
 
-    Evaluations = Mapping[str, Any]  # Scores, of which some charts need an Evaluation
+    Evaluations = Mapping[str, Any]  # Scores; some charts need an Evaluation
 
 #: A row of a table, as JSON has it.
 _Row: TypeAlias = dict[str, Any]
@@ -95,16 +95,16 @@ def write_report(
     Parameters
     ----------
     evaluations : mapping of str to Evaluation, or CrossValidation
-        Evaluations by name, saved ones included; the page shows the best first. Or what
-        `cross_validate` returned, whose models are shown by values pooled over folds and seeds.
+        Evaluations by name, saved ones included; the page shows the best first. Or the result of
+        `cross_validate`, whose models are shown by values pooled over folds and seeds.
     path : str or Path
         The page (.html); its folder is created if missing. The page needs neither network access
         nor scripts.
     metrics : str or iterable of str, optional
         Metrics to show; by default those that all evaluations have. The first one is the main
         metric, which decides the headline, the charts and the users shown. Its p-values are
-        corrected for the number of pairs of models only; those of all other metrics are corrected
-        together.
+        corrected for the number of pairs of models only; the p-values of all other metrics are
+        corrected together.
     title : str
         Title of the page.
     test, correction, how
@@ -114,15 +114,14 @@ def write_report(
     left_out : mapping of str to str, optional
         Results that could not be shown, and why; the page lists them.
     item_names : mapping, Series, table or path, optional
-        What to show beside the items of single users, as in `Evaluation.explain`. Labels match if
+        Names to show next to the items of single users, as in `Evaluation.explain`. Labels match if
         they are the same as text.
     history : History, str or Path, optional
-        Nights whose trend is shown, in the metrics of the page, with what has changed from night to
-        night.
+        The nights of a trend, in the metrics of the page, with changes from night to night.
     by : mapping, Series, table or path, optional
-        Segments by user, such as countries, plans or cohorts, as in `sparse_eval.compare`: the main
-        metric in each of them, and for whom the best model is better or worse than the others,
-        corrected for all segments and models.
+        Segments by user, such as countries, plans or cohorts, as in `sparse_eval.compare`. The page
+        shows the main metric in each segment, and where the best model is better or worse than the
+        others, corrected for all segments and models.
 
     Returns
     -------
@@ -132,8 +131,9 @@ def write_report(
     Raises
     ------
     InvalidDataError
-        If there is no evaluation, two have the same name, `sparse_eval.compare` refuses them or
-        `by`, or `item_names` is something else or has none of the items that are shown.
+        If there is no evaluation, two have the same name, or the evaluations or `by` are not valid
+        for `sparse_eval.compare`. If `item_names` has an unsupported type or none of the shown
+        items.
     InvalidFileError
         If `history` cannot be read, or has no nights.
     MissingExtraError
@@ -331,7 +331,7 @@ def _metric_rows(
 
 
 def _meanings(metrics: list[str]) -> list[Definition]:
-    """Return the metrics that are registered here, each once whatever its cut-offs."""
+    """Return the registered metrics, each once even with several cut-offs."""
     names = dict.fromkeys(metric.partition("@")[0].partition("(")[0] for metric in metrics)
     return [REGISTRY[name] for name in names if name in REGISTRY]
 
@@ -391,7 +391,7 @@ def _baselines(numbers: _Numbers) -> tuple[dict[str, dict[str, Any]], dict[str, 
 def _subgroups(
     shown: Evaluations, main: str, ranked: list[str], how: Literal["intersection", "same"]
 ) -> list[_Row]:
-    """Return how the best model differs from the others, the next best first, by band of users."""
+    """Compare the best model with the others, the next best first, by band of users."""
     chosen = {name: shown[name] for name in ranked}
     if len(ranked) < 2 or not all(ev.is_per_user(main) and ev.has_values for ev in chosen.values()):
         return []
@@ -429,10 +429,10 @@ def _divided(by: UserSegments, shown: Evaluations, cv: CrossValidation | None) -
 def _segments(
     shown: Evaluations, main: str, divided: pd.DataFrame, **options: Any
 ) -> tuple[list[_Row], list[str]]:
-    """Return how the best model differs from the others by segment, and what is to be known."""
+    """Compare the best model with the others by segment; return rows and notes."""
     first = next(iter(shown.values()))
     if not first.is_per_user(main):
-        return [], [f"{main} is about all users together, and not shown by segment"]
+        return [], [f"{main} is about all users together, so it is not shown by segment"]
     if len(shown) < 2:
         columns = segmentations(divided, first.evaluated_users)
         return [], [note for column in columns if (note := column.note())]
@@ -459,9 +459,9 @@ def segment_differences(
     Returns
     -------
     table : pandas.DataFrame
-        As that of a `Comparison`.
+        As the table of a `Comparison`.
     notes : list of str
-        How many users are in no segment.
+        The number of users in no segment.
     """
     import pandas as pd
 
@@ -473,7 +473,7 @@ def segment_differences(
     ]
     table = pd.concat([one.table for one in comparisons], ignore_index=True)
     table["p_corrected"] = correct(table["p"].to_numpy(), correction)
-    # A correction makes no p-value smaller: what was not significant before is not so now.
+    # A correction makes no p-value smaller, so no further difference becomes significant.
     table["better"] = table["better"].where(table["p_corrected"] < 0.05, "")
     return table, list(dict.fromkeys(note for one in comparisons for note in one.notes))
 
@@ -481,7 +481,7 @@ def segment_differences(
 def _examples(shown: Evaluations, main: str) -> list[_Row]:
     """Return the users shown in depth, each with the list of every model that has it.
 
-    Users on whom the models differ most come first.
+    Users with the largest differences between models come first.
     """
     cutoff = main.partition("@")[2]
     users: dict[Any, _Row] = {}
@@ -519,7 +519,7 @@ def _names_of(names: pd.DataFrame, examples: list[_Row]) -> dict[str, list[str]]
 
 
 def _users_counted(shown: Evaluations) -> dict[tuple[int, int, int | None], list[str]]:
-    """Return how many users count, are left out and are cold, with the models of which it is so."""
+    """Return the numbers of counted, left-out and cold users, each with its models."""
     models: dict[tuple[int, int, int | None], list[str]] = {}
     for name, ev in shown.items():
         models.setdefault((ev.n_users, ev.n_skipped, ev.n_cold), []).append(name)
@@ -536,9 +536,9 @@ def _convention(ev: Evaluation) -> dict[str, str | list[tuple[str, str, str]]]:
 
 
 def _provenance(shown: Evaluations) -> dict[str, dict[str, str]]:
-    """Return what is needed to reproduce the evaluations, by heading, by name.
+    """Return the facts needed to reproduce the evaluations, by heading, by name.
 
-    What all of several have in common is under the name "".
+    Facts that all of several have in common are under the name "".
     """
     facts = {name: _facts(ev) for name, ev in shown.items()}
     if len(facts) < 2:
@@ -769,14 +769,14 @@ def describe_trend(
 ) -> _Row:
     """Draw the trend of the metrics that a history has, and compare its nights.
 
-    As on the page, the p-values of the first metric are corrected apart from those of the others.
+    As on the page, the p-values of the first metric are corrected separately from the others.
 
     Returns
     -------
     dict
-        What the page shows: how the last night differs from the one before by the main metric,
-        ``last``, is one test, so that it does not become duller with every night. ``changes`` has
-        every night by the main metric, the last one first, and those that have changed by another.
+        The content of the page. ``last``, the difference between the last two nights by the main
+        metric, is one test, so it does not lose power with every night. ``changes`` has every night
+        by the main metric, the last one first, and those that have changed by another.
 
     Raises
     ------

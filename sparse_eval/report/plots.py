@@ -1,10 +1,10 @@
 """Charts of evaluations, comparisons and learning curves.
 
-Each chart is drawn into the matplotlib Axes that its function is given as `ax`, by default those of
-a new figure, and they are returned. Evaluations are given by name, as in ``{"als": als, "bpr":
-bpr}``; they may have been loaded from a folder. All functions raise `InvalidDataError` if
-evaluations are not given so, and `MissingExtraError` if matplotlib is not installed. For papers,
-`style` draws in the style of the page and in a given size, and `save` writes PDF, SVG or PNG.
+Each function draws into the matplotlib Axes `ax`, by default into a new figure, and returns the
+Axes. Evaluations are given by name, as in ``{"als": als, "bpr": bpr}``; they may have been loaded
+from a folder. All functions raise `InvalidDataError` if evaluations are not given so, and
+`MissingExtraError` if matplotlib is not installed. For papers, `style` draws in the style of the
+page and in a given size, and `save` writes PDF, SVG or PNG.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ __all__ = [
     "trend",
 ]
 
-#: Longest names in characters: above the rows of a chart; of one of two models, or beside a row; of
-#: one of two models behind a segment.
+#: Longest names in characters: above the rows of a chart; of one of two models, or next to a row;
+#: of one of two models after a segment.
 _MAX_ROW_NAME, _MAX_SIDE_NAME, _MAX_PART_NAME = 48, 24, 16
 
 #: A learning curve of more checkpoints numbers them instead of naming them.
@@ -79,7 +79,7 @@ _MAX_NAMED_CHECKPOINTS = 12
 _DISTRIBUTION_POINTS = 300
 
 
-#: What the axis of known groups counts.
+#: The label of the axis of known groups.
 UNITS = {"activity": "training items of the user", "popularity": "training users of the item"}
 
 #: An interval over fewer users would be too wide to be of use.
@@ -217,7 +217,7 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
         cutoffs = cutoffs_of(ev.names, name)
         if not cutoffs:
             raise InvalidDataError(
-                f"{title} has no {name!r} with a cut-off; name the metric alone, one of "
+                f"{title} has no {name!r} with a cut-off; pass the metric without one: "
                 f"{', '.join(dict.fromkeys(n.partition('@')[0] for n in ev.names if '@' in n))}"
             )
         rows = ev._summarize().loc[[f"{name}@{k}" for k in cutoffs]]
@@ -290,7 +290,7 @@ def by_group(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a metric by user activity, by item popularity or by segments of your own.
+    """Draw a metric by user activity, by item popularity or by your own segments.
 
     Means over 10 users or more have 95 % intervals.
 
@@ -299,20 +299,20 @@ def by_group(
     evaluations, ax
         As in `means`.
     groups : {"activity", "popularity"}, or mapping, Series, table or path
-        "activity" and "popularity" are those of `Evaluation.by`; the evaluations need training
-        data. Otherwise segments by user in one column, as in `sparse_eval.compare`; the axis says
-        how many of the evaluated users have none.
+        "activity" and "popularity" are as in `Evaluation.by`; the evaluations need training data.
+        Otherwise segments by user in one column, as in `sparse_eval.compare`; the axis counts
+        evaluated users without a segment.
     metric : str
-        For "popularity", a metric that can be divided by items, such as recall; for segments of
-        your own, one with a value for each user.
+        For "popularity", a metric that can be divided by items, such as recall; for your own
+        segments, one with a value for each user.
 
     Raises
     ------
     InvalidDataError
-        If an evaluation does not have the metric by these groups, or the segments are as
-        `sparse_eval.compare` refuses them.
+        If an evaluation does not have the metric by these groups, or the segments are not valid for
+        `sparse_eval.compare`.
     InvalidMetricError
-        If an evaluation has no values of the metric for each user, for segments of your own.
+        If an evaluation has no values of the metric for each user, for your own segments.
     """
     ax = axes_of(ax)
     drawn = list(styled(evaluations))

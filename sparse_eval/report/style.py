@@ -44,7 +44,7 @@ _UNDATED: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 
-#: Fonts are in the file: those of PDF as TrueType, which publishers ask for, those of SVG as paths.
+#: Fonts are in the file: in PDF as TrueType, which publishers ask for, in SVG as paths.
 _FILES: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
@@ -90,15 +90,14 @@ _WIDTH, HEIGHT = 4.4, 2.9
 def style(width: float = 3.33, height: float | None = None) -> Iterator[None]:
     """Draw charts in the style of the page, in a size for a paper.
 
-    As a context, in which figures are made, drawn into and saved; afterwards matplotlib's settings
-    are what they were before. Within, they are matplotlib's defaults but for the style, whatever
-    your own are.
+    A context manager: create, draw and save figures in it; afterwards matplotlib's settings are
+    restored. Inside, the settings are matplotlib's defaults with this style, not your own settings.
 
     Parameters
     ----------
     width : float
-        Of new figures, in inches; by default that of a column of a paper in two columns (ACM's;
-        7 is that of both columns).
+        Of new figures, in inches; by default one column of a two-column paper (ACM's; 7 is both
+        columns).
     height : float, optional
         In inches; by default seven tenths of the width.
 
@@ -153,7 +152,7 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     Parameters
     ----------
     chart : matplotlib Axes or Figure
-        What a function of `sparse_eval.plots` returned, or any other; the file has the size of the
+        The result of a function of `sparse_eval.plots`, or any other; the file has the size of the
         figure.
     path : str or Path
         .pdf, .svg or .png, of 300 dots per inch; its folder is made if missing.
@@ -183,12 +182,12 @@ def save(chart: Axes | Figure, path: PathLike) -> Path:
     kind = Path(as_path(path)).suffix.lower().removeprefix(".")
     if kind not in _UNDATED:
         raise InvalidDataError(
-            f"{str(path)!r} is no chart by its name; expected .pdf, .svg or .png"
+            f"cannot write a chart to {str(path)!r}; the extension must be .pdf, .svg or .png"
         )
     import matplotlib as mpl
 
     file = make_folder_of(path)
-    # Where the disk is full, matplotlib fails to end a PDF, with errors of its own.
+    # If the disk is full, matplotlib fails to end a PDF, with its own errors.
     drawn = BytesIO()
     with thread_lock("matplotlib"), mpl.rc_context(_FILES):
         figure.draw_without_rendering()  # what has been laid out once fits better the second time
@@ -291,7 +290,7 @@ _SEPARATORS = re.compile(r"[_/,;:|=\-\s]+")
 
 
 def axes_of(ax: Axes | None) -> Axes:
-    """Return the Axes given, or those of a new figure."""
+    """Return the Axes given, or the Axes of a new figure."""
     if ax is not None:
         if not hasattr(ax, "plot") or not hasattr(ax, "set_xlabel"):
             raise InvalidDataError(f"ax is {describe(ax)}; expected the Axes of a figure")
@@ -328,11 +327,11 @@ def error_bar(value: float, low: float, high: float) -> list[list[float]]:
 
 
 def label_rows_inside(ax: Axes, names: list[str]) -> None:
-    """Write the name of each row above it inside the chart; long names have no room beside it."""
+    """Write the name of each row above it inside the chart; long names do not fit next to it."""
     ax.set_yticks(range(len(names)), [])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(names) - 0.5, -0.7)
-    # On a ground of its own, so that no line of the chart strikes a name through.
+    # With a background, so no line of the chart crosses a name.
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
     for row, name in enumerate(names):
         ax.text(
@@ -362,7 +361,7 @@ def label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = ""
 
 
 def _points(ax: Axes) -> float:
-    """Return the width of a chart with its labels, of which there may be several in a figure."""
+    """Return the width of a chart with its labels; a figure may have several charts."""
     figure, grid = ax.get_figure(root=True), ax.get_gridspec()
     whole = 6.4 if figure is None else figure.get_figwidth()
     return 72 * whole / (1 if grid is None else grid.ncols)
@@ -395,8 +394,8 @@ def one_line(name: str) -> str:
 def shorten(name: str, longest: int = MAX_NAME, head: int | None = None) -> str:
     """Return a name in one line, without its middle if it is too long for a chart.
 
-    Names of models mostly differ at their end, so that has more room unless `head` says how much
-    is kept of the start.
+    Names of models mostly differ at their end, so the end has more room unless `head` sets the
+    length of the start.
     """
     line = one_line(name)
     if len(line) <= longest:
@@ -406,7 +405,7 @@ def shorten(name: str, longest: int = MAX_NAME, head: int | None = None) -> str:
 
 
 def short_names(names: Iterable[str], longest: int = MAX_NAME) -> list[str]:
-    """Shorten names so that those that differ are still told apart."""
+    """Shorten names so that different names stay different."""
     lines = [one_line(name) for name in names]
     for share in (1 / 3, 1 / 2, 2 / 3, 5 / 6, 1 / 6):
         short = [shorten(line, longest, int(longest * share)) for line in lines]
@@ -434,9 +433,9 @@ def distinct_names(names: Iterable[str], longest: int = MAX_NAME) -> list[str]:
 
 
 def legend_columns(names: Sequence[str], points: float = 317) -> int:
-    """Return how many names fit beside each other in a legend of a chart of so many points."""
+    """Return the number of names that fit side by side in a legend of a given width."""
     longest = max(map(len, short_names(names)))
-    # In points: what is left of the axis, the width of a character, and the gap between two names.
+    # In points: the margin of the axis, the width of a character, and the gap between two names.
     return min(len(names), max(int((points - 57) // (5.2 * longest + 48)), 1))
 
 
@@ -463,7 +462,7 @@ def format_numbers(*values: float | None) -> list[str]:
 
 
 def format_p(p: float | None) -> str:
-    """Return what follows "p" in a sentence: "= 0.012" or "< 0.001"."""
+    """Return the text that follows "p" in a sentence: "= 0.012" or "< 0.001"."""
     if p is None:
         return "unknown"
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"

@@ -1,4 +1,4 @@
-"""What `evaluate` returns: numbers, how sure they are, and what they are made of."""
+"""Results of `evaluate`: numbers, their uncertainty, and the values and lists behind them."""
 
 from .evaluation import Evaluation
 

@@ -78,14 +78,13 @@ class Comparison:
         Number of evaluated users of each evaluation that are not compared, because others lack
         them.
     notes : tuple of str
-        What is to be known about the comparison, which is printed below it: users and metrics that
-        not all evaluations have.
+        Notes on the comparison, printed below it: users and metrics that not all evaluations have.
     candidates : str or None
-        What the candidates of all of them are, see `CandidateCounts`; None for all items.
+        The kind of candidates of all evaluations, see `CandidateCounts`; None for all items.
     higher_is_better : dict of str to bool
-        Of each metric, whether larger values are better.
+        For each metric, whether larger values are better.
     by : tuple of str
-        The columns by which users were divided, empty if they were not.
+        The columns that divide the users into segments; empty without segments.
 
     See Also
     --------
@@ -227,10 +226,10 @@ class Comparison:
         r"""Return a table for a paper, of the package ``booktabs``.
 
         A row for each model and a column for each metric: means over the users compared, the best
-        in bold, and the letters of the models that are worse by the corrected test; ↓ where lower
-        is better. Below it is what the letters mean, and what was corrected for. Names are text:
-        what LaTeX would read as something else is escaped. Of a comparison by segments there is a
-        column for each metric in each of them.
+        in bold, and the letters of the models that are worse by the corrected test. ↓ marks metrics
+        for which lower is better. Notes below explain the letters and the correction. Names are
+        text: special characters of LaTeX are escaped. A comparison by segments has a column for
+        each metric in each segment.
 
         Parameters
         ----------
@@ -344,30 +343,28 @@ def compare(
     Parameters
     ----------
     evaluations : mapping of str to Evaluation, or CrossValidation
-        Two or more evaluations by name, saved ones included; or what `cross_validate` returned,
-        whose models are compared by values that are pooled by user, with a t-test that knows of
-        folds and seeds.
+        Two or more evaluations by name, saved ones included. Or the result of `cross_validate`: its
+        models are compared by values pooled by user, with a t-test that accounts for folds and
+        seeds.
     metrics : str or iterable of str, optional
-        Metrics to compare, by their names in the evaluations; by default those that all have. The
-        fewer are chosen, before looking at the results, the smaller the correction.
+        Metrics to compare, by their names in the evaluations; by default the metrics that all have.
+        Fewer metrics, chosen before looking at the results, need a smaller correction.
     test : {"t", "wilcoxon", "permutation"}
         The paired test, as in `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
         signed-rank test, or a permutation test of the mean difference under random signs (all
         signs for few users, otherwise 9,999 draws with a fixed seed).
     correction : {"holm", "bonferroni", "bh", "none"}
-        The correction for multiple comparisons, over all rows of the table: Holm's, which
-        controls the probability of any error [1]_, Bonferroni's, which does so with less power,
-        or Benjamini and Hochberg's, which controls
-        the share of errors among significant differences [2]_.
+        The correction for multiple comparisons, over all rows of the table. Holm's controls the
+        probability of any error [1]_; Bonferroni's does so with less power. Benjamini and
+        Hochberg's controls the share of errors among significant differences [2]_.
     how : {"intersection", "same"}
-        What to do if the evaluations are of different users: compare those that all have, with a
-        note, or raise an error. Users are matched by label, or by row number where no evaluation
-        has labels.
+        If the evaluations have different users: compare the shared users, with a note, or raise an
+        error. Users are matched by label, or by row number if no evaluation has labels.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts: compare within each of them, and
         correct for all of these comparisons. Every column of a table (indexed by user, or with a
         column ``user``; the path of one ends in .csv, .tsv or .parquet) divides the users anew.
-        Users match if they are the same as text. A note says how many users have no segment.
+        Users match if they are the same as text. A note counts users without a segment.
     level : float
         Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of
         significance.
@@ -375,8 +372,8 @@ def compare(
         The largest difference that does not matter: a number, or a percentage of the mean of b
         such as "1%"; or a mapping of metrics to either. With it the table has verdicts.
     progress : bool, optional
-        Show a progress bar if the comparison takes more than two seconds, as permutation tests of
-        many users and metrics do; by default on a terminal and in a notebook only.
+        Show a progress bar if the comparison takes more than two seconds, such as permutation tests
+        of many users and metrics. By default on a terminal and in a notebook only.
 
     Returns
     -------
@@ -423,18 +420,17 @@ def compare(
         without ``left_out_a`` and ``left_out_b``.
 
         Metrics of all users together are compared by paired jackknife replicates, and have no
-        wins. They are NaN if users are left out, since there they are about other users, and are
-        left out if users are divided by segment.
+        wins. They are NaN if users are left out, because their values are then about different
+        users. They are dropped if users are divided by segment.
 
     Raises
     ------
     InvalidDataError
-        If there are fewer than two evaluations, two users or one metric that all have; if an
-        evaluation lacks a metric that is named; if the evaluations have different conventions,
-        users (with ``how="same"``), relevant items of the same users, or propensities by which a
-        metric weights hits; if `by` is something else, has none of the users or more than 30
-        segments in a column; if a percentage is the margin of a metric whose mean is not above 0;
-        or if an option is unknown.
+        If there are fewer than two evaluations, or they share fewer than two users or no metric. If
+        an evaluation lacks one of `metrics`. If the evaluations have different conventions, users
+        (with ``how="same"``), relevant items of the same users, or propensities that weight hits.
+        If `by` has an unsupported type, none of the users or more than 30 segments in a column. If
+        a percentage is the margin of a metric whose mean is not above 0. If an option is unknown.
 
     See Also
     --------
@@ -487,8 +483,8 @@ def compare(
     if isinstance(evaluations, Runs):
         if by is not None:
             raise InvalidDataError(
-                "by divides the users of evaluations; a cross-validation is of users in several "
-                "folds, and is compared without by"
+                "by divides the users of evaluations, but users of a cross-validation are in "
+                "several folds; compare it without by"
             )
         return _compare_runs(evaluations, metrics, test, correction, how, level, margin)
     named = named_evaluations(evaluations, least=2)
@@ -503,8 +499,8 @@ def compare(
     overall = [metric for metric in chosen if not scored[0].is_per_user(metric)]
     if overall and not are_all and by is None:
         notes.append(
-            f"{', '.join(overall)}: not compared, as they are about all users together, and users "
-            "are left out"
+            f"{', '.join(overall)}: not compared, because they are about all users together, and "
+            "users are left out"
         )
     if margins and test != "t":
         notes.append("verdicts are by t-tests, as only these have a margin")
@@ -518,15 +514,15 @@ def compare(
     notes += [note for column in columns if (note := column.note())]
     if columns and overall:
         notes.append(
-            f"{', '.join(overall)}: not compared by segment, as they are about all users together"
+            f"{', '.join(overall)}: not compared by segment, because they are about all users "
+            "together"
         )
         chosen = [metric for metric in chosen if metric not in overall]
         if not chosen:
             raise InvalidDataError(
-                f"{notes[-1]}; compare metrics with a value for each user too, such as ndcg, or "
-                "leave by out"
+                f"{notes[-1]}; add metrics with a value for each user, such as ndcg, or omit by"
             )
-    # Where users are divided, the rows of the members of each segment; otherwise those of all.
+    # If users are divided, the rows of the members of each segment; otherwise all rows.
     parts = [
         (column.title, name, [row[column.codes == code] for row in rows])
         for column in columns
@@ -599,8 +595,8 @@ def _compare_runs(
     """Compare models that were evaluated on several folds, with several seeds."""
     if test != "t":
         raise InvalidDataError(
-            f"test is {test!r}, which takes every user for independent of all others, and does not "
-            "know of folds and seeds; cross-validated models are compared with test='t'"
+            f"test is {test!r}, which treats users as independent and ignores folds and seeds. "
+            "Compare cross-validated models with test='t'"
         )
     if len(runs.models) < 2:
         raise InvalidDataError("there is only one model; cross-validate two or more to compare")
@@ -615,8 +611,8 @@ def _compare_runs(
     n_users = runs.n_users_of(runs.models[0]) - left_out[runs.models[0]]
     if how == "same" and any(left_out.values()):
         raise InvalidDataError(
-            f"the models are about different users, and all have {n_users}; leave out "
-            'how="same" to compare on those that both models have'
+            f"the models have different users, and all share {n_users}. Omit "
+            'how="same" to compare on shared users'
         )
     results: list[dict[str, Any]] = []
     for metric, (a, b) in product(chosen, combinations(runs.models, 2)):
@@ -679,18 +675,18 @@ class PaperTable:
     ----------
     models : sequence of str
     table : pandas.DataFrame
-        That of a comparison.
+        The table of a comparison.
     higher_is_better : mapping of str to bool
         By metric.
     candidates : str or None
-        What the candidates are, None for all items.
+        The kind of candidates, None for all items.
     notes : sequence of str
-        What is written below.
+        The lines below the table.
 
     Raises
     ------
     InvalidDataError
-        If a model has several means of a metric, as it is compared with others on other users.
+        If a model has several means of a metric, because its pairs are compared on different users.
     """
 
     models: Sequence[str]
@@ -709,15 +705,15 @@ class PaperTable:
                 before = means.setdefault(model, mean)
                 if before != mean and not (math.isnan(before) and math.isnan(mean)):
                     raise InvalidDataError(
-                        f"{metric} of {model} has other means beside other models, because it is "
-                        "not defined for the same users of all; compare two models, or leave the "
-                        "metric out"
+                        f"the mean of {metric} for {model} depends on the models compared, because "
+                        f"{metric} is undefined for different users. Compare two models, or omit "
+                        "the metric"
                     )
             if row["better"]:
                 worse[row["better"]] |= {row["a"], row["b"]} - {row["better"]}
         known = [mean for mean in means.values() if not math.isnan(mean)]
         best = (max if self.higher_is_better[metric] else min)(known, default=math.nan)
-        # Numbers are told apart without brackets, which LaTeX takes for an option of the line.
+        # No brackets between numbers, because LaTeX takes them for an option of the line.
         between = "" if len(self.models) <= len(ascii_lowercase) else ","
         marks = {
             model: between.join(letters[other] for other in self.models if other in beaten)
@@ -753,7 +749,7 @@ class PaperTable:
         return rows
 
     def latex(self, digits: int, caption: str | None, label: str | None) -> str:
-        """Return what `Comparison.to_latex` does."""
+        """Return the table as LaTeX, for `Comparison.to_latex`."""
         arrow, bold, raised = r" $\downarrow$", r"\textbf{{{}}}", r"\textsuperscript{{{}}}"
         rows = self._rows(digits, _latex, arrow, bold, raised)
         headings, *lines = [" & ".join(row) + r" \\" for row in rows]
@@ -768,7 +764,7 @@ class PaperTable:
         return "\n".join([*head, *lines, *tail, r"\end{table}", ""])
 
     def markdown(self, digits: int) -> str:
-        """Return what `Comparison.to_markdown` does."""
+        """Return the table as Markdown, for `Comparison.to_markdown`."""
         headings, *rows = self._rows(digits, _markdown, " ↓", "**{}**", "<sup>{}</sup>")
         aligned = ["left", "left", *["right"] * (len(headings) - 2)]
         table = text_table(rows, headings, aligned, "pipe")

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from .measured import Measured
 
 
-#: Version of what `Evaluation.to_json` and `Evaluation.save` write. A newer one may mean something
-#: else by the same keys.
+#: Version of the output of `Evaluation.to_json` and `Evaluation.save`. The same keys may have a
+#: different meaning in a newer version.
 SCHEMA = 3
 
 #: Users that are picked by their number of relevant items, at these shares of all.
 _PICKED_AT = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.98)
 
-#: What is kept of a user's list.
+#: The columns that are kept of a user's list.
 _COLUMNS = ["rank", "item", "gain", "discount", "contribution", "cumulative"]
 
-#: Of a user's list, and of what is missing from it, so much is kept.
+#: Kept rows of a user's list, and of the relevant items missing from it.
 _LISTED, _MISSED = 20, 10
 
 #: Points of a curve.
@@ -47,7 +47,7 @@ _POINTS = 60
 
 
 def to_dict(evaluation: Any, summary: pd.DataFrame) -> dict[str, Any]:
-    """Return what `Evaluation.to_dict` describes."""
+    """Return the content of `Evaluation.to_dict`."""
     retrieval, candidates = evaluation.retrieval, evaluation.candidates
     counts = ("n_users", "n_skipped", "n_without_list", "n_cold", "n_relevant_seen")
     return {
@@ -74,16 +74,16 @@ def plain_rows(summary: pd.DataFrame) -> dict[str, dict[str, JSONValue]]:
 
 
 def make_record(block: Measured | None) -> dict[str, Any]:
-    """Return what is saved and shown with the numbers, ready for JSON.
+    """Return the details that are saved and shown with the numbers, ready for JSON.
 
     Returns
     -------
     dict
-        ``versions`` of the libraries; ``about``: what the caller wants to be remembered; ``by``:
-        means by "activity" and "popularity", where training data were given;
-        ``precision_recall``, at some ranks; ``concentration``: the Lorenz curve of how often items
-        are recommended, where complete lists are known; ``examples``: users in depth; ``inputs``:
-        shape, entries and SHA-256 of each. Without the lists, most of it is empty.
+        ``versions`` of the libraries; ``about``: the caller's own details; ``by``: means by
+        "activity" and "popularity", if training data were given; ``precision_recall``, at some
+        ranks. ``concentration``: the Lorenz curve of how often items are recommended, if complete
+        lists are known; ``examples``: users in depth; ``inputs``: shape, entries and SHA-256 of
+        each. Without the lists, most of it is empty.
     """
     record: dict[str, Any] = {
         "versions": library_versions(),
@@ -165,12 +165,13 @@ def _inputs(block: Measured) -> dict[str, Any]:
 
 
 def check_about(about: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what is to be remembered as JSON gives it back, or raise `InvalidDataError`."""
+    """Return `about` after a round trip through JSON, or raise `InvalidDataError`."""
     try:
         plain_about = json.loads(json.dumps(dict(about or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidDataError(
-            f"about holds what JSON cannot ({error}); give text, numbers, lists and dicts by name"
+            f"about has values that JSON does not support ({error}); use text, numbers, lists and "
+            "dicts"
         ) from None
     return dict(plain_about)
 
@@ -194,11 +195,11 @@ def _describe_concentration(block: Measured) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``k``, the cut-off, ``n_items``, ``n_recommended`` items that are in any list; the curve,
-        ``items`` and ``recommendations``, both shares from 0 to 1, items that are recommended least
-        coming first; and ``top_percent``, the share of the recommendations that goes to the 1 % of
-        items that are recommended most. None where lists have gaps, or are empty: it is not known
-        what was recommended.
+        ``k``, the cut-off, ``n_items``, ``n_recommended`` items that are in any list. The curve:
+        ``items`` and ``recommendations``, both shares from 0 to 1, the least recommended items
+        first. ``top_percent``, the share of the recommendations that the most recommended 1 % of
+        items get. None if lists have gaps or are empty, because the recommended items are then
+        unknown.
     """
     rankings, n_items = block.aligned.rankings, block.aligned.side_data.n_items
     users = np.flatnonzero(block.counted)
@@ -211,7 +212,7 @@ def _describe_concentration(block: Measured) -> dict[str, Any] | None:
     if not counts.any():
         return None
     reached = np.concatenate(([0], np.cumsum(counts))) / counts.sum()
-    # Most of what happens is among the few items that are recommended most.
+    # More points at the few most recommended items, where the curve bends.
     shares = np.concatenate((np.linspace(0, 1, 41), 1 - np.geomspace(1e-4, 1, _POINTS)))
     places = np.unique((shares * n_items).round().astype(np.int64))
     top = max(round(n_items / 100), 1)
@@ -226,10 +227,10 @@ def _describe_concentration(block: Measured) -> dict[str, Any] | None:
 
 
 def _pick_examples(n_relevant: Integers, counted: Booleans, prints: Hashes) -> list[int]:
-    """Pick users to show: with few, some and many relevant items, whatever was recommended.
+    """Pick users to show: with few, some and many relevant items, regardless of their lists.
 
-    So that evaluations of the same validation data show the same users. Of users with as many
-    relevant items, their fingerprints decide.
+    Evaluations of the same validation data therefore show the same users. Fingerprints decide
+    between users with equally many relevant items.
     """
     rows = np.flatnonzero(counted & (n_relevant > 0))
     order = rows[np.lexsort((prints[rows], n_relevant[rows]))]
@@ -248,8 +249,8 @@ LEVELS = tuple(level / 10 for level in range(11))
 class PrecisionRecall:
     """Precision and recall at every rank, and interpolated precision, averaged over users.
 
-    Interpolated precision at a level of recall is the largest precision at any rank down to k at
-    which recall is at least that level; 0 if there is no such rank.
+    Interpolated precision at a level of recall is the largest precision at any rank, down to k,
+    with at least that recall; 0 if there is no such rank.
 
     Attributes
     ----------
@@ -276,8 +277,8 @@ class PrecisionRecall:
     def __repr__(self) -> str:
         return (
             f"<PrecisionRecall: ranks 1 to {len(self.precision)}, {self.n_users} "
-            f"{'user' if self.n_users == 1 else 'users'}, "
-            f"average precision {self.average_precision:.4f}>"
+            f"{'user' if self.n_users == 1 else 'users'}, average precision "
+            f"{self.average_precision:.4f}>"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -310,7 +311,7 @@ def precision_recall(block: Measured, k: int | None) -> PrecisionRecall:
     n = np.maximum(block.n_relevant, 1).astype(np.float64)
     hits_at_rank = np.bincount(ranks, minlength=k + 1)[1:]
     shares = np.bincount(ranks, 1.0 / n[owners], k + 1)[1:]
-    # Of each hit, the largest precision at its rank and at those of its user's later hits.
+    # For each hit, the largest precision at its rank and the ranks of its user's later hits.
     later = pd.Series((number / ranks)[::-1]).groupby(owners[::-1])
     best = later.cummax().to_numpy()[::-1]
     levels = np.array(LEVELS)

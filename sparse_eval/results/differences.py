@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: A difference, its standard error and degrees of freedom; NaN if unknown.
 Distance: TypeAlias = tuple[float, float, float]
 
-#: Power of the test for which the detectable difference is given.
+#: Power of the test for the detectable difference.
 POWER = 0.8
 
 
@@ -35,7 +35,7 @@ def detectable_standard_errors(level: float, freedom: float) -> float:
 
 
 def compare_values(a: Floats, b: Floats, test: str, level: float) -> dict[str, float | str]:
-    """Compare the values of users for whom both are defined."""
+    """Compare the values of users with a value in both."""
     defined = ~(np.isnan(a) | np.isnan(b))
     a, b = a[defined], b[defined]
     n = len(a)
@@ -185,7 +185,7 @@ def p_value(a: Floats, b: Floats, test: str, level: float) -> tuple[float, int]:
         if test == "wilcoxon" and p < significance(level):  # else not needed, and as slow
             from scipy.stats import rankdata
 
-            # The sign of the sum of signed ranks, which may be other than that of the mean.
+            # The sign of the sum of signed ranks, which may differ from the sign of the mean.
             unequal = (a - b)[a != b]
             favours = int(np.sign((np.sign(unequal) * rankdata(np.abs(unequal))).sum()))
         return p, favours
@@ -274,7 +274,7 @@ class PairedTest(NamedTuple):
     ----------
     title : str
     p_value : callable
-        From the differences of at least 2 users, not all 0.
+        Computed from the differences of at least 2 users, not all 0.
     """
 
     title: str

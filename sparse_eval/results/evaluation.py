@@ -339,12 +339,12 @@ class Evaluated(Scores):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, in the order in which they were requested."""
+        """The metrics, in the order requested."""
         return self.request.metrics
 
     @property
     def propensities(self) -> dict[str, str]:
-        """A digest of each input by which hits are weighted, "train" or "propensity"."""
+        """A digest of each input that weights hits, "train" or "propensity"."""
         propensities: dict[str, str] = self._part.key["propensities"]
         return propensities
 
@@ -359,9 +359,8 @@ class Evaluated(Scores):
         Returns
         -------
         dict of str to float
-            By canonical name, in the order in which they were requested. Each sum is rounded once,
-            so that it does not depend on the order of the users. NaN for a metric that is defined
-            for none of them.
+            By canonical name, in the order requested. Each sum is rounded once, so that it does not
+            depend on the order of the users. NaN for a metric that is defined for none of them.
         """
         return {name: self._value(row) for row, name in enumerate(self.names)}
 
@@ -438,7 +437,7 @@ class Evaluated(Scores):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether every metric of hits is 0, of which there is at least one."""
+        """Whether there are metrics of hits, and all of them are 0."""
         counts_hits = False
         for row, plan in enumerate(self.request.plans):
             if plan.is_swept and plan.definition.higher_is_better:
@@ -451,7 +450,7 @@ class Evaluated(Scores):
     def leaves_candidates_out(self) -> bool:
         """Whether full rankings of different lengths are counted against the whole catalogue.
 
-        As those of unseen items, where no training data say which items were seen.
+        Such as rankings of unseen items, if training data are not given.
         """
         block = self._measured
         if block is None or self.seen is not None or self.candidates is not None:
@@ -466,37 +465,38 @@ class Evaluated(Scores):
 class Evaluation(Evaluated):
     """Every metric of some users, each user's values and the lists, as far as these were kept.
 
-    Printed, and in a notebook, it is a table of the means with their intervals, beside them the
-    baselines: those in `baselines`, and ``random`` where it has a closed form or `summary` has
+    Printed, and in a notebook, it is a table of the means with their intervals, next to the
+    baselines. These are `baselines`, and ``random`` if it has a closed form or `summary` has
     computed it. `summary` has every number in full.
 
-    In memory both are kept. With ``keep="totals"`` or ``memory=``, of blocks, of tables in
-    Parquet and from the workers of a cluster the lists are not, and with ``keep="totals"`` the
-    values of the users neither. Means, standard deviations and intervals are the same to the last
-    bit; what needs more than was kept raises `InvalidDataError` and says which option keeps it.
+    An evaluation in memory keeps both. The lists are not kept with ``keep="totals"`` or
+    ``memory=``, for blocks, for tables in Parquet and from the workers of a cluster. With
+    ``keep="totals"`` the values of the users are not kept either. Means, standard deviations and
+    intervals are the same to the last bit. Methods that need more raise `InvalidDataError` and name
+    the option that keeps it.
 
     Attributes
     ----------
     request : Request
-        What was computed.
+        The metrics and their rules.
     n_users : int
         Number of users that count in the means.
     n_skipped : int
-        Number of users left out: without a relevant item, or as the convention says.
+        Number of users left out: without a relevant item, or by the rules of the convention.
     n_without_list : int
         Number of users with relevant items and no list. Each counts 0 in every mean, unless the
         convention leaves them out.
     n_cold : int or None
-        Number of evaluated users without training data; None where train is not known.
+        Number of evaluated users without training data; None if train is not known.
     n_relevant_seen, n_listed_seen : int or None
-        Number of relevant items, and of listed items, that their user has in train; None where it
-        is not known.
+        Number of relevant items, and of listed items, that their user has in train; None if it is
+        not known.
     seen : SeenCounts or None
-        These three, and the number of relevant items; None where train is not known.
+        These three, and the number of relevant items; None if train is not known.
     candidates : CandidateCounts or None
-        What the candidates were, None where they were all items that users had not seen.
+        The kind and number of candidates; None if they were all items that users had not seen.
     retrieval : Retrieval or None
-        How the rankings were made, None where they were given.
+        How the rankings were made, None if they were given.
     first_ranks : FirstRanks or None
         The first ranks of the lists; None if there are no lists or a model made them.
     has_values : bool
@@ -543,7 +543,7 @@ class Evaluation(Evaluated):
         self._saved_record = record
         self._known_replicates = {}
         if measured is not None:
-            measured.overall  # noqa: B018 - what they refuse is told now, not when they are read
+            measured.overall  # noqa: B018 - raise eagerly, not on first read
         if not self.n_users:
             listed = ", and a list" if request.without_list == "exclude" else ""
             raise InvalidDataError(
@@ -553,7 +553,7 @@ class Evaluation(Evaluated):
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
-        """What is merged with others, each part about other users, in their order."""
+        """The parts for merging, each about different users, in order."""
         return self._given if self._measured is None else (self._measured.part(per_user=True),)
 
     @property
@@ -580,24 +580,29 @@ class Evaluation(Evaluated):
         Parameters
         ----------
         level : float
-            Of the intervals, between 0 and 1.
+            Confidence level of the intervals, between 0 and 1.
 
         Returns
         -------
         pandas.DataFrame
-            One row for each metric: ``mean``; ``std`` of the users, with n − 1, NaN for a single
-            user and for metrics without values for each user; the confidence interval of the mean
-            over users like these, ``ci_low`` and ``ci_high``, and ``interval``, its kind: "t",
-            Student's, for 200 users and more; "bca", a bias-corrected and accelerated bootstrap
-            [1]_, for fewer; "jackknife", Student's with the
-            standard error of a delete-a-group jackknife [2]_, for metrics without values for each
-            user; "none" for too few users; ``random``, the expectation under a random ranking of
-            each user's candidates (the catalogue, or those given, without the seen items), and
-            ``random_se``, its standard error: 0 where the expectation is exact, otherwise that of
-            ten seeded draws (0 too, should all ten agree); ``lift``, how many times as good as
-            random: mean / random or, where less is better, random / mean; NaN where the divisor
-            is 0 and for metrics that can be negative; the mean of each of `baselines`; ``n_users``
-            that count and ``n_skipped`` that are left out; with ``candidates=``, what they are.
+            One row for each metric, with the columns
+
+            - ``mean``; ``std`` of the users, with n − 1, NaN for a single user and for metrics
+              without values for each user;
+            - ``ci_low``, ``ci_high``: the confidence interval of the mean over users like these;
+            - ``interval``, its kind: "t", Student's, for 200 users and more; "bca", a
+              bias-corrected and accelerated bootstrap [1]_, for fewer; "jackknife", Student's with
+              the standard error of a delete-a-group jackknife [2]_, for metrics without values for
+              each user; "none" for too few users;
+            - ``random``: the expectation under a random ranking of each user's candidates (the
+              catalogue, or the given candidates, without the seen items);
+            - ``random_se``: its standard error, 0 if the expectation is exact, otherwise from ten
+              seeded draws (0 too, should all ten agree);
+            - ``lift``, how many times as good as random: mean / random or, if less is better,
+              random / mean. NaN if the divisor is 0 and for metrics that can be negative;
+            - the mean of each of `baselines`;
+            - ``n_users`` that count and ``n_skipped`` that are left out;
+            - ``candidates``, their kind, with ``candidates=``.
 
         Raises
         ------
@@ -617,8 +622,8 @@ class Evaluation(Evaluated):
         number of users with a hit if values are 0 or 1. The guide (Compare models, Few users) shows
         the coverage in simulations.
 
-        Where the lists were not kept, the random baseline takes a second pass over the input. It
-        is NaN for metrics of all lists together, such as coverage, and for evaluations that were
+        If the lists were not kept, the random baseline takes a second pass over the input. It is
+        NaN for metrics of all lists together, such as coverage, and for evaluations that were
         merged. For tables that are read in blocks (Parquet, Dask, Spark) it is NaN unless a metric
         counts all items: evaluate frames in memory, or add such a metric, as ``coverage@10``.
 
@@ -646,7 +651,7 @@ class Evaluation(Evaluated):
         Returns
         -------
         Expectation
-            ``mean`` and ``error``, its standard error: 0 where the expectation is exact.
+            ``mean`` and ``error``, its standard error: 0 if the expectation is exact.
 
         Raises
         ------
@@ -660,9 +665,9 @@ class Evaluation(Evaluated):
         if expected is None:
             raise InvalidDataError(
                 f"the random baseline of {self.metrics[row]} needs the lists of all users, which "
-                "were not kept, or the number of items, which is not known of tables that are read "
-                "in blocks; evaluate in memory, without memory=, client= and keep='totals', or add "
-                "a metric that counts all items, such as coverage@10"
+                "were not kept, or the number of items, which is unknown for tables read in "
+                "blocks. Evaluate in memory, without memory=, client= and keep='totals', or add a "
+                "metric that counts all items, such as coverage@10"
             )
         return expected
 
@@ -807,9 +812,9 @@ class Evaluation(Evaluated):
         Parameters
         ----------
         *others : Evaluation
-            Of other users, for the same metrics, in any order, merged before or not: however the
-            users were cut into blocks, the numbers have the same bits. A block that is there
-            twice counts once.
+            Evaluations of different users with the same metrics, in any order, merged before or
+            not. The numbers are bit-identical for any blocks of users. A block that is given twice
+            counts once.
 
         Returns
         -------
@@ -819,10 +824,10 @@ class Evaluation(Evaluated):
         Raises
         ------
         InvalidDataError
-            If metrics, conventions or versions differ, a user is in two blocks, or may be where
-            its values were not kept and the blocks do not follow each other in the order of the
-            labels (of text: by code points), or users of one have text as labels and those of
-            another numbers.
+            If metrics, conventions or versions differ, or a user is in two blocks. Without the
+            values of users this is checked by the order of blocks, which must follow the order of
+            the labels (text by code points). If some blocks label users with text and others with
+            numbers.
 
         Examples
         --------
@@ -852,7 +857,7 @@ class Evaluation(Evaluated):
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """What the page shows with the numbers, see `sparse_eval.results.details`."""
+        """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
         return make_record(self._measured) if self._saved_record is None else self._saved_record
 
     def to_dict(self) -> dict[str, Any]:
@@ -891,7 +896,7 @@ class Evaluation(Evaluated):
         table : {"csv", "parquet"}
             The kind of the table of the users. Parquet is smaller and quicker.
         about : mapping, optional
-            What is to be remembered, such as hyperparameters, seeds and the commit: text, numbers,
+            Details to save with it, such as hyperparameters, seeds and the commit: text, numbers,
             lists and dicts.
 
         Returns
@@ -903,14 +908,14 @@ class Evaluation(Evaluated):
         ------
         InvalidDataError
             If `table` is of another kind, the labels of the users are neither all text nor all
-            whole numbers, or `about` holds what JSON cannot.
+            whole numbers, or `about` has values that JSON does not support.
         OutputError
             If a file cannot be written.
         """
         return save(as_path(folder), self._savable(), table, about)
 
     def _savable(self) -> Savable:
-        """Return what is written by `save`, which can be sent between processes."""
+        """Return the content that `save` writes; it can be sent between processes."""
         parts: dict[str, Part] = {}
         for name, ev in {"": self, **self.baselines}.items():
             part = ev._part if isinstance(ev._part, Part) else ev._part.part(per_user=False)
@@ -925,7 +930,7 @@ class Evaluation(Evaluated):
 
     @classmethod
     def load(cls, path: PathLike) -> Evaluation:
-        """Read what `save` wrote.
+        """Read a saved evaluation.
 
         Parameters
         ----------
@@ -968,7 +973,7 @@ class Evaluation(Evaluated):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What was to be remembered when it was saved; empty before."""
+        """The details that were passed when it was saved; empty before."""
         return {} if self._saved_record is None else dict(self._saved_record["about"])
 
     @property
@@ -985,9 +990,9 @@ class Evaluation(Evaluated):
         """Return the block of all users, or raise if its lists were not kept."""
         if self._measured is None:
             raise InvalidDataError(
-                f"{what} needs the lists, which were not kept; evaluate in memory: matrices or "
-                "frames, without memory=, client= and keep='totals'; of a saved evaluation, "
-                "compare(by=) and plots.by_group know groups of users"
+                f"{what} needs the lists, but this evaluation did not keep them. Evaluate matrices "
+                "or frames without memory=, client= and keep='totals'. For groups of users of a "
+                "saved evaluation, use compare(by=) or plots.by_group"
             )
         return self._measured
 
@@ -998,10 +1003,10 @@ class Evaluation(Evaluated):
         ----------
         groups : {"activity", "popularity"}, or sequence, mapping, Series, table or Path of labels
             A label for each user, in order or keyed by user; a table with a column of users, as
-            `by` of `sparse_eval.compare` takes. "activity" groups users by their
-            number of training items, those without any being "cold". "popularity" divides not
-            the users but the relevant items, by their number of training users, and shows the
-            metrics that can be computed for a part of the relevant items: recall, hit_rate.
+            `by` of `sparse_eval.compare` takes. "activity" groups users by their number of training
+            items; users without any are "cold". "popularity" divides not the users but the relevant
+            items, by their number of training users. It shows the metrics that can be computed for
+            a part of the relevant items: recall, hit_rate.
         bands : int
             How many bands "activity" (about as many users each) and "popularity" (about as many
             training interactions each) make at most.
@@ -1037,7 +1042,7 @@ class Evaluation(Evaluated):
         return break_down(self._lists("by()"), groups, bands)
 
     def deviation(self, groups: Any, *, bands: int = 4) -> pd.DataFrame:
-        """Return how far groups of users are apart in every metric, on average over their pairs.
+        """Return the mean difference between groups of users in every metric, over their pairs.
 
         Parameters
         ----------
@@ -1049,11 +1054,11 @@ class Evaluation(Evaluated):
         Returns
         -------
         pandas.DataFrame
-            One row for each metric: ``deviation``, the mean absolute difference between the means
-            of two groups; ``chance``, what that would be on average if users of all groups had the
-            same mean, and only their values spread as they do (NaN for metrics without values for
-            each user, and with a group of a single user); ``n_groups`` and ``n_users`` for whom
-            the metric is defined. NaN with fewer than two groups.
+            One row for each metric. ``deviation`` is the mean absolute difference between the means
+            of two groups, NaN with fewer than two groups. ``chance`` is its expectation if all
+            groups had the same mean and the observed spread of values; it is NaN for metrics
+            without values for each user, and with a group of a single user. ``n_groups`` and
+            ``n_users`` count groups and users with a defined metric.
 
         Raises
         ------
@@ -1067,8 +1072,9 @@ class Evaluation(Evaluated):
         Notes
         -----
         The mean absolute deviation (MAD) of Zhu et al. [1]_ and Deldjoo et al. [2]_, with ndcg the
-        UserMADranking of Elliot. Groups that do not differ have one above 0, because means of some
-        users are not those of all: of as many users each, it is `chance` whatever their number.
+        UserMADranking of Elliot. Groups that do not differ have a deviation above 0, because the
+        means of samples vary. For groups of equal size its expectation is `chance`, for any number
+        of groups.
 
         References
         ----------
@@ -1097,7 +1103,7 @@ class Evaluation(Evaluated):
         Parameters
         ----------
         k : int, optional
-            The last rank, at least 1; by default that of the longest list.
+            The last rank, at least 1; by default the length of the longest list.
 
         Returns
         -------
@@ -1129,27 +1135,27 @@ class Evaluation(Evaluated):
         Parameters
         ----------
         user : hashable
-            The user's label, or the row number where there are no labels.
+            The user's label, or the row number without labels.
         item_names : mapping, Series, table or path, optional
-            What to show beside each item, by its label or column number: a name each, or every
-            column of a table that is indexed by item or has a column ``item``. The labels of a CSV
-            file are text.
+            Names to show next to each item, by its label or column number. A table that is indexed
+            by item, or has a column ``item``, adds all of its columns. The labels of a CSV file are
+            text.
 
         Returns
         -------
         pandas.DataFrame
             The list in its order, one row for each item: ``rank``, ``item`` (label or column
-            number), its names if there are `item_names`, ``gain``, ``discount`` (the convention's,
-            1 / log2(rank + 1) by default; for tied items its expectation), ``contribution``
-            (gain · discount) and ``cumulative``. Then the relevant items that are not in the list,
-            the largest gain first, with no rank and no contribution.
+            number), its names if there are `item_names`, ``gain``, ``discount``, ``contribution``
+            (gain · discount) and ``cumulative``. The discount is the convention's, 1 / log2(rank +
+            1) by default; for tied items its expectation. Then the relevant items that are not in
+            the list, the largest gain first, with no rank and no contribution.
 
         Raises
         ------
         InvalidDataError
-            If there is no such user, `item_names` is something else or has none of the items, or
-            the lists were neither kept nor can be made again: of matrices in memory, the user's
-            list is, also with ``keep="totals"``.
+            If there is no such user, or `item_names` has an unsupported type or none of the items.
+            If the lists were not kept and cannot be made again. For matrices in memory the user's
+            list is made again, also with ``keep="totals"``.
 
         Examples
         --------
@@ -1188,8 +1194,7 @@ class Evaluation(Evaluated):
         <BLANKLINE>
         means over 3 users, 0 left out
         note: too few users for the intervals of mrr@2: fewer than 10 users make up most
-        of the mean, and such intervals cover it less often than their level; evaluate
-        more users
+        of the mean, so coverage is below the nominal level. Evaluate more users
         """
         return self._show("pipe")
 
@@ -1222,8 +1227,8 @@ class Baselines(UserDict[str, "Evaluation"]):
         is_text = isinstance(name, str) and name.strip() and name.isprintable()
         if not is_text or name in COLUMNS:
             raise InvalidDataError(
-                f"a baseline is called {name!r}; expected a name of printable characters that is "
-                "no column of summary(), such as 'popularity'"
+                f"a baseline has the name {name!r}; expected a name of printable characters that "
+                "is not a column of summary(), such as 'popularity'"
             )
         super().__setitem__(name, evaluation)
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 #: The level of the intervals that people read in tables and histories; headings say so too.
 LEVEL = 0.95
 
-#: From this number of users on, Student's interval holds a mean as often as it says, as simulations
-#: with skewed metrics show, and the bootstrap costs time.
+#: From this number of users on, Student's interval has its nominal coverage in simulations with
+#: skewed metrics, and the slower bootstrap is not needed.
 FEWEST_FOR_T = 200
 
 #: Bootstrap samples of a mean over fewer users.
 RESAMPLES = 4999
 
-#: The smallest effective number of users with which the interval of a mean reaches its level, or
-#: nearly so, in simulations of sparse lists.
+#: The smallest effective number of users for which the interval of a mean (nearly) has its nominal
+#: coverage in simulations of sparse lists.
 FEWEST_EFFECTIVE = 10
 
 #: Groups that users are put into, by a hash of their label, for the jackknife.
@@ -42,11 +42,11 @@ class Interval(NamedTuple):
     Attributes
     ----------
     low, high : float
-        NaN where there is none.
+        NaN if there is none.
     method : {"t", "bca", "jackknife", "pooled", "none"}
-        Student's; bias-corrected and accelerated bootstrap; Student's with the standard error of
-        a jackknife over groups of users, or with that of values pooled over folds and seeds; or
-        none, with too few users or numbers out of range.
+        Student's; bias-corrected and accelerated bootstrap; Student's with the standard error of a
+        jackknife over groups of users, or of values pooled over folds and seeds. None with too few
+        users or numbers out of range.
     """
 
     low: float
@@ -118,7 +118,7 @@ def interval_of_mean(values: Floats, level: float) -> Interval:
 
 
 def interval_of_moments(moments: Moments, level: float) -> Interval:
-    """Return Student's interval of a mean, for which sums are enough."""
+    """Return Student's interval of a mean, from sums only."""
     error = moments.std / math.sqrt(moments.n) if moments.n else math.nan
     return interval_around(moments.mean, error, moments.n - 1, level, "t")
 
@@ -135,7 +135,7 @@ def interval_around(
 
 
 def two_sided(value: float, error: float, freedom: float) -> float:
-    """Return the p-value of Student's t of a number with a standard error, whatever its sign."""
+    """Return the two-sided p-value of Student's t of a number with a standard error."""
     # The same bits as stats.t.sf; importing scipy.stats takes longer than most comparisons.
     from scipy.special import stdtr
 
@@ -206,9 +206,8 @@ def jackknife(value: float, without: Floats, sizes: Integers) -> Floats:
     Notes
     -----
     The delete-a-group jackknife for groups of unequal sizes [1]_. Groups are the same for the same
-    users, however they were cut into blocks, which samples drawn with replacement are not; and a
-    sample drawn with replacement has fewer distinct users, and so recommends fewer distinct items,
-    than the users have.
+    users in any blocks, unlike samples drawn with replacement. A sample drawn with replacement also
+    has fewer distinct users, and so fewer distinct recommended items.
 
     References
     ----------

@@ -137,7 +137,7 @@ class Measured:
         return masks[key]
 
     def users_of(self, row: int) -> Integers:
-        """Return the rows of the users that count for a plan and for whom it is defined."""
+        """Return the rows of the users that count for a plan and have a defined value."""
         plan = self.request.plans[row]
         counted = self.counts(*plan.counts_apart(self.request.convention))
         if plan.definition.per_user:
@@ -162,7 +162,7 @@ class Measured:
         return numbers
 
     def number(self, _: Request, row: int, left_out: int | None = None) -> float:
-        """Return a number about all users, or about all but those of a group."""
+        """Return a number about all users, or without the users of one group."""
         if left_out is None:
             return self.overall[row]
         if self.request.plans[row].is_micro:
@@ -175,7 +175,7 @@ class Measured:
         """Return the number of users that count in each group of the jackknife."""
         return np.bincount(self.groups[self.users_of(row)], minlength=N_GROUPS)
 
-    # What a `Part` has.
+    # The attributes of a `Part`.
 
     @cached_property
     def moments(self) -> _Lazy[Moments]:
@@ -386,7 +386,7 @@ class Measured:
         """A hash of each user's label or row number, the same wherever it is evaluated."""
         try:
             return hash_labels(self.user_ids)
-        except InvalidDataError:  # labels of several types, of which blocks cannot be merged
+        except InvalidDataError:  # labels of several types, so blocks cannot be merged
             assert self.labels is not None  # noqa: S101 - row numbers are of one type
             return hash_labels(np.array([repr(label) for label in self.labels.tolist()], object))
 

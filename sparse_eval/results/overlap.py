@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def rbo(a: Rankings | Evaluation, b: Rankings | Evaluation, *, p: float = 0.9) -> pd.Series:
     """Compare the lists of two models, user by user, by their rank-biased overlap.
 
-    The share that two lists have in common down to each rank, averaged over ranks with weights that
-    fall by the factor `p`, as if the lists went on as they end. With p = 0.9 the first ten ranks
-    have 86 % of the weight.
+    At each rank, it takes the share of items that two lists have in common, and averages these
+    shares with weights that fall by the factor `p`. The lists are extrapolated beyond their end.
+    With p = 0.9 the first ten ranks have 86 % of the weight.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def complete_lists(side: Rankings | Evaluation, name: str) -> Rankings:
     if gaps.any():
         raise InvalidDataError(
             f"the list of user {int(np.flatnonzero(gaps)[0])} of {name} has positions without an "
-            "item; give complete lists, such as those of evaluate_model(…, keep='lists')"
+            "item; pass complete lists, such as from evaluate_model(…, keep='lists')"
         )
     return lists
 

@@ -1,10 +1,11 @@
-"""`Part`: the sums and values kept of a block of users; parts merge to the same bits in any order.
+"""`Part`: the results of a block of users, which merge with the parts of other users.
 
-Everything in it is a whole number, or is sorted by user in the end, however the users were cut.
-Its size does not depend on the number of users, unless the values of users are kept.
+Everything in it is a whole number, or is sorted by user in the end. Any blocks of users, merged in
+any order, therefore give the same bits. Its size does not depend on the number of users, unless the
+values of users are kept.
 
-As bytes it is an archive of NumPy arrays, one of which holds everything else as JSON. Nothing in it
-is a pickle, so that reading it runs nothing. A part comes back with the same bits.
+As bytes it is an archive of NumPy arrays; one of them contains everything else as JSON. Nothing in
+it is a pickle, so reading it runs no code. A part comes back with the same bits.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Retrieval(NamedTuple):
 
 
 class SeenCounts(NamedTuple):
-    """Counts over users, of which there are training data.
+    """Counts over users with known training data.
 
     Attributes
     ----------
@@ -91,9 +92,8 @@ class CandidateCounts(NamedTuple):
     Attributes
     ----------
     kind : str
-        What the candidates are: "1+99" or "n+99" where `sample_negatives` or `read_negatives`
-        returned them, beside the one relevant item of each user, or several; otherwise
-        "candidates".
+        From `sample_negatives` or `read_negatives`: "1+99" with one relevant item of each user, or
+        "n+99" with several; otherwise "candidates".
     n_users : int
         Evaluated users.
     n_candidates : int
@@ -180,8 +180,8 @@ def _check_alike(ours: MergeKey, theirs: MergeKey) -> None:
         if one != other:
             a, b = (", ".join(x) if isinstance(x, tuple) else x for x in (one, other))
             raise InvalidDataError(
-                f"evaluations with different {name} cannot be merged: {a} and {b}; evaluate "
-                "all blocks alike"
+                f"these evaluations cannot be merged, because their {name} differ: {a} and {b}. "
+                "Evaluate all blocks with the same inputs and options"
             )
 
 
@@ -201,7 +201,7 @@ class Span(NamedTuple):
         if type(self.first) is not type(other.first):
             raise InvalidDataError(
                 f"users are {self.first!r}, … in one block and {other.first!r}, … in another; "
-                "give all of them labels of one type"
+                "use labels of one type for all"
             )
 
     def merge(self, other: Span) -> Span:
@@ -217,7 +217,7 @@ class Span(NamedTuple):
         )
 
     def starts_after(self, other: Span) -> bool:
-        """Return whether every user of this block comes after those of the other."""
+        """Return whether all users of this block come after the users of the other."""
         return type(self.first) is type(other.last) and self.first > other.last  # type: ignore[operator]
 
 
@@ -296,7 +296,7 @@ ListKey: TypeAlias = "tuple[bool, bool, int, int]"
 
 
 def list_key(request: Request, row: int) -> ListKey:
-    """Return by what the sums of a number about all lists are kept."""
+    """Return the key for the sums of a number about all lists."""
     plan = request.plans[row]
     own = -1 if plan.definition.formula.combine is None else row
     return (*plan.counts_apart(request.convention), plan.metric.k, own)
@@ -307,7 +307,7 @@ Ratios: TypeAlias = "tuple[tuple[Moments, Moments], ...]"
 
 
 class SavedNumber(NamedTuple):
-    """A number about all users as it was saved, and its replicates, None where they were not."""
+    """A saved number about all users, and its replicates, None if they were not saved."""
 
     value: float
     replicates: Floats | None
@@ -322,7 +322,7 @@ _SUMS = (
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What is kept of a block of users: exact sums, and the values of users.
+    """The results of a block of users: exact sums, and the values of users.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class Part:
     n_counted, n_without_list : int
         Users that count in the means; users with relevant items and no list.
     moments : tuple of Moments
-        For each metric the sums of the users' values, empty where it has none.
+        For each metric the sums of the users' values, empty if it has none.
     samples : tuple of ndarray or None
         The values themselves while they are too few for an interval from their sums.
     ratios : dict of int to tuple
@@ -340,9 +340,9 @@ class Part:
         By `list_key`.
     retrieval : Retrieval or None
     seen : SeenCounts or None
-        What the users have in train, where it is known.
+        Counts of the users' training data, if known.
     candidates : CandidateCounts or None
-        What the candidates were, where they were given.
+        Counts of the candidates, if they were given.
     first_ranks : FirstRanks or None
         The first ranks of the lists; None if there are no lists or a model made them.
     random : tuple or None
@@ -423,14 +423,14 @@ class Part:
 
 
 def micro_average(plan: Plan, ratios: Ratios, left_out: int | None) -> float:
-    """Return a micro average of all users, or of all but those of a group."""
+    """Return a micro average of all users, or without the users of one group."""
     kept = [pair for group, pair in enumerate(ratios) if group != left_out]
     above, below = (sum(moments, Moments()) for moments in zip(*kept, strict=True))
     return plan.number_of(ratio_of(above, below)) if above.n else math.nan
 
 
 class _CountedLists:
-    """The attributes of `Lists` for which counts of users and items are enough."""
+    """The attributes of `Lists` that counts of users and items provide."""
 
     def __init__(self, k: int, n_users: int, n_listed: int, item_counts: Integers) -> None:
         self.k, self.n_users, self.n_listed = k, n_users, n_listed
@@ -438,9 +438,8 @@ class _CountedLists:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InvalidMetricError(
-            f"a number about all lists reads their {name}, and can only be computed of lists that "
-            "are in memory together: of blocks it may read k, n_users, n_listed, n_items and "
-            "item_counts"
+            f"a metric with per_user=False reads lists.{name}, which is not available in blocks. "
+            "Use only k, n_users, n_listed, n_items and item_counts, or evaluate in memory"
         )
 
 
@@ -490,9 +489,9 @@ def _check_users_distinct(parts: list[Part]) -> None:
         if not len(repeated):
             return
         raise InvalidDataError(
-            f"user {users[repeated[:1]].tolist()[0]!r} is in two blocks that are not the same "
-            f"({len(repeated)} users are); give each user to one block, and label users that are "
-            "not numbered together, as Relevance.from_csr(m, users=...) does"
+            f"user {users[repeated[:1]].tolist()[0]!r} is in two different blocks "
+            f"({len(repeated)} users are). Put each user into one block, and label users that are "
+            "numbered separately, with Relevance.from_csr(m, users=...)"
         )
     spans = [part.span for part in parts]
     one, two = next(
@@ -500,9 +499,9 @@ def _check_users_distinct(parts: list[Part]) -> None:
     )
     raise InvalidDataError(
         f"two blocks, of {one.n} users from {one.first!r} to {one.last!r} and of {two.n} from "
-        f"{two.first!r} to {two.last!r}, may hold the same users, which cannot be told without "
-        "their values; label users that are not numbered together, cut blocks in the order of the "
-        "users, or keep the values with keep='values'"
+        f"{two.first!r} to {two.last!r}, may contain the same users, which cannot be checked "
+        "without their values. Label users that are numbered separately, cut blocks in the order "
+        "of the users, or keep the values with keep='values'"
     )
 
 
@@ -524,7 +523,7 @@ def pack(value: Any) -> bytes:
     Returns
     -------
     bytes
-        An ``.npz`` archive of some kilobytes, and of what the users' values take if it has them.
+        An ``.npz`` archive of some kilobytes, plus the users' values if it has them.
     """
     arrays: dict[str, Any] = {}
 
@@ -556,7 +555,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Read what `pack` wrote.
+    """Read the bytes of `pack`.
 
     Raises
     ------
@@ -582,6 +581,6 @@ def unpack(data: bytes) -> Any:
         return decode(json.loads(arrays[_HEADER].tobytes()))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidDataError(
-            f"the totals of an evaluation cannot be read ({type(error).__name__}: {error}); give "
-            "what this version of sparse_eval wrote"
-        ) from None
+            "the totals of the evaluation are damaged or were written by another version of "
+            "sparse_eval. Save the evaluation again"
+        ) from error

@@ -48,7 +48,7 @@ class Fold(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A training: of which model, on which fold, from 1 on, and with which seed."""
+    """A training, identified by its model, fold (from 1) and seed."""
 
     model: str
     fold: int
@@ -61,7 +61,7 @@ class Run(NamedTuple):
 
 
 class RunValues(NamedTuple):
-    """What is kept of the evaluation of a run.
+    """The values of the evaluation of a run.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class RunValues(NamedTuple):
     replicates : dict of str to ndarray
         Jackknife replicates of the metrics about all users together.
     candidates : CandidateCounts or None
-        What the candidates were, None for all items.
+        The kind and number of candidates, None for all items.
     """
 
     users: Axis
@@ -85,7 +85,7 @@ class RunValues(NamedTuple):
 
     @classmethod
     def of(cls, evaluation: Any) -> RunValues:
-        """Return what is kept of an evaluation."""
+        """Return the values to keep of an evaluation."""
         overall = [name for name in evaluation.names if not evaluation.is_per_user(name)]
         return cls(
             evaluation.evaluated_users,
@@ -97,15 +97,15 @@ class RunValues(NamedTuple):
 
 
 class Runs(Requested):
-    """What several models reach on several folds with several seeds.
+    """The values of several models on several folds with several seeds.
 
     Parameters
     ----------
     request : Request
-        What was computed of each.
+        The metrics of each evaluation.
     folds : sequence of Fold
     values : mapping of Run to RunValues
-        Of every model on every fold, on each with as many seeds.
+        For every model and fold, with the same number of seeds for each.
 
     Attributes
     ----------
@@ -133,10 +133,9 @@ class Runs(Requested):
     def table(self) -> pd.DataFrame:
         """One row for each run.
 
-        Columns: ``model``, ``fold``, from 1 on, and ``seed``;
-        ``cut``, if the folds are split by time; ``n_train`` and ``n_validation``, the numbers of
-        pairs; ``n_users`` that were evaluated; the mean of every metric, called
-        ``hit_rate@10 (1+99)`` and the like among candidates.
+        Columns: ``model``, ``fold``, from 1 on, and ``seed``; ``cut``, if the folds are split by
+        time; ``n_train`` and ``n_validation``, the numbers of pairs; ``n_users`` evaluated. The
+        mean of every metric follows, called ``hit_rate@10 (1+99)`` and the like among candidates.
         """
         import pandas as pd
 
@@ -244,19 +243,19 @@ class Runs(Requested):
         """Return in words how values are pooled."""
         n_folds, n_seeds = len(self.folds), self.n_seeds
         if n_folds == n_seeds == 1:
-            return ["of one fold and one seed; what others would give is not known"]
+            return ["one fold and one seed: the variation over folds and seeds is unknown"]
         what = [f"{n} {noun}s" for n, noun in ((n_folds, "fold"), (n_seeds, "seed")) if n > 1]
         notes = [f"{' and '.join(what)}, averaged for each user"]
         if n_folds > 1:
             notes[0] += "; the variance of the folds is corrected, as they share training data"
             notes[0] += " (Nadeau and Bengio, 2003)"
         else:
-            notes.append("one fold: what other splits would give is not known")
+            notes.append("one fold: the variation over splits is unknown")
         return notes
 
 
 def _all_candidates(values: Mapping[Run, RunValues]) -> CandidateCounts | None:
-    """Return what the candidates of all folds were, None for all items."""
+    """Return the candidates of all folds, None for all items."""
     of_folds = {run.fold: one.candidates for run, one in values.items()}
     counts = [one for one in of_folds.values() if one is not None]
     if not counts:
@@ -403,7 +402,7 @@ class Cells:
         Notes
         -----
         The method of moments: the variances of the users' and of the folds' means are set equal to
-        their expectations [1]_, both of which are sums of the effects of users and of folds.
+        their expectations [1]_. Both expectations are sums of the effects of users and of folds.
 
         References
         ----------
@@ -428,7 +427,9 @@ class Cells:
         return weights
 
     def _coefficients(self) -> tuple[float, float, float]:
-        """Return what is not 1 in the expectations where users are not in all folds.
+        """Return the coefficients other than 1 in the expectations.
+
+        They are needed if users are not in all folds.
 
         Of users × folds in the variance of the users' means; of the folds in the same; and of the
         users in the variance of the folds' means. The last two are 0 where all are in all folds.
@@ -451,7 +452,7 @@ class Cells:
         return float(np.nansum(np.square(within))) / freedom if freedom > 0 else 0.0
 
     def _residual(self) -> float:
-        """Return the mean square of users × seeds within folds, of which there are two or more."""
+        """Return the mean square of users × seeds within at least two folds."""
         within = self._values - self._by_fold[:, :, None]
         complete: Booleans = np.logical_and.reduce(self._there, axis=2)
         within = np.where(complete[:, :, None], within, np.nan)
@@ -470,13 +471,13 @@ def error_of_numbers(numbers: Floats, replicates: Floats, ratio: float) -> Error
     replicates : ndarray of float64, shape (n_replicates,)
         The means of their jackknife replicates over folds and seeds; empty if there are none.
     ratio : float
-        As in `Cells.error`, which says more.
+        As in `Cells.error`, which explains it.
 
     Returns
     -------
     Error
-        What varies with the users is in the jackknife's variance and in that of folds, or of seeds,
-        so that intervals are rather too wide. Unknown without replicates.
+        The users' variation is in the jackknife's variance and also in the variance of folds or
+        seeds, so intervals are rather too wide. Unknown without replicates.
     """
     if len(replicates) < 2 or not np.isfinite(numbers).all():
         return UNKNOWN

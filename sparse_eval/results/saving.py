@@ -1,23 +1,23 @@
 """Write and read the folder of a saved evaluation, for people and other programs too.
 
-``summary.json`` holds what `Evaluation.to_dict` returns, what `make_record` describes, and
+``summary.json`` contains the results of `Evaluation.to_dict` and `make_record`, and
 
 - ``files``: the SHA-256 of each of the other files;
-- ``labels``: whether the labels of the users are "text", "integer" or null, the users then being
-  row numbers, or not kept;
+- ``labels``: the type of the users' labels, "text" or "integer"; null if users are row numbers or
+  were not kept;
 - ``per_user``: the metrics that have a column; ``higher_is_better``: which way each metric is
   better; ``lower``: the smallest value that it can take, null for minus infinity;
   ``inputs_given``: which of train, item_groups, item_vectors, propensity and candidates it was
   computed from;
-- ``digest``: SHA-256 of all that, as JSON with sorted keys in one line.
+- ``digest``: SHA-256 of all other keys, as JSON with sorted keys in one line.
 
-``per_user.csv`` or ``per_user.parquet``, where the values of the users were kept, has one row for
-each user: ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of relevant items;
-``fingerprint``, a hash of them; ``seen``, the number of training items, where it is known; and a
-column for each metric, empty (null) where the user is left out. Numbers are written in full.
+``per_user.csv`` or ``per_user.parquet`` exists if the values of the users were kept, and has one
+row for each user. Its columns are ``user``; ``evaluated``, 1 or 0; ``relevant``, the number of
+relevant items; ``fingerprint``, a hash of them; ``seen``, the number of training items, if known. A
+column for each metric follows, empty (null) if the user is left out. Numbers are written in full.
 
-``totals.npz`` has the exact sums, from which all numbers are computed again, of the evaluation and
-of its baselines, see `parts`.
+``totals.npz`` has the exact sums of the evaluation and of its baselines, see `parts`. All numbers
+are computed from them again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Savable(NamedTuple):
 
 
 def facts_of(evaluation: Any) -> dict[str, Any]:
-    """Return what is saved for reading metrics that are not registered here, and the users."""
+    """Return facts for reading unregistered metrics, and the labels, of a saved evaluation."""
     plans = dict(zip(evaluation.names, evaluation.request.plans, strict=True))
     labels = None
     if evaluation.has_values and evaluation.users is not None:
@@ -94,7 +94,7 @@ def facts_of(evaluation: Any) -> dict[str, Any]:
 
 
 def table_of(evaluation: Any) -> pa.Table:
-    """Return what is saved of each user."""
+    """Return the saved table of users."""
     import pyarrow as pa
 
     values = evaluation._values
@@ -152,7 +152,7 @@ def _write(folder: Path, content: dict[str, Any], files: Mapping[str, bytes]) ->
 
 
 def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
-    """Copy a saved evaluation to another folder, where something else is remembered with it."""
+    """Copy a saved evaluation to another folder, with a different `about`."""
     content = read_summary(source / SUMMARY)
     files = read_files(source, content)
     _write(make_folder(folder), content | {"about": check_about(about)}, files)
@@ -161,7 +161,7 @@ def copy_saved(source: Path, folder: Path, about: Mapping[str, Any]) -> None:
 def remove_saved(folder: Path, *, unfinished: bool = False) -> None:
     """Remove a saved evaluation, the JSON first; the folder and other files in it are kept.
 
-    What a save left that was killed is removed too, or, if `unfinished`, alone.
+    It also removes files of a save that was killed, or only these if `unfinished`.
     """
     try:
         for name in (SUMMARY, TOTALS, *_TABLES):
@@ -228,7 +228,7 @@ def _read_values(data: bytes, name: str, content: dict[str, Any]) -> UserValues:
 
 @dataclass(frozen=True)
 class _SavedRequest(Request):
-    """A request for metrics some of which are not registered here, as it was saved."""
+    """A saved request with metrics that are not registered in this process."""
 
     content: dict[str, Any] = field(default_factory=dict, compare=False)
 
@@ -244,19 +244,19 @@ class _SavedRequest(Request):
 
 @dataclass(frozen=True)
 class _Unregistered:
-    """The formula of a metric that is not registered here."""
+    """The formula of a metric that is not registered in this process."""
 
     name: str
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise InvalidMetricError(
-            f"{self.name} is not registered here as it was where it was computed; register it, as "
-            "with sparse_eval.register_metric, to compute it of merged evaluations"
+            f"{self.name} is not registered with the formula that computed it. Register it "
+            "with sparse_eval.register_metric to compute it for merged evaluations"
         )
 
 
 def _request_of(content: dict[str, Any]) -> Request:
-    """Return what was computed."""
+    """Return the saved request."""
     convention = convention_named(content["convention"])
     plans = tuple(_plan_of(name, convention, content) for name in content["metrics"])
     metrics = tuple(plan.metric for plan in plans)
@@ -276,11 +276,11 @@ def _request_of(content: dict[str, Any]) -> Request:
 
 
 def _plan_of(name: str, convention: Convention, content: dict[str, Any]) -> Plan:
-    """Return how a metric was computed; unless it is registered here, without its formula."""
+    """Return the plan of a saved metric, without its formula if it is not registered here."""
     per_user = name in content["per_user"]
     try:
         (metric,) = parse(name, convention.options)
-    except InvalidMetricError:  # of another package, or of one's own
+    except InvalidMetricError:  # a metric of another package or of the user
         metric = None
     if metric is not None:
         plan = Plan(metric, metric.definition, convention.arguments(metric))
@@ -314,7 +314,7 @@ def read_files(folder: Path, content: Mapping[str, Any]) -> dict[str, bytes]:
             files[name] = file.read_bytes()
         except OSError as error:
             raise InvalidFileError(
-                f"cannot be read ({error.strerror}); it belongs to {SUMMARY}, keep both together",
+                f"cannot be read ({error.strerror}). It belongs to {SUMMARY}; keep both together",
                 file,
             ) from None
         if hashlib.sha256(files[name]).hexdigest() != content["files"][name]:
@@ -329,12 +329,12 @@ def read_summary(path: Path) -> dict[str, Any]:
     content: dict[str, Any] = read_json(
         path,
         ["schema", "sparse_eval"],
-        "is not a saved evaluation; a model is scored first: sparse-eval score MODEL --out FOLDER",
+        "is not a saved evaluation. For a model, run first: sparse-eval score MODEL --out FOLDER",
     )
     if content["schema"] != SCHEMA:
         raise InvalidFileError(
-            f"was written by sparse_eval {content['sparse_eval']}, in a format that is not read "
-            "here; read it with that version, or save the evaluation again",
+            f"was written by sparse_eval {content['sparse_eval']}, in a format that this version "
+            "cannot read. Read it with that version, or save the evaluation again",
             path,
         )
     if content.get("digest") != _signed(content)["digest"]:
@@ -343,7 +343,7 @@ def read_summary(path: Path) -> dict[str, Any]:
 
 
 def _signed(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what is written with a digest of it, so that what is read is what was written."""
+    """Return the content with its digest, to detect changes when it is read."""
     rest = {key: value for key, value in content.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True)
     return rest | {"digest": hashlib.sha256(text.encode()).hexdigest()}

@@ -41,7 +41,7 @@ class Requested:
     ----------
     request : Request
     candidates : CandidateCounts or None
-        What the candidates were, None where they were all items that users had not seen.
+        The kind and number of candidates; None if they were all items that users had not seen.
     """
 
     candidates: CandidateCounts | None = None
@@ -79,22 +79,22 @@ class Requested:
             spelling = str(parsed[0]) if len(parsed) == 1 else ""
         if spelling not in names:
             raise InvalidMetricError(
-                f"{str(name)!r} was not evaluated; there are {', '.join(names)}", metric=name
+                f"{str(name)!r} was not evaluated; the metrics are {', '.join(names)}", metric=name
             )
         return names.index(spelling)
 
 
 class Scores(Requested, ABC):
-    """Every metric of some users: what tables, charts and the page show.
+    """Every metric of some users, for tables, charts and the page.
 
     Attributes
     ----------
     n_users : int
         Number of users that count in the means.
     n_skipped : int
-        Number of users left out: without a relevant item, or as the convention says.
+        Number of users left out: without a relevant item, or by the rules of the convention.
     n_cold : int or None
-        Number of evaluated users without training data; None where train is not known.
+        Number of evaluated users without training data; None if train is not known.
     has_values : bool
         Whether the values of each user are kept.
     """
@@ -107,7 +107,7 @@ class Scores(Requested, ABC):
     @property
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """What the page shows with the numbers, see `sparse_eval.results.details`."""
+        """The details that the page shows with the numbers, see `sparse_eval.results.details`."""
 
     @property
     def baselines(self) -> Mapping[str, Scores]:
@@ -195,7 +195,7 @@ def expectation(scores: Scores, totals: RandomTotals | None, row: int) -> Expect
 
 
 def _lift(mean: float, random: float, plan: Plan) -> float:
-    """Return how many times as good as random lists it is; NaN where that means nothing."""
+    """Return the ratio of a mean to random lists; NaN if that has no meaning."""
     if plan.definition.range[0] < 0 or random == 0:
         return math.nan
     if plan.definition.higher_is_better:
@@ -227,8 +227,8 @@ def few_users(scores: Scores) -> str | None:
         return None
     return (
         f"too few users for the intervals of {', '.join(names)}: fewer than {FEWEST_EFFECTIVE} "
-        "users make up most of the mean, and such intervals cover it less often than their level; "
-        "evaluate more users"
+        "users make up most of the mean, so coverage is below the nominal level. Evaluate more "
+        "users"
     )
 
 
@@ -255,7 +255,7 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
 
 
 def _who(scores: Scores) -> str:
-    """Return how many users were evaluated, left out and cold."""
+    """Return the numbers of evaluated, left-out and cold users as text."""
     n_users, n_skipped, n_cold = scores.n_users, scores.n_skipped, scores.n_cold
     why = "nothing relevant" if scores.convention == "standard" else f"as {scores.convention} does"
     parts = [f"means over {n_users:,} user{'' if n_users == 1 else 's'}"]

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from .measured import Measured
 
 
-#: What is known of users or items, by their labels: of a table, every column.
+#: Data about users or items, by their labels; a table adds all of its columns.
 LabelTable: TypeAlias = "Mapping[Any, Any] | pd.Series[Any] | pd.DataFrame | ArrowStream | PathLike"
 
-#: Names by item: of a table, every column is a name.
+#: Names by item; every column of a table is a name.
 ItemNames: TypeAlias = LabelTable
 
-#: Segments by user: of a table, every column divides the users.
+#: Segments by user; every column of a table divides the users.
 UserSegments: TypeAlias = LabelTable
 
 #: Segments of a column; more are no segments but values such as ages or dates of birth.
@@ -49,7 +49,7 @@ class Segments(NamedTuple):
     title: str = ""
 
     def note(self) -> str:
-        """Return how many users are in no segment, "" if all are in one."""
+        """Return a note with the number of users in no segment; "" if all are in one."""
         without = int((self.codes < 0).sum())
         of_all = f"{without:,} of {len(self.codes):,}"
         return f"{self.title}: {of_all} users have none and are in no segment" if without else ""
@@ -66,7 +66,7 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
         table = label_table(groups, "user", argument="groups", column="group", as_text=is_table)
         if len(table.columns) > 1:
             raise InvalidDataError(
-                f"groups have the columns {', '.join(map(repr, table.columns))}; give one of them",
+                f"groups have the columns {', '.join(map(repr, table.columns))}; pass one of them",
                 argument="groups",
             )
         known = pd.Index(list(map(str, named))) if is_table else named.index
@@ -75,7 +75,7 @@ def by_label(groups: Any, n_users: int, users: Axis | None, counted: Booleans) -
         entries = list(groups) if hasattr(groups, "__len__") else []
         if len(entries) != n_users or isinstance(groups, np.ma.MaskedArray):
             raise InvalidDataError(
-                f"groups have {len(entries)} plain entries for {n_users} users; give one for each, "
+                f"groups have {len(entries)} plain entries for {n_users} users; pass one for each, "
                 "or key them by user",
                 argument="groups",
             )
@@ -120,8 +120,8 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
     Parameters
     ----------
     by : mapping, Series, DataFrame, other table or path
-        By user. Of a table with a column ``user`` that column names the user, otherwise its index.
-        Missing values and empty text are no segment. Users match if they are the same as text.
+        By user: in a table, the column ``user`` if there is one, otherwise its index. Missing
+        values and empty text are no segment. Users match if they are the same as text.
     users : Axis
         Of the users to divide; others in the table are not looked at.
 
@@ -139,8 +139,8 @@ def segmentations(by: UserSegments, users: Axis) -> list[Segments]:
     if (rows < 0).all():
         known = f"{labels.tolist()[0]!r}, …" if len(labels) else "nothing"
         raise InvalidDataError(
-            f"by has none of the users compared ({users.tolist()[0]!r}, …), but {known}; give "
-            "segments by the users' labels, or by row number where they have none"
+            f"by has none of the users compared ({users.tolist()[0]!r}, …), but {known}. Pass "
+            "segments by the users' labels, or by row number without labels"
         )
     return [_segmentation(str(title), column, rows) for title, column in table.items()]
 
@@ -160,8 +160,8 @@ def _segmentation(title: str, column: pd.Series[Any], rows: Integers) -> Segment
     if len(order) > MOST_SEGMENTS:
         raise InvalidDataError(
             f"column {title!r} of by has {len(order):,} segments, such as {order[0]!r}; at most "
-            f"{MOST_SEGMENTS} are compared: put values into bands, as pandas.cut does, or leave "
-            "the column out"
+            f"{MOST_SEGMENTS} are compared: put values into bands with pandas.cut, or remove the "
+            "column"
         )
     places = [order.index(name) if name in order else -1 for name in names]
     return Segments(order, np.array([*places, -1], np.int64)[codes], title)
@@ -275,17 +275,16 @@ def label_table(
     column: str,
     as_text: bool = False,
 ) -> pd.DataFrame:
-    """Return what is known of users or items as a table that is indexed by their labels.
+    """Return data about users or items as a table that is indexed by their labels.
 
     Parameters
     ----------
     known : mapping, Series, DataFrame, other table or path
-        Of a table with a column that has a usual name of `key`, that column has the labels,
-        otherwise its index.
+        The labels are the column with a usual name of `key` if there is one, otherwise the index.
     key : {"user", "item"}
         Whose labels they are.
     argument : str
-        What errors call `known`.
+        The name of `known` in errors.
     column : str
         The name of the values of a mapping, or of a Series without a name.
     as_text : bool
@@ -307,14 +306,14 @@ def label_table(
         labels = [key] if key in known else [name for name in known if role_of(name) == key]
         if len(labels) > 1 or (is_file and not labels):
             raise InvalidDataError(
-                f"{argument} has the columns {', '.join(map(repr, known))}; call the one with the "
-                f"{key}s {key!r}"
+                f"{argument} has the columns {', '.join(map(repr, known))}; rename the one with "
+                f"the {key}s to {key!r}"
             )
         table = known.set_index(labels[0]) if labels else known
     elif isinstance(known, pd.Series):
         table = known.to_frame(column if known.name is None else known.name)
     elif isinstance(known, Mapping):
-        # As objects: whole numbers stay whole beside a missing value.
+        # As objects, because whole numbers with a missing value would become floats.
         table = pd.DataFrame({column: pd.Series(list(known.values()), dtype=object)})
         table.index = pd.Index(list(known), tupleize_cols=False)
     else:
@@ -325,7 +324,7 @@ def label_table(
     titles = [str(title) for title in table]
     if not titles:
         raise InvalidDataError(
-            f"{argument} has no column beside the {key}; give one with the {column}s"
+            f"{argument} has only the column of the {key}; add one with the {column}s"
         )
     if len(set(titles)) < len(titles):
         raise InvalidDataError(f"{argument} has two columns of the same name: {', '.join(titles)}")
@@ -343,7 +342,7 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
     Parameters
     ----------
     item_names : mapping, Series, DataFrame, other table or path
-        By item. Of a table with a column ``item`` that column names the item, otherwise its index.
+        By item: in a table, the column ``item`` if there is one, otherwise its index.
 
     Raises
     ------
@@ -353,7 +352,7 @@ def item_table(item_names: ItemNames) -> pd.DataFrame:
         If a file cannot be read.
     """
     table = label_table(item_names, "item", argument="item_names", column="name")
-    # Whole numbers stay whole beside items without a name.
+    # As objects, because whole numbers with missing names would become floats.
     return table.rename(columns=str).astype(object)
 
 
@@ -372,7 +371,7 @@ def with_names(explained: pd.DataFrame, item_names: ItemNames) -> pd.DataFrame:
     taken = [name for name in names if name in explained]
     if taken:
         raise InvalidDataError(
-            f"item_names has a column {taken[0]!r}, as what explain returns; rename it"
+            f"item_names has a column {taken[0]!r}, which the result of explain also has; rename it"
         )
     labels = explained["item"].tolist()
     check_known(labels, names)
@@ -387,6 +386,6 @@ def check_known(labels: list[Any], names: pd.DataFrame) -> None:
     if labels and not names.index.isin(labels).any():
         known = f"{names.index.tolist()[0]!r}, …" if len(names) else "nothing"
         raise InvalidDataError(
-            f"item_names has none of these items ({labels[0]!r}, …), but {known}; give names by "
+            f"item_names has none of these items ({labels[0]!r}, …), but {known}. Pass names by "
             "the items' labels, of the same type"
         )

@@ -1,4 +1,4 @@
-"""What evaluations share, and what of each is left out of a comparison: metrics and users."""
+"""Metrics and users that evaluations share, and those left out of a comparison."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def shared_metrics(
         theirs = "; ".join(f"{name}: {', '.join(ev.names)}" for name, ev in evaluations.items())
         raise InvalidDataError(
             f"not all evaluations have {', '.join(missing) or 'a metric'} ({theirs}); evaluate the "
-            "same metrics for all, or choose metrics that all have"
+            "same metrics for all, or choose shared metrics"
         )
     return chosen, [f"metrics left out: {', '.join(parts)}"] if parts else []
 
@@ -115,7 +115,7 @@ def _spelt_as_evaluated(
     defaults = next(iter(evaluations.values())).request.convention.options
     try:
         given: list[Any] = [metrics] if isinstance(metrics, str) else list(metrics)
-    except TypeError:  # which parse_metrics refuses
+    except TypeError:  # raised by parse_metrics
         given = [metrics]
     for metric in given:
         if isinstance(metric, str) and metric in evaluated:  # it may not be registered here
@@ -135,13 +135,13 @@ def check_alike(evaluations: Mapping[str, Any], metrics: Iterable[str]) -> None:
             a = ours[option]
             if a != b:
                 raise InvalidDataError(
-                    f"{first_name} was evaluated with {option} {a!r}, {name} with {b!r}; evaluate "
-                    "both alike"
+                    f"{first_name} was evaluated with {option}={a!r}, {name} with {option}={b!r}. "
+                    "Evaluate both with the same value"
                 )
 
 
 def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
-    """Return what must be equal in evaluations that are compared."""
+    """Return the options that must be equal in compared evaluations."""
     return {
         "convention": ev.convention,
         "no_relevant": ev.no_relevant,
@@ -149,7 +149,7 @@ def _options(ev: Any, needs: list[str]) -> dict[str, Any]:
         "filter_seen": ev.request.seen == "exclude",
         "candidates.corrected()": ev.request.corrected,
         "candidates": ev.candidates and ev.candidates.kind,
-        **{f"propensities of {name}=": ev.propensities.get(name) for name in needs},
+        **{f"propensities of {name}": ev.propensities.get(name) for name in needs},
     }
 
 
@@ -159,15 +159,15 @@ def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
     Raises
     ------
     InvalidDataError
-        If there are fewer than two; if some evaluations have labels and others do not; if users
-        that are shared have other relevant items; or if users differ with ``how="same"``.
+        If there are fewer than two, or only some evaluations have labels. If shared users have
+        different relevant items. If users differ with ``how="same"``.
     """
     names, scored = list(evaluations), list(evaluations.values())
     unlabelled = [name for name, ev in evaluations.items() if ev.users is None]
     if unlabelled and any(not are_row_numbers(ev.users) for ev in scored):
         raise InvalidDataError(
-            f"{unlabelled[0]} has no labels for its users and others have; label all of them, as "
-            "Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items) does"
+            f"{unlabelled[0]} has no labels for its users, but others have. Label all of them, "
+            "with Relevance.from_csr(holdout.validation, users=holdout.users, items=holdout.items)"
         )
     labels = [ev.evaluated_users for ev in scored]
     common = labels[0]
@@ -178,9 +178,9 @@ def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
             only = [*labels[0][~labels[0].isin(users)], *users[~users.isin(labels[0])]]
             if len(only):
                 raise InvalidDataError(
-                    f"{names[0]} and {name} are about different users: {len(only)} are in one of "
-                    f"them only (such as {_names(only)}); evaluate the same users, or compare "
-                    'those that both have with how="intersection"'
+                    f"{names[0]} and {name} have different users: {len(only)} users occur in only "
+                    f"one of them (such as {_names(only)}). Evaluate the same users, or compare "
+                    'the shared users with how="intersection"'
                 )
         common = common[common.isin(users)]
     if len(common) < 2:
@@ -194,8 +194,9 @@ def shared_users(evaluations: Mapping[str, Any], how: str) -> SharedUsers:
         if len(different):
             raise InvalidDataError(
                 f"{names[0]} and {name} were evaluated on different validation data: "
-                f"{len(different)} of {len(common)} users have other relevant items or candidates "
-                f"(such as {_names(common[different].tolist())}); evaluate both on the same"
+                f"{len(different)} of {len(common)} users have different relevant items or "
+                f"candidates (such as {_names(common[different].tolist())}); evaluate both on the "
+                "same data"
             )
     left_out = [len(users) - len(common) for users in labels]
     return SharedUsers(rows, dict(zip(names, left_out, strict=True)), common)

@@ -74,7 +74,7 @@ def _checked_biases(biases: object, name: str, n: int) -> AnyArray:
 
 
 def _normalized(factors: AnyArray) -> Floats:
-    """Return rows of length 1 in float64; those of zeros stay.
+    """Return rows of length 1 in float64; rows of zeros stay.
 
     Powers of two are taken out first, exactly, so that no square overflows or vanishes.
     """

@@ -1,4 +1,4 @@
-"""`Ranker`: exact top-k lists and ranks of held-out items, whatever the scores come from.
+"""`Ranker`: exact top-k lists and ranks of held-out items, from any scores.
 
 A subclass computes its scores. `FactorRanker` is the base of searches by the products of factors.
 """
@@ -52,12 +52,12 @@ class TopK(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What a ranker chooses from, and how.
+    """The options of a ranker.
 
     Attributes
     ----------
     seen : csr_matrix, shape (n_users, n_items), optional
-        What is left out of users' lists: the entries of a canonical matrix.
+        The items to leave out of users' lists: the entries of a canonical matrix.
     candidates : Candidates, optional
     exclude, num_threads, progress
         As in `top_k`.
@@ -71,7 +71,7 @@ class Options(NamedTuple):
 
 
 def pattern_of(matrix: CSRMatrix) -> Seen:
-    """Return where a canonical matrix stores entries, as kernels take it."""
+    """Return the positions of a canonical matrix's entries, as kernels take them."""
     return Seen(
         read_only(matrix.indptr.astype(np.int64, copy=False)),
         read_only(matrix.indices.astype(np.int32, copy=False)),
@@ -86,7 +86,7 @@ class Ranker(ABC):
     shape : tuple of int
         The numbers of users and items.
     candidates : ndarray of int32
-        The items that anybody can be recommended, those of each user aside.
+        The items that anybody can be recommended, apart from each user's own candidates.
     own : Seen or None
         The unseen candidates of each user, where these are given.
     longest : int
@@ -111,7 +111,7 @@ class Ranker(ABC):
             if too_few or given.shape[1] > shape[1]:
                 raise InvalidDataError(
                     f"candidates has shape {given.shape}, but there are {shape[0]} users and "
-                    f"{shape[1]} items; give a row for each user, and no other items",
+                    f"{shape[1]} items; pass a row for each user, and no other items",
                     argument="candidates",
                 )
             given = given.within(*shape)
@@ -121,7 +121,7 @@ class Ranker(ABC):
         if options.exclude is not None:
             self.is_candidate[row_numbers(options.exclude, "exclude", shape[1], "items")] = False
         if not self.is_candidate.any():
-            raise InvalidDataError("no candidates are left: there is no item to choose from")
+            raise InvalidDataError("no candidates are left, so there is no item to choose from")
         self.candidates = np.flatnonzero(self.is_candidate).astype(np.int32)
         self.longest = len(self.candidates)
         self.own: Seen | None = None
@@ -155,9 +155,9 @@ class Ranker(ABC):
     ) -> tuple[Rankings, int, int]:
         """Return the ranks of relevant items up to `k`, or all if it is None.
 
-        So many of these items were seen by their users, as the second value says, and have none;
-        and so many of those ranked share their score with another candidate. `users` have a list;
-        by default those with relevant items.
+        Also return the number of relevant items without a rank, because their users have seen them,
+        and the number of ranked items whose score another candidate shares. `users` have a list; by
+        default all users with relevant items.
         """
         held_out, rows, n_seen = self._held_out(relevance)
         most = self.longest if k is None else min(k, self.longest)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CELLS_OF_THREAD = 1 << 20
 CELLS_OF_CALL = 1 << 23
 
-#: Of a matrix mapped from disk, the bytes that are read before its resident pages are released.
+#: The bytes read of a matrix mapped from disk before its resident pages are released.
 MAPPED_BYTES = 1 << 28
 
 #: The most users of a call of a function, a power of two; blocks of users begin at multiples of it.
@@ -39,7 +39,7 @@ USERS_PER_CALL = 1 << 12
 
 
 class ItemScores:
-    """The scores of item-item models: the product of what users have with a square matrix.
+    """The scores of item-item models: the product of the users' items with a square matrix.
 
     A score is the sum of the user's stored values times the rows of the matrix, accumulated in
     float64 in the order of the user's items.
@@ -106,7 +106,7 @@ class FunctionScores:
         Given row numbers of users (an ndarray of int64), it returns an array or tensor of
         numbers of shape (n_users, n_items).
     users : ndarray of int64, shape (n_users,)
-        What the function calls the users.
+        The numbers that the function gets for the users.
     n_items : int
     """
 
@@ -116,7 +116,7 @@ class FunctionScores:
         self.shape = (len(users), n_items)
 
     def name_user(self, row: int) -> int:
-        """Return the number that the function knows the user by."""
+        """Return the number that the function gets for a user."""
         return int(self.users[row])
 
     def blocks(
@@ -132,8 +132,8 @@ class FunctionScores:
         for last in ends if len(rows) else []:
             users = self.users[rows[first:last]]
             shape = (len(users), self.shape[1])
-            # Functions are never called from several threads at once: those of torch and others
-            # may keep what they computed last.
+            # Functions are never called from several threads at once: functions of torch and others
+            # may cache their last result.
             with thread_lock("scores"):
                 name = "what the function returns"
                 expected = f"scores of {shape[0]} users × {shape[1]} items, of numbers"
@@ -190,7 +190,7 @@ def check_weights(weights: Any, name: str = "the item-item matrix") -> AnyArray 
 
 
 def users_per_call(n_items: int) -> int:
-    """Return how many users a function is asked for at once, at most: a power of two."""
+    """Return the largest number of users in a call of a function: a power of two."""
     most = min(CELLS_OF_CALL // max(n_items, 1), USERS_PER_CALL)
     return 1 << (max(most, 1).bit_length() - 1)
 
@@ -217,15 +217,15 @@ class ScoreSearch(Ranker):
         longest = 0 if held_out is None else int(np.diff(held_out.indptr).max(initial=0))
 
         def work(first: int, last: int, scores: Floats) -> None:
-            # What is no candidate gets minus infinity; the others are finite.
+            # Items that are not candidates get minus infinity; all other scores must be finite.
             fault = np.zeros(3, np.int64)
             leave_out(first, last, rows, self.seen, self.excluded, self.allowed, scores, fault)
             if fault[0]:
                 _, i, item = fault.tolist()
                 raise InvalidDataError(
                     f"the score of user {self.scores.name_user(rows[i])} and item {item} is "
-                    f"{scores[i - first, item]}; expected a finite number; what is seen or no "
-                    "candidate is left out here, whatever its score"
+                    f"{scores[i - first, item]}; expected a finite number. Seen items and other "
+                    "non-candidates are excluded, so their scores may be any finite placeholder"
                 )
             if held_out is not None:
                 space = np.empty(longest, np.int32), np.empty(longest)

@@ -1,8 +1,8 @@
 """Prepare a catalogue and groups of users, and run the kernels of retrieval on them.
 
-`Search` orders the candidate items by falling norm, and processes users in blocks: `run` groups
-the users of a block by direction, and the kernels search near the centre of each group first; users
-for whom that does not help are searched by falling norm. `kernels.retrieval` explains why the
+`Search` orders the candidate items by falling norm, and processes users in blocks. `run` groups the
+users of a block by direction, and the kernels search near the centre of each group first. If that
+does not help a user, the items are searched by falling norm. `kernels.retrieval` explains why the
 result is exact; `benchmarks/RETRIEVAL.md` has the gains.
 """
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 
 class Tuning(NamedTuple):
-    """Sizes and limits on which the time of a search depends, and none of its results.
+    """Sizes and limits that affect the time of a search, but not its results.
 
-    Each rests on measurements of Gowalla and of synthetic data with two cores, of which
+    Each rests on measurements of Gowalla and of synthetic data with two cores;
     `benchmarks/RETRIEVAL.md` has the figures.
     """
 
-    # Users in memory at once, beside the factors, whom up to `max_centres` centres divide into
-    # groups: finding 96 centres takes 2 % of the time. With 256 or 512, shares fall by a tenth, and
-    # what each centre costs grows by as much; 64 to 192 are within the noise.
+    # Users in memory at once, in addition to the factors. Up to `max_centres` centres divide them
+    # into groups: finding 96 centres takes 2 % of the time. With 256 or 512 centres, shares fall by
+    # a tenth, and the cost of each centre grows by as much; 64 to 192 are within the noise.
     users_per_block: int = 1 << 16
     max_centres: int = 96
     users_per_centre: int = 256
@@ -67,8 +67,8 @@ class Tuning(NamedTuple):
     # The first batch near a centre has 4 · 64 items: with 512 lists took 5 % longer and ranks 15 %.
     min_parts: int = 64
     items_per_part: int = 4
-    # In the order of the norms its bound is the better the more items it has, up to a catalogue in
-    # which they would be too many for users who need few.
+    # In the order of the norms, more items in the first chunk give a better bound. In a large
+    # catalogue they would be too many for users who need few.
     first_chunk: int = 4096
     large_catalogue: int = 60_000
     # Groups gain nothing up to 5,000 items. Else about 256 users, one of 16 at most, are searched
@@ -82,8 +82,9 @@ class Tuning(NamedTuple):
     easy_for_ranks: int = 4_000
     few_users: int = 10_000
     easy_for_few: int = 12_000
-    # Multiplications by which a process searches in order before it compiles the kernels of groups:
-    # both take about ten seconds. Where kernels are kept, later processes need not compile them.
+    # Multiplications that a process spends on search in order before it compiles the kernels of
+    # groups: both take about ten seconds. Where kernels are kept, later processes need not compile
+    # them.
     worth_compiling: int = 2 * 10**12
     worth_keeping: int = 2 * 10**11
     # Multiplications of a call of a kernel, about a second's: Ctrl-C is heard after each.
@@ -91,9 +92,9 @@ class Tuning(NamedTuple):
     # Multiplications up to which threads cost more than they save: ranks of 1,000 users among 100
     # items of 8 factors took 1.1 ms with one thread, 1.5 ms with two.
     work_of_threads: int = 10**6
-    # A search compares each held-out item with what is above it, so that the time for a user of
-    # whom all is held out would grow with the square of the catalogue: whoever has more than 4,096
-    # is ranked without a search, so many users and candidates in a call.
+    # A search compares each held-out item with all items above it. For a user with the whole
+    # catalogue held out, the time would grow with its square. Users with more than 4,096 held-out
+    # items are ranked without a search, with this number of users and candidates in a call.
     most_held_out: int = 4096
     plain_users: int = 1_000
     plain_candidates: int = 1 << 20
@@ -109,7 +110,7 @@ _TINY = 1e-250
 class _Goal(NamedTuple):
     """The ranks of held-out items, or else the lists, that are searched for the users in `rows`.
 
-    `k` and `batch` are those of `Task`, `maxima` is as in `OrderSpace`.
+    `k` and `batch` are as in `Task`, `maxima` as in `OrderSpace`.
     """
 
     rows: Integers
@@ -163,7 +164,7 @@ class Search(FactorRanker):
     ) -> None:
         """Find the ranks of the held-out items of the users in `rows`, or else their lists.
 
-        Whether groups of users are searched for near their centres is chosen by what it costs.
+        It searches near the centres of groups of users only if that is estimated to be faster.
         """
         if held_out is not None:
             self.score_held_out(rows, held_out)
@@ -250,7 +251,7 @@ class Search(FactorRanker):
         return int(self.n_products[0]) - before
 
     def _in_groups(self, goal: _Goal, result_rows: Integers, bar: Any) -> None:
-        """Search near the centres of groups, then in order for whom that does not help."""
+        """Search near the centres of groups, then in order for users that this does not help."""
         task = Task(goal.k, goal.batch, self.tuning.tile, self.tuning.chunk)
         cells = max(goal.batch, 1 if goal.out is None else 8 * goal.k)
         largest = max(min(self.tuning.max_group, self.tuning.max_cells // cells), 1)
@@ -342,8 +343,8 @@ class Search(FactorRanker):
     def _regular_blocks(self, goal: _Goal, bar: Any) -> Iterator[Integers]:
         """Rank some users exactly, then yield the positions of the others in blocks.
 
-        Those whose scores are all zero (cold) or too small for the selection, and those of whom
-        very much is held out.
+        Ranked exactly are users whose scores are all zero (cold) or too small for the selection,
+        and users with very many held-out items.
         """
         norms = self.user_norms[goal.rows]
         with np.errstate(under="ignore"):  # which the caller's settings may raise

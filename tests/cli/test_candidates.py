@@ -16,7 +16,7 @@ import sparse_eval as se
 METRICS = ["recall@5", "ndcg@5", "auc"]
 
 
-@pytest.mark.filterwarnings("ignore:.*relevant items are no candidates")
+@pytest.mark.filterwarnings("ignore:.*relevant items are not candidates")
 def test_models_are_scored_among_candidates(command: Command, tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=60, n_items=50, n_interactions=700, seed=0)
     holdout = se.split.random(clicks, seed=0)

@@ -90,7 +90,7 @@ def test_compares_the_users_that_all_have_or_refuses_different_ones(
     words = ("compare", results / "poor", results / "half", "-m", "ndcg@5")
     status, _, said = command(*words, "--users", "same")
     assert status == 2
-    assert "poor and half are about different users" in said
+    assert "poor and half have different users" in said
     n_users = int((half.counted & (np.arange(240) >= 100)).sum())
     status, printed, _ = command(*words, "--format", "json")
     assert status == 0
@@ -167,7 +167,7 @@ def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path:
         ([f"all={results}"], "has 3 results; name them one by one"),
         ([results, tmp_path / "more"], "two results have the name 'good'"),
         ([results / "good"], "there is only one result; name two or more"),
-        ([results / "good", tmp_path / "model.npz"], "a model is scored first"),
+        ([results / "good", tmp_path / "model.npz"], "For a model, run first"),
         ([results, "-m", "map@3"], "have map@3"),
         ([results, "--test", "z"], "'z' is not one of"),
     ]

@@ -77,7 +77,7 @@ OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize(("words", "lists", "gains", "rules"), OPTIONS)
 def test_options_mean_what_they_mean_in_python(

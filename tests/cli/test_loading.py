@@ -82,9 +82,9 @@ def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: 
     path.write_text("user,item,rating,plays\n1,2,3,4\n")
     status, _, said = command("split", path, "--out", tmp_path / "s")
     assert status == 2
-    assert 'name one with --value, or none with --value ""' in said
+    assert 'Choose one with --value, or ignore them with --value ""' in said
     path.write_text("user,movie,track\n1,2,3\n")
-    assert "name one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
+    assert "Choose one with --item\n" in command("split", path, "--out", tmp_path / "s")[2]
 
 
 def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path
     split = ("split", path, "--method", "last-n", "--out", tmp_path / "s")
     status, _, said = command(*split)
     assert status == 2
-    assert "'date' was taken for the timestamp by its name" in said
+    assert "'date' was recognized as the timestamp by its name" in said
     assert 'or none with --timestamp ""' in said
     status, _, said = command(*split, "--timestamp", "")
     assert status == 2
-    assert "load them with --timestamp" in said
+    assert "load it with --timestamp" in said

@@ -44,7 +44,7 @@ from sparse_eval.evaluation.dask import check_version
         (("run", "one.csv", "--keep-repeats"), "--keep-repeats does not apply to --method random"),
         (
             ("run", "one.csv", "--method", "last-n"),
-            "load them with --timestamp, or use --method random",
+            "load it with --timestamp, or use --method random",
         ),
         (("run", "one.csv", "--method", "leave-k-out"), "nothing is held out"),
         (("run", "one.csv", "--out", "one.csv"), "cannot be used as an output folder"),
@@ -53,7 +53,7 @@ from sparse_eval.evaluation.dask import check_version
         (("score", "one.csv", "--train", "one.csv", "--validation", "one.csv"), "one.csv: "),
         (
             ("evaluate", "one.csv", "one.csv"),
-            "one.csv: the recommendations: there is no column 'rank' or 'score', nor one with",
+            "one.csv: the recommendations: no column for the rank or score was recognized",
         ),
         (("evaluate", "none.npz", "one.csv"), "none.npz: there is no such file"),
         (("metrics", "ndcg", "--convention", "ranx"), "not both"),
@@ -242,8 +242,8 @@ def test_output_in_an_encoding_that_lacks_a_letter() -> None:
         (InvalidDataError("monitor is 'x'; give monitor="), "--monitor is 'x'; give --monitor"),
         (InvalidMetricError("with convention='ranx', whose"), "with --convention ranx, whose"),
         (
-            InvalidDataError('both have with how="intersection"'),
-            "both have with --users intersection",
+            InvalidDataError('the shared users with how="intersection"'),
+            "the shared users with --users intersection",
         ),
         (InvalidDataError("a column, with header=False"), "a column, with --no-header"),
         (InvalidDataError("format: expected csv"), "--input-format: expected csv"),

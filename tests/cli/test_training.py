@@ -156,7 +156,7 @@ def test_run_at_a_date_and_with_known_items_only(
         (("--at", "14.11.2019"), "error: --at: expected a date such as '2019-11-14'"),
         (("--at", "1" * 4301), "error: --at: expected a date such as '2019-11-14'"),
         (("--at", "2019-11-14", "--gap", "soon"), "error: --gap: expected a duration such as '1D'"),
-        (("--at", "2019-11-14", "--fraction", 0.1), "--fraction: does not go together with --at; "),
+        (("--at", "2019-11-14", "--fraction", 0.1), "--fraction: cannot be combined with --at; "),
         (("--test-at", "2019-11-13"), "--test-at needs --at, where the validation part begins"),
     ],
 )

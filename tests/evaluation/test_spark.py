@@ -282,11 +282,13 @@ def test_types_are_compared_before_any_job(
         se.evaluate(ranked, text, "ndcg@3")
     for dtype, found in (("double", "double"), ("timestamp", "timestamp.us"), ("float", "float")):
         other = truth.selectExpr(f"CAST(user AS {dtype}) AS user", "item")
-        with pytest.raises(InvalidDataError, match=f"relevant items: column 'user' holds {found}"):
+        with pytest.raises(
+            InvalidDataError, match=f"relevant items: column 'user' has type {found}"
+        ):
             se.evaluate(ranked, other, "coverage@3")
     with pytest.raises(InvalidDataError, match="column 'rank' holds string; expected numbers"):
         se.evaluate(recs.selectExpr("user", "item", "'a' AS rank"), truth, "err@3")
-    with pytest.raises(InvalidDataError, match="the tables are of pandas, pyspark; give both sid"):
+    with pytest.raises(InvalidDataError, match="the tables are of pandas, pyspark; pass both sid"):
         se.evaluate(tables(3)[0], truth, "ndcg@3")
 
 
@@ -295,7 +297,7 @@ def test_types_are_compared_before_any_job(
     [
         ("user, item, IF(rank = 3, NULL, rank) AS rank", "user, item", "'rank' is empty .null. in"),
         ("user, item, 1 AS rank", "user, item", "twice in one list"),
-        ("user, item, rank", "user, item, -item AS gain", "a finite number that is not neg"),
+        ("user, item, rank", "user, item, -item AS gain", "a finite number of at least 0"),
     ],
 )
 def test_rows_that_cannot_be_used(

@@ -128,8 +128,8 @@ def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
         history.append(evaluate(seed, users), "als", time=f"2026-11-0{seed + 1}T00:00Z")
     assert history.changes()["same_users"].iloc[::2].tolist() == [True, False, pd.NA]
     said = "\n".join(history.notes())
-    assert "nights of other users than the night before: 1 of 3" in said
-    assert "nights of users who may be others than the night before: 1 of 3;" in said
+    assert "nights with different users from the night before: 1 of 3" in said
+    assert "nights with possibly different users from the night before: 1 of 3," in said
     history.append(evaluate(9, convention="ranx"), "als", time="2026-11-09T00:00Z")
     assert history.changes()["p"].isna().tolist() == [False] * 6 + [True] * 2
     assert (

@@ -123,7 +123,7 @@ def test_fails_if_every_trial_does(command: Command, log: Path, tmp_path: Path) 
     ("words", "message"),
     [
         (("--factors", "8,many"), "--factors: 'many' is not a whole number"),
-        (("--alpha", "1:100"), "--alpha is a range; say with --trials how many trials to run"),
+        (("--alpha", "1:100"), "--alpha is a range; set the number of trials with --trials"),
         (("--monitor", "mrr@3"), "--monitor is 'mrr@3', which is not among the metrics"),
     ],
 )

@@ -95,7 +95,7 @@ def test_users_without_relevant_items_count(case: Case) -> None:
     assert ev["map(average=geometric)"] == pytest.approx(expected_mean)
 
 
-@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @settings(max_examples=40)
 @given(cases())
 def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
@@ -123,7 +123,7 @@ def test_judged_items_alone_are_condensed_lists(case: Case) -> None:
         )
 
 
-@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
+@pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
 @given(
     st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=6),
     st.dictionaries(st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.0])),

@@ -126,7 +126,7 @@ def spelled_at(k: int, convention: str | None) -> list[str]:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.*no candidates of their users")
+@pytest.mark.filterwarnings("ignore:.*not candidates for their users")
 @pytest.mark.parametrize(
     ("k", "among", "convention"),
     [

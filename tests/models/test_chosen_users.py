@@ -41,7 +41,7 @@ def test_validation_of_other_users_than_the_model() -> None:
 
 
 @pytest.mark.parametrize("filter_seen", [True, False])
-@pytest.mark.filterwarnings("ignore:.*(unknown to the model|is in its user|no list holds)")
+@pytest.mark.filterwarnings("ignore:.*(unknown to the model|is in its user|no list contains)")
 def test_items_that_only_other_users_hold_out(filter_seen: bool) -> None:
     """These items are candidates of the chosen users too, as in the evaluation of all users."""
     items = np.array([[4.0], [3.0], [2.0], [1.0]])

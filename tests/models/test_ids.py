@@ -95,9 +95,9 @@ def test_seen_today_and_unknown_to_the_model(model: Any, metrics: list[str]) -> 
     """Training data of today: with users and items that the model does not know."""
     truth = fresh(YESTERDAY)[1::2]
     seen = pd.concat([YESTERDAY, fresh(YESTERDAY)[::2]])
-    with pytest.warns(UserWarning, match="trained on other pairs"):
+    with pytest.warns(UserWarning, match="trained on pairs that are not in train"):
         whole = se.evaluate_model(model, seen, truth, metrics, baselines=True)
-    with pytest.warns(UserWarning, match="trained on other pairs"):
+    with pytest.warns(UserWarning, match="trained on pairs that are not in train"):
         blocks = se.evaluate_model(model, seen, truth, metrics, baselines=True, memory=10**9)
     assert whole.mean() == blocks.mean()
     assert whole.baselines["popularity"].mean() == blocks.baselines["popularity"].mean()

@@ -52,7 +52,7 @@ def problem() -> Problem:
     return Problem()
 
 
-OUTSIDE = pytest.mark.filterwarnings("ignore:.*(are no candidates|nothing in train)")
+OUTSIDE = pytest.mark.filterwarnings("ignore:.*(are not candidates|no training data)")
 
 
 @OUTSIDE

@@ -18,7 +18,7 @@ from sparse_eval.errors import InvalidDataError, UnsupportedModelError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:filter_seen=False"),
-    pytest.mark.filterwarnings("ignore:.* relevant items are no candidates"),
+    pytest.mark.filterwarnings("ignore:.* relevant items are not candidates"),
 ]
 
 METRICS = ["ndcg@{5,20}", "recall@10", "coverage@10"]

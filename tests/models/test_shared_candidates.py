@@ -15,7 +15,7 @@ from sparse_eval.errors import InvalidDataError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:metrics among sampled candidates"),
-    pytest.mark.filterwarnings("ignore:filter_seen=False, and no held-out item is in"),
+    pytest.mark.filterwarnings("ignore:filter_seen=False, but no held-out item is in"),
 ]
 
 METRICS = ["hit_rate@5", "ndcg@5", "auc"]

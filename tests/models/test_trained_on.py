@@ -1,4 +1,4 @@
-"""A model that was trained on other pairs than it is evaluated with: noticed, or trusted."""
+"""A model that was trained on pairs that are not in train: noticed, or trusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def warns(model: Any, *data: Any) -> bool:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         se.evaluate_model(model, *data, "ndcg@10")
-    return any("was trained on other pairs" in str(one.message) for one in caught)
+    return any("was trained on pairs that are not in train" in str(one.message) for one in caught)
 
 
 def fitted_by_callback(train: Any) -> Any:
@@ -59,7 +59,9 @@ def test_another_training_part_is_noticed(kind: str, tmp_path: Path) -> None:
 def test_a_sweep_names_the_checkpoints(tmp_path: Path) -> None:
     for name, train in {"own": HOLDOUT, "other": OTHER, "whole": CLICKS}.items():
         se.save_model(se.train_als(train, factors=4), tmp_path / f"{name}.npz")
-    with pytest.warns(UserWarning, match=r"other\.npz \(and 1 more\) was trained on other pairs"):
+    with pytest.warns(
+        UserWarning, match=r"other\.npz \(and 1 more\) was trained on pairs that are not in train"
+    ):
         table = se.sweep(tmp_path, HOLDOUT, "ndcg@10")
     assert table["status"].tolist() == ["ok"] * 3
 

@@ -196,8 +196,8 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.filterwarnings("ignore:.* held-out items were seen")
-@pytest.mark.filterwarnings("ignore:judged_only=True, and every item")
-@pytest.mark.filterwarnings("ignore:.* (relevant|listed) items are no candidates")
+@pytest.mark.filterwarnings("ignore:judged_only=True, but every item")
+@pytest.mark.filterwarnings("ignore:.* (relevant|listed) items are not candidates")
 def test_a_wrong_type_is_taken_or_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

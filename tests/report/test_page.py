@@ -375,7 +375,7 @@ def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
     page = read(se.write_report({"random": ev}, tmp_path / "r.html"))
     assert "The baseline “popularity” reaches ndcg@5 (1+9)" in page.text
     assert "random is no better" in page.text
-    assert "can rank models in another order" in page.text
+    assert "can rank models differently" in page.text
 
 
 def test_many_models_are_rows_and_few_are_drawn(
@@ -442,7 +442,7 @@ def test_segments_have_tests_and_charts(models: dict[str, se.Evaluation], tmp_pa
     assert f"paid {row['n_users']} {format_number(row['difference'])}" in reader.text
     one = {"good": models["good"]}
     overall = read(se.write_report(one, tmp_path / "r.html", "coverage@10", by=by)).text
-    assert "coverage@10 is about all users together, and not shown by segment" in overall
+    assert "coverage@10 is about all users together, so it is not shown by segment" in overall
 
 
 def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path: Path) -> None:

@@ -4,18 +4,18 @@
 `users` holds out users whole.
 
 A split divides the distinct (user, item) pairs, so that a repeated interaction is never on both
-sides. Without times the parts add up to the whole, explicit zeros included. With times, no event
-of training is later than the cut, and none that is held out is earlier: of a pair with events on
-both sides, those before the cut are trained on, and the later ones are left out, because what was
-seen is not recommended again; `Holdout.left_out` counts them. Events without a date
-(`datasets.UNDATED`) are before all others. The order of the rows has no influence.
+sides. Without times the parts add up to the whole, explicit zeros included. With times, no event of
+training is later than the cut, and no held-out event is earlier. If a pair has events on both
+sides, the earlier ones are trained on, and the later ones are left out, because seen items are not
+recommended again; `Holdout.left_out` counts them. Events without a date (`datasets.UNDATED`) are
+before all others. The order of the rows has no influence.
 
 At least one pair of each user stays in training: users with too few pairs keep all of them there,
-and remain rows of all matrices. The exceptions are `temporal` and `rolling`, where the cut alone
-decides, and `users`, where the model gets what it knows of a held-out user after its training.
+and remain rows of all matrices. The exceptions are `temporal` and `rolling`, where only the cut
+decides, and `users`, where the model gets some pairs of a held-out user after its training.
 
-A random split orders the pairs of each user by a hash of seed, user code and item code. So what is
-held out for one user does not depend on the other users.
+A random split orders the pairs of each user by a hash of seed, user code and item code. The
+held-out pairs of a user therefore do not depend on other users.
 """
 
 from .by_time import last_n, rolling, temporal

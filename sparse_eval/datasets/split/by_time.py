@@ -36,28 +36,28 @@ def last_n(
     With ``n=1`` this is the usual leave-one-out protocol [1]_; with ``test=1`` too, the latest
     pair of each user is for the test, and the one before it for validation [2]_.
 
-    The time of a pair is that of its first event. No event of a user's training data is later
-    than the first one that is held out: later events of other pairs are left out, and counted in
+    The time of a pair is the time of its first event. No event of a user's training data is later
+    than the first held-out event: later events of other pairs are left out, and counted in
     ``left_out.repeated``.
 
     Parameters
     ----------
     interactions : Interactions
-        With timestamps; among pairs at the same time, that with the higher item code is later.
-        Undated pairs are the earliest, and never held out.
+        With timestamps; among pairs at the same time, the higher item code is later. Undated pairs
+        are the earliest, and never held out.
     n : int
         At least 1.
     fraction : float, optional
         Instead of `n` the share of each user's pairs to hold out, the latest: of m pairs
         ``round(fraction * m)``, but never all.
     test : int, optional
-        At least 1: how many pairs to hold out as the test part, before the n latest of what is
-        left.
+        At least 1: the number of latest pairs to hold out as the test part. The n latest of the
+        remaining pairs are then for validation.
     repeats : {"drop", "keep"}
-        With "keep", for models that may recommend again, the time of a pair is that of its last
-        event, and only that event is held out, with others of the same pairs that are not before
-        the first one held out. What was before is trained on, so that held-out items may be known,
-        and nothing is left out.
+        With "keep", for models that may recommend again, the time of a pair is the time of its last
+        event. Only that event is held out, with other events of the same pairs that are not before
+        the first held-out one. Earlier events are trained on, so held-out items may be known, and
+        nothing is left out.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def last_n(
     if fraction is not None:
         check_fraction("fraction", fraction)
         if n != 1:
-            raise InvalidDataError("give n= or fraction=, not both", argument="fraction")
+            raise InvalidDataError("pass n= or fraction=, not both", argument="fraction")
     n_test = 0 if test is None else check_whole("test", test, 1, MAX_COUNT)
     check_choice("repeats", repeats, REPEATS)
     events = Events.of(interactions, "last_n")
@@ -125,7 +125,7 @@ def last_n(
         if keep:
             part &= events.times >= from_on
         train &= ~part
-        # What is not held out must not be later than what is, of the same user.
+        # No remaining event of a user may be later than a held-out one.
         parts.insert(0, part if keep else part & (events.times <= limit))
         limit = np.minimum(limit, from_on)
     if not keep:
@@ -145,7 +145,7 @@ def temporal(
     gap: Duration | None = None,
     repeats: Repeats = "drop",
 ) -> Holdout:
-    """Hold out what happened at or after one point in time, or two.
+    """Hold out the events at or after one point in time, or two.
 
     All events before the cut are trained on, and no others. A user who first appears after the cut
     has an empty row in training: see `Holdout.unknown` and `Holdout.known`.
@@ -156,40 +156,38 @@ def temporal(
         With timestamps. Undated events are before every cut.
     at : str, datetime.date, datetime.datetime, numpy.datetime64, pandas.Timestamp or int, optional
         The cut: a date such as ``"2019-11-14"`` (its first moment) or ``"2019-11-14T09:30+01:00"``,
-        UTC if it has no time zone; or a whole number in the unit of the timestamps. Where the
-        source does not say that unit (`Interactions.time_unit`), a date needs timestamps that are
-        all from 1995 to 2032 in one of seconds, milli-, micro- and nanoseconds, which their size
-        tells apart.
+        UTC if it has no time zone; or a whole number in the unit of the timestamps. If that unit is
+        unknown (`Interactions.time_unit`), a date needs timestamps that are all from 1995 to 2032
+        in one of seconds, milli-, micro- and nanoseconds; their size identifies the unit.
     fraction : float, optional
-        Between 0 and 1, both excluded: the cut is where this fraction of the dated pairs is first
-        met at or after it, rounded to whole pairs, one at least (more, if several have the time of
+        Between 0 and 1, both excluded: the share of the dated pairs whose first event is at or
+        after the cut. It is rounded to whole pairs, at least one (more, if several have the time of
         the cut). If neither option is given, 0.2.
     test : as `at`, or float, optional
-        Where the test part begins, which the validation part then ends before: with `at`, a later
-        point in time; otherwise a fraction of the dated pairs, as `fraction`, which is then what
-        comes before it.
+        Where the test part begins and the validation part ends. With `at`, a later point in time;
+        otherwise a fraction of the dated pairs, as `fraction`, which is then the share before it.
     gap : str, datetime.timedelta, pandas.Timedelta, numpy.timedelta64 or int, optional
-        Events so long before a cut are in no part: a duration such as ``"1D"`` or ``"12h"``, or a
-        whole number in the unit of the timestamps. It stands for the time between training a model
-        and using it.
+        Events within this duration before a cut are in no part: ``"1D"`` or ``"12h"``, or a whole
+        number in the unit of the timestamps. It represents the time between training a model and
+        using it.
     repeats : {"drop", "keep"}
-        Whether held-out events of a pair that training (for the test, training or validation) has
-        too, be it as an explicit zero, are left out and counted in ``left_out.repeated``, or held
-        out as well, to evaluate models that may recommend again: ``filter_seen=False`` of
-        `evaluate_model`, which otherwise recommends nothing that was seen and counts them as
+        How to treat held-out events of a pair that training (for the test, training or validation)
+        has too, even as an explicit zero. "drop" leaves them out and counts them in
+        ``left_out.repeated``. "keep" holds them out as well, for models that may recommend again;
+        evaluate these with ``filter_seen=False``, or seen items are not recommended and count as
         missed.
 
     Returns
     -------
     Holdout
-        With at least one pair in each part, of whichever users. Its `cut` is the first one.
+        With at least one pair in each part, of any users. Its `cut` is the first one.
 
     Raises
     ------
     InvalidDataError
-        If there are no timestamps, `at` and `fraction` are both given, an option is out of its
-        range, a date or duration is given and the unit of the timestamps is not known, or a part
-        would be empty.
+        If there are no timestamps, or a date or duration is given and their unit is not known. If
+        `at` and `fraction` are both given, or an option is out of its range. If a part would be
+        empty.
 
     See Also
     --------
@@ -255,7 +253,7 @@ def rolling(
     gap: Duration | None = None,
     repeats: Repeats = "drop",
 ) -> Iterator[Holdout]:
-    """Hold out one period of time after the other, and train on what was before each.
+    """Hold out one period of time after the other, and train on the events before each.
 
     Parameters
     ----------
@@ -264,22 +262,22 @@ def rolling(
     window : str, datetime.timedelta, pandas.Timedelta, numpy.timedelta64 or int
         How long each validation period is, above 0, as `gap` of `temporal`.
     step : as `window`, optional
-        How long after one period the next one begins; default: `window`, so that they follow each
-        other without a gap and do not overlap.
+        The time from the start of one period to the next; default: `window`, so periods follow each
+        other without a gap or overlap.
     at, fraction
-        Where the first validation period begins, as in `temporal`. The last one is that of the
+        Where the first validation period begins, as in `temporal`. The last period contains the
         last event, and may reach beyond it.
     train_window : as `window`, optional
-        How far back training goes, so that it slides along; default: to the first event, so that
-        it grows. Undated events are always trained on.
+        How far back training goes, as a sliding window; default: to the first event, so training
+        grows. Undated events are always trained on.
     gap, repeats
         As in `temporal`. A pair is known if it is in the training data of its period.
 
     Returns
     -------
     iterator of Holdout
-        One for each period, created one at a time. Where nothing new happened in a period, or
-        nothing at all in a training window, that part is empty.
+        One for each period, created one at a time. A part is empty if nothing new happened in the
+        period, or nothing at all in the training window.
 
     Raises
     ------
@@ -330,10 +328,10 @@ def rolling(
 def _cuts(
     events: Events, clock: Clock, at: Time | None, fraction: float | None, test: object = None
 ) -> list[int]:
-    """Return the cut `at`, or those from which on the given shares of dated pairs are first met."""
+    """Return the cut `at`, or the cuts that leave the given shares of dated pairs after them."""
     if at is not None:
         if fraction is not None:
-            raise InvalidDataError("fraction: does not go together with at=; give one of them")
+            raise InvalidDataError("fraction: cannot be combined with at=; pass one of them")
         return [clock.time("at", at)]
     shares = {"fraction": 0.2 if fraction is None else fraction}
     if test is not None:
@@ -346,9 +344,7 @@ def _cuts(
         )
     dated = events.first[events.first != UNDATED]
     if not len(dated):
-        raise InvalidDataError(
-            "every pair has an event without a date, which is its first; give at="
-        )
+        raise InvalidDataError("the first event of every pair has no date; pass at=")
     cuts: list[int] = []
     count = 0
     for share in reversed(shares.values()):

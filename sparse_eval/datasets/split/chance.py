@@ -179,10 +179,10 @@ def users(
 ) -> Holdout:
     """Hold out a random share of the users, to evaluate a model on users that it never saw.
 
-    The model is trained on all pairs of the other users. Of each held-out user it is then given a
-    part (`Holdout.fold_in`), from which it recommends, and the rest of the user's pairs is what is
-    evaluated. Also known as strong generalization [1]_. `evaluate_model` folds the users in by
-    itself, see `fold_in` there.
+    The model is trained on all pairs of the other users. For each held-out user it then gets some
+    of the pairs (`Holdout.fold_in`) to recommend from; the user's other pairs are for evaluation.
+    Also known as strong generalization [1]_. `evaluate_model` folds the users in by itself, see
+    `fold_in` there.
 
     Parameters
     ----------
@@ -197,12 +197,12 @@ def users(
         given to the model, at least one and never all. Protocols in use are 0.8 [1]_ and, as a
         harder one, 0.5.
     test : float, optional
-        The share of the users to hold out as the test part, beside `fraction` for validation.
+        The share of the users to hold out as the test part, in addition to `fraction` for
+        validation.
     order : {"random", "time"}
-        Whether the pairs that the model is given are drawn at random, or are the user's earliest.
-        By time, a pair counts with its first event, and events of a pair that the model is given
-        which are later than the first one held out are in no part
-        (``left_out.repeated``). Undated pairs are the earliest.
+        Whether the model gets a user's pairs at random, or the earliest. By time, a pair counts
+        with its first event. Events of the model's pairs that are later than the first held-out one
+        are in no part (``left_out.repeated``). Undated pairs are the earliest.
     seed : int
         At least 0. The same seed gives the same split to the last bit.
 
@@ -215,8 +215,8 @@ def users(
     Raises
     ------
     InvalidDataError
-        If an option is out of its range, a value is negative or not finite, there are no
-        timestamps to go by, or there are not enough users with two pairs.
+        If an option is out of its range, or a value is negative or not finite. If there are no
+        timestamps for ``order="time"``, or too few users with two pairs.
 
     See Also
     --------
@@ -270,7 +270,7 @@ def users(
     given = events.of_events((drawn > 0) & is_given)
     n_late = 0
     if order == "time":
-        # What the model is given must not be later than what is held out, of the same user.
+        # No event that the model gets may be later than a held-out one of the same user.
         late = given & (events.times > events.first_of_users(~is_given, events.first))
         n_late, given = int(np.count_nonzero(late)), given & ~late
     return events.divide(

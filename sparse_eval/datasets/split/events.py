@@ -46,7 +46,7 @@ REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 #: The most pairs of a user that can be held out, and the most folds.
 MAX_COUNT = 2**31 - 1
 
-#: What is split at random.
+#: Inputs of random splits.
 Divisible: TypeAlias = "Interactions | SparseInput | FrameLike | PathLike"
 
 
@@ -67,7 +67,7 @@ class Events:
     starts : ndarray of int64, shape (n_pairs,)
         Where the events of each pair start.
     times : ndarray of int64, shape (n,)
-        Their times, at least one of which is not `UNDATED`; empty if a split does not need them.
+        Their times, not all `UNDATED`; empty if a split does not need them.
     unit : {"s", "ms", "us", "ns"} or None
         The unit of the times, if the source gives it.
     """
@@ -94,8 +94,8 @@ class Events:
         times: Any = getattr(given, "timestamps", None)
         if function is not None and (times is None or not (times != UNDATED).any()):
             raise InvalidDataError(
-                f"{function} needs interactions with timestamps, found {type(given).__name__} "
-                "without any date; load them with timestamp=, or use split.random"
+                f"{function} needs timestamps, but this {type(given).__name__} has none; load it "
+                "with timestamp=, or use split.random"
             )
         if isinstance(given, Interactions):
             axes: tuple[Axis | None, Axis | None] = (given.users, given.items)
@@ -127,27 +127,27 @@ class Events:
         return np.diff(self.pair_bounds)
 
     def of_users(self, numbers: Integers) -> Integers:
-        """Return for each pair what is given for each user."""
+        """Repeat the number of each user for its pairs."""
         return np.repeat(numbers, self.sizes)
 
     def of_events(self, pairs: NDArray[Any]) -> NDArray[Any]:
-        """Return for each event what is given for each pair."""
+        """Repeat the value of each pair for its events."""
         if len(self.starts) == len(self):
             return pairs
         return np.repeat(pairs, np.diff(self.starts, append=len(self)))
 
     def in_pairs(self, chosen: Booleans) -> Booleans:
-        """Return which pairs have a chosen event."""
+        """Return a mask of the pairs with a chosen event."""
         return np.asarray(np.logical_or.reduceat(chosen, self.starts), bool)
 
     def count(self, pairs: Booleans) -> Integers:
-        """Return how many pairs of each user are chosen."""
+        """Return the number of chosen pairs of each user."""
         return np.diff(indptr_from_counts(pairs.astype(np.int64))[self.pair_bounds])
 
     def random_order(self, seed: int) -> Integers:
-        """Return the position of each pair among those of its user, in a random order.
+        """Return the position of each pair among its user's pairs, in a random order.
 
-        The events are those of no named function, of which each pair has one.
+        Each pair must have exactly one event, as for data without times.
         """
         bounds, items = self.bounds, self.items
         keys = np.empty(len(items), np.uint64)
@@ -172,7 +172,7 @@ class Events:
         return np.asarray(np.maximum.reduceat(times, self.starts), np.int64)
 
     def positions(self, times: Integers) -> Integers:
-        """Return the position of each pair among those of its user by time, undated ones first."""
+        """Return the position of each pair among its user's pairs by time, undated ones first."""
         return order_within(self.pair_bounds, times)
 
     def first_of_users(self, chosen: Booleans, times: Integers) -> Integers:
@@ -193,14 +193,14 @@ class Events:
         return Clock.of(self.times, self.unit, given.items())
 
     def before(self, end: int, start: int | None = None) -> Booleans:
-        """Return which events are before `end` and, if they have a date, not before `start`."""
+        """Return a mask of the events before `end`, without dated events before `start`."""
         chosen: Booleans = (self.times < end) | (self.times == UNDATED)
         if start is not None:
             chosen &= (self.times >= start) | (self.times == UNDATED)
         return chosen
 
     def from_on(self, start: int, end: int | None = None) -> Booleans:
-        """Return which events are at `start` or later, and before `end`."""
+        """Return a mask of the events at `start` or later, and before `end`."""
         chosen: Booleans = (self.times >= start) & (self.times != UNDATED)
         if end is not None:
             chosen &= self.times < end

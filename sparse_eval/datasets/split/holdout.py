@@ -32,13 +32,13 @@ PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
 
 
 class LeftOut(NamedTuple):
-    """What is in no part of a split.
+    """Counts of the data that are in no part of a split.
 
     Attributes
     ----------
     repeated : int
-        Events after a cut whose pair is known from before it: what was seen is not recommended
-        again, so they are not held out, and being later than the cut they are not trained on.
+        Events after a cut whose pair also occurs before it. They are not held out, because seen
+        items are not recommended again, and they are too late to be trained on.
     outside : int
         Events outside of the periods of a split by time: in its gap, before its training window,
         or after its validation window.
@@ -55,7 +55,7 @@ _NOTHING_LEFT_OUT = LeftOut()
 
 
 class Unknown(NamedTuple):
-    """What is held out and not in the training data.
+    """Counts of held-out data that are unknown to the training data.
 
     Attributes
     ----------
@@ -81,22 +81,22 @@ class Holdout:
         and evaluations against them have the ids of users and items. ``holdout.train.csr`` is the
         plain csr_matrix, to slice, to compute with, and for other libraries.
     users, items : sequence of hashable, or None
-        The labels of the rows and columns, if there are any; by default those of `train`.
+        The labels of the rows and columns, if there are any; by default the labels of `train`.
     test : csr_matrix of float64, shape (n_users, n_items), or None
         The third part of a three-way split, which `for_test` holds out.
     fold_in : csr_matrix of float64, shape (n_users, n_items), or None
-        Of a split by users: what the model is given of users whom it was not trained on, see
+        For a split by users: the pairs that the model gets of users it was not trained on, see
         `split.users`. These users have nothing in `train`.
     cut : numpy.datetime64, int or None
         Where the validation period of a split by time begins: a date (UTC), or a whole number in
         the unit of the timestamps if that is not known.
     left_out : LeftOut
-        How much of the data is in no part.
+        Counts of the data in no part.
 
     Raises
     ------
     InvalidDataError
-        If the shapes differ, the number of labels is not that of rows or columns, or a user is in
+        If the shapes differ, the number of labels differs from the rows or columns, or a user is in
         `train` and in `fold_in`.
 
     See Also
@@ -160,8 +160,8 @@ class Holdout:
             if len(both):
                 user = both[0] if self.users is None else self.users[both[0]]
                 raise InvalidDataError(
-                    f"user {user!r} is in train and in fold_in ({len(both)} users are); fold in "
-                    "only users whom the model is not trained on"
+                    f"user {user!r} is in train and in fold_in ({len(both)} users are). Fold in "
+                    "only users that the model is not trained on"
                 )
 
     def __repr__(self) -> str:
@@ -172,12 +172,12 @@ class Holdout:
         return f"Holdout({'; '.join(described)})"
 
     def remarks(self) -> list[str]:
-        """Return in words where the cut is, what training does not know, and what is left out.
+        """Describe the cut, users and items unknown to training, and left-out data.
 
         Returns
         -------
         list of str
-            Empty if there is nothing to say. `repr` has it too.
+            Maybe empty. `repr` shows them too.
         """
         remarks = [] if self.cut is None else [f"cut at {time_text(self.cut)}"]
         if self.fold_in is not None:
@@ -196,10 +196,10 @@ class Holdout:
 
     @property
     def seen(self) -> LabelledMatrix:
-        """What users have seen: `train` and, of a split by users, what is folded in.
+        """The items that users have seen: `train` and, for a split by users, `fold_in`.
 
-        A list holds none of it, unless a model may recommend again, and metrics that need to know
-        what is popular count all of it. It is labelled, as `train` is.
+        Lists contain no seen items, unless a model may recommend again. Metrics that need
+        popularity count all of them. The matrix is labelled, as `train` is.
         """
         if self.fold_in is None:
             return self.train
@@ -208,7 +208,7 @@ class Holdout:
 
     @property
     def unknown(self) -> Unknown:
-        """How many users, items and pairs of the validation part training does not know.
+        """The numbers of validation users, items and pairs that are unknown to training.
 
         A user who is folded in is known.
 
@@ -228,15 +228,15 @@ class Holdout:
         )
 
     def known(self) -> Holdout:
-        """Return the same split, holding out only users and items that training knows.
+        """Return the same split, holding out only users and items with training data.
 
-        What has no value above 0 in training cannot be learned by a model of users and items. That
-        goes for the test part as well: what is left of validation adds no users and no items.
+        A model cannot learn users and items without a value above 0 in training. This applies to
+        the test part as well; the validation part adds no users and no items to it.
 
         Returns
         -------
         Holdout
-            Of the same shape; ``left_out.unknown`` is the number of pairs that it leaves out.
+            With the same shape; ``left_out.unknown`` is the number of pairs left out.
 
         Examples
         --------
@@ -257,9 +257,9 @@ class Holdout:
         Returns
         -------
         Holdout
-            Whose `train` has what the chosen model is trained on once more, and whose
-            `validation` is the test part. Of a split by users the users of validation are trained
-            on, with what was folded in of them, and those of the test are folded in.
+            Its `train` is for training the chosen model once more, and its `validation` is the test
+            part. For a split by users, all pairs of the validation users are in `train`, and the
+            test users are folded in.
 
         Raises
         ------
@@ -293,8 +293,8 @@ class Holdout:
     def save(self, folder: PathLike) -> None:
         """Write the parts, such as ``train.npz`` and ``validation.npz``, and ``labels.npz``.
 
-        Each file is written under a temporary name, and all are then renamed, so that no reader
-        ever sees an incomplete one, and a split that was there stays whole if the disk is full.
+        Each file is written under a temporary name, and all are then renamed. Readers never see an
+        incomplete file, and an existing split stays complete if the disk is full.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class Holdout:
             yield
         for name in PARTS:
             if getattr(self, name) is None:
-                with suppress(OSError):  # one that another split left here; `load` knows better
+                with suppress(OSError):  # left by another split; `load` ignores it
                     remove(folder / f"{name}.npz")
 
     @classmethod
@@ -404,7 +404,7 @@ class Holdout:
 
     @classmethod
     def load(cls, folder: PathLike) -> Holdout:
-        """Read what `save` wrote. Nothing is unpickled.
+        """Read a saved split. Nothing is unpickled.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class Holdout:
         if checksums != holdout._checksums():
             listed = ", ".join(f"{part}.npz" for part, _ in holdout._parts())
             raise InvalidFileError(
-                f"{listed} and labels.npz are of different splits; split again", folder
+                f"{listed} and labels.npz belong to different splits; split again", folder
             )
         return holdout
 
@@ -451,7 +451,7 @@ class Holdout:
         return [(name, matrix) for name, matrix in parts if matrix is not None]
 
     def _known(self) -> tuple[Booleans, Booleans]:
-        """Return which users and which items have a value above 0 in what is learnt from."""
+        """Return masks of the users and items with a value above 0 in training data."""
         users, items = _with_values(self.train)
         if self.fold_in is not None:
             users |= _with_values(self.fold_in)[0]
@@ -471,7 +471,7 @@ class Holdout:
 
 
 def _with_values(matrix: CSRMatrix) -> tuple[Booleans, Booleans]:
-    """Return which users and which items have a value above 0."""
+    """Return masks of the users and items with a value above 0."""
     pairs = matrix.tocoo()
     users, items = np.zeros(matrix.shape[0], bool), np.zeros(matrix.shape[1], bool)
     users[pairs.row[pairs.data > 0]] = True

@@ -87,8 +87,8 @@ def test_says_how_it_compares(cv: se.CrossValidation) -> None:
     (note,) = compared.notes
     assert note.startswith("2 folds and 2 seeds, averaged for each user")
     one = cross(folds()[:1]).compare("ndcg@5")
-    assert "one fold: what other splits would give is not known" in one.notes
-    assert "of one fold and one seed" in cross(folds()[:1], seeds=1).compare().notes[0]
+    assert "one fold: the variation over splits is unknown" in one.notes
+    assert "one fold and one seed" in cross(folds()[:1], seeds=1).compare().notes[0]
     for test in ("wilcoxon", "permutation"):
         with raises(InvalidDataError):
             se.compare(cv, test=test)  # type: ignore[arg-type]

@@ -81,4 +81,4 @@ def test_the_command_refuses_before_it_reads(
         assert command(folder, *split, "--out", tmp_path / "o")[0] == 75
     status, _, said = command(folder, *split, "-m", "mrr@5", "--out", tmp_path / "o")
     assert status == 2
-    assert "sweep.jsonl: was made with other inputs: metrics" in said
+    assert "sweep.jsonl: this folder was written with different inputs: metrics" in said
