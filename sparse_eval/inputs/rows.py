@@ -220,7 +220,7 @@ class _Ids:
         self.chunks: list[Any] = []
 
     def add(self, column: Any, first: int, *, untyped: bool) -> None:
-        """Add the rows of a batch; `first` is the number of its first row. Text files are untyped."""
+        """Add the rows of a batch; `first` is the number of its first row."""
         missing = is_missing(column)
         if missing.any():
             row = int(np.argmax(missing))
