@@ -51,7 +51,7 @@ def photograph(page: Path) -> None:
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as started:
         chromium = started.chromium.launch(executable_path=browser, args=arguments)
-        tab = chromium.new_page(viewport={"width": 1000, "height": 800})
+        tab = chromium.new_page(viewport={"width": 1100, "height": 800})
         tab.goto(page.as_uri())
         end = tab.locator("table").first.bounding_box()
         if end is None:
@@ -59,7 +59,7 @@ def photograph(page: Path) -> None:
         # The links to the sections of the page lead nowhere in a picture.
         tab.add_style_tag(content="nav, .skip { display: none }")
         end = tab.locator("table").first.bounding_box() or end
-        clip = {"x": 0, "y": 0, "width": 1000, "height": end["y"] + end["height"] + 24}
+        clip = {"x": 0, "y": 0, "width": 1100, "height": end["y"] + end["height"] + 10}
         tab.screenshot(path=PICTURE, clip=clip, full_page=True)
         chromium.close()
 
