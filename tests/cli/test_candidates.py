@@ -44,7 +44,7 @@ def test_models_are_scored_among_candidates(command: Command, tmp_path: Path) ->
             assert float(row[f"{name} (candidates)"]) == value
     status, _, said = command(*words[:-4], "--out", tmp_path / "out")
     assert status == 2
-    assert "(here None)" in said
+    assert "(now None)" in said
     assert command("score", models[1], *data, "--out", tmp_path / "one")[0] == 0
     saved = se.Evaluation.load(tmp_path / "one")
     expected = se.evaluate_model(models[1], holdout, METRICS, candidates=candidates, baselines=True)

@@ -197,7 +197,7 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
         ("p.npz v.npz --item-vectors v.npz", "v.npz: holds a sparse matrix; expected a"),
         (
             "recs.csv truth.csv --item-groups no.csv",
-            "no.csv: item: there is no column 'item', nor one",
+            "no.csv: no column for the item was recognized",
         ),
         ("p.npz v.npz -m novelty@2", "needs train: give --train"),
     ],

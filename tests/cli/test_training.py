@@ -175,5 +175,5 @@ def test_refuses_a_date_where_the_unit_is_not_known(command: Command, tmp_path: 
     status, _, said = command(*words, "--at", "2019-11-14", "--out", tmp_path / "s")
     assert status == 2
     assert "--at: the unit of the timestamps is not known" in said
-    assert "give --at as a whole number in their unit" in said
+    assert "pass --at as a whole number in their unit" in said
     assert command(*words, "--at", 2, "--out", tmp_path / "s")[0] == 0

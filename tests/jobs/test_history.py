@@ -133,8 +133,8 @@ def test_other_users_and_other_settings_are_said(tmp_path: Path) -> None:
     history.append(evaluate(9, convention="ranx"), "als", time="2026-11-09T00:00Z")
     assert history.changes()["p"].isna().tolist() == [False] * 6 + [True] * 2
     assert (
-        "2026-11-09 00:00 is not compared with the night before, as convention is ranx, and was "
-        "standard" in history.notes()
+        "2026-11-09 00:00 is not compared with the night before, because convention is ranx, and "
+        "was standard" in history.notes()
     )
     without = se.History(tmp_path / "blocks.jsonl")
     without.append(evaluate(0, keep="totals"), "als")

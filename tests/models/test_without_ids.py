@@ -16,7 +16,7 @@ from implicit.nearest_neighbours import CosineRecommender
 import sparse_eval as se
 
 #: The filters of the test run ignore this warning.
-MESSAGE = "has no ids, and the data have"
+MESSAGE = "has no ids, but the data have"
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def test_ratings_are_gains_and_said() -> None:
     truth = pd.DataFrame({"user": ["a", "a"], "item": ["x", "y"], "rating": [0, 1]})
     with pytest.warns(GuessWarning) as told:
         assert se.evaluate(recs, truth, "precision@2")["precision@2"] == 0.5
-    assert "values in the column 'rating' are 0" in str(told[0].message)
+    assert "values in column 'rating' are 0" in str(told[0].message)
     assert se.Relevance.from_frame(truth, gain=None).gains.tolist() == [1, 1]
     with raises(InvalidDataError):
         se.evaluate(recs, truth.assign(count=1), "precision@2")

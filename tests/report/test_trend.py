@@ -80,7 +80,7 @@ def test_nights_that_do_not_compare(tmp_path: Path) -> None:
     history.append(other, "other", time="2026-11-02T03:00Z")
     text = text_of(section(history))
     assert "2 nights. The last one cannot be compared with the one before by ndcg@10." in text
-    assert "as convention is ranx, and was standard" in text
+    assert "because convention is ranx, and was standard" in text
     assert "not compared" in text
 
 

@@ -73,7 +73,7 @@ def test_the_command_refuses_before_it_reads(
     (tmp_path / "none").mkdir()
     status, printed, said = command(tmp_path / "none", *split)
     assert (status, printed) == (2, "")
-    assert "none: has no .npz file in it" in said.splitlines()[-1]
+    assert "none: contains no .npz file" in said.splitlines()[-1]
     quoted = command(f"{folder}/als-[24].npz", *split, "--format", "json")[1]
     assert [row["factors"] for row in json.loads(quoted)] == [2, 4]
     assert command(folder, *split, "--out", tmp_path / "o")[0] == 0

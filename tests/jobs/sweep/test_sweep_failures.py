@@ -46,7 +46,7 @@ def break_checkpoints(folder: Path) -> dict[str, str]:
     os.mkfifo(folder / "pipe.npz")
     return {
         "nan.npz": "item_factors, row 7 is not finite",
-        "users.npz": f"train has {N_USERS} users, the model {N_USERS + 1}",
+        "users.npz": f"train has {N_USERS} users, but the model has {N_USERS + 1}",
         "huge.npz": "so large",
         "cut.npz": "expected an .npz file",
         "pipe.npz": "is not a file",

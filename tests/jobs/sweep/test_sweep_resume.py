@@ -92,7 +92,7 @@ def test_refuses_a_folder_of_other_inputs(
             monkeypatch.setattr(scoring, "NUMBERS_VERSION", 99)
         with raises(InvalidFileError) as error:
             se.sweep(folder, **call | change, out=out)
-        assert str(error.value).count("(here") == 1
+        assert str(error.value).count("(now") == 1
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
