@@ -191,7 +191,7 @@ class Comparison:
         ... }
         >>> se.compare(evs).users_needed("2%")[["n_users", "users_needed"]]
            n_users  users_needed
-        0      500          1000
+        0      495         15253
         """
         import pandas as pd
 

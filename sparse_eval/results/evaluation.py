@@ -790,7 +790,7 @@ class Evaluation(Evaluated):
         >>> holdout = se.split.random(clicks, seed=0)
         >>> ev = se.evaluate_model(se.baselines.ease(holdout), holdout, "ndcg@10")
         >>> ev.users_needed("ndcg@10", "2%")
-        1
+        16592
         """
         row = self._row_of(metric)
         level, power = check_fraction("level", level), check_fraction("power", power)

@@ -1,0 +1,272 @@
+"""Test verdicts on a margin, intervals of effect sizes, and the numbers of users of a test."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from raising import raises
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
+from sparse_eval.results.decisions import VERDICTS, Margin, add_verdicts, decide, users_needed
+from sparse_eval.results.differences import (
+    compare_values,
+    correct,
+    effect_interval,
+    values_distance,
+)
+
+Array = NDArray[Any]
+
+A = np.array([0.42, 0.55, 0.31, 0.68, 0.25, 0.74, 0.5, 0.39, 0.61, 0.47, 0.58, 0.33])
+B = np.array([0.4, 0.57, 0.3, 0.61, 0.27, 0.7, 0.52, 0.41, 0.55, 0.49, 0.56, 0.3])
+
+N_USERS, N_ITEMS = 150, 60
+NAMES = ["ndcg@10", "mean_rank", "coverage@1"]
+
+
+def make(seed: int, quality: float, n_users: int = N_USERS) -> se.Evaluation:
+    """Evaluate lists with more hits if the quality is higher."""
+    held_out = np.random.default_rng(0).random((n_users, N_ITEMS)) < 0.1
+    held_out[:, 0] = True
+    scores = np.random.default_rng(seed).random(held_out.shape) + quality * held_out
+    lists = se.Rankings.from_topk(np.argsort(-scores, axis=1))
+    return se.evaluate(lists, csr_matrix(held_out.astype(float)), NAMES)
+
+
+@pytest.fixture(scope="module")
+def pair() -> dict[str, se.Evaluation]:
+    return {"good": make(1, 0.6), "poor": make(2, 0.1)}
+
+
+def judge(a: Array, b: Array, margin: Margin, level: float = 0.95, higher: bool = True) -> Any:
+    """Return the columns of a verdict about the values of users."""
+    size = margin.number(float(b.mean()) if len(b) else math.nan, "metric")
+    found = decide(margin, size, partial(values_distance, a, b), higher)
+    table = pd.DataFrame([{"metric": "metric"} | found])
+    add_verdicts(table, {"metric": margin}, "none", level)
+    return table.iloc[0]
+
+
+def test_equivalence_has_the_p_value_of_statsmodels() -> None:
+    # [ttost_paired(A, B, -m, m)[0] for m in (0.01, 0.03, 0.1)], statsmodels 0.15
+    expected = [0.600892101277344, 0.04695116508808608, 8.747120783850466e-07]
+    found = [judge(A, B, Margin(m))["p_equivalent"] for m in (0.01, 0.03, 0.1)]
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_percentage_is_tested_on_the_values_of_users() -> None:
+    found = judge(A, B, Margin.parse("10%"))
+    above, below = (
+        stats.ttest_1samp(A - factor * B, 0, alternative=side).pvalue
+        for factor, side in ((0.9, "greater"), (1.1, "less"))
+    )
+    assert found["p_equivalent"] == pytest.approx(max(above, below), rel=1e-10)
+    assert found["margin"] == pytest.approx(0.1 * B.mean())
+    better = stats.ttest_1samp(A - 1.1 * B, 0, alternative="greater").pvalue
+    worse = stats.ttest_1samp(A - 0.9 * B, 0, alternative="less").pvalue
+    assert [found["p_better"], found["p_worse"]] == pytest.approx([better, worse], rel=1e-10)
+    assert found["verdict"] == "equivalent"
+
+
+PAIRS = st.integers(0, 30).flatmap(
+    lambda n: arrays(
+        np.float64,
+        (2, n),
+        elements=st.sampled_from([0, 0, 0.25, 0.5, 1]) | st.floats(0, 1, width=32),
+    )
+)
+MARGINS = st.sampled_from([0.0, 0.01, 0.1, 0.5])
+
+
+@given(PAIRS, MARGINS)
+def test_swapping_models_swaps_better_and_worse(pair: Array, size: float) -> None:
+    a, b = pair
+    one, two = judge(a, b, Margin(size)), judge(b, a, Margin(size))
+    swapped = dict(zip(VERDICTS, reversed(VERDICTS), strict=True)) | {"not shown": "not shown"}
+    assert (
+        two["verdict"]
+        == swapped[one["verdict"]]
+        == judge(a, b, Margin(size), higher=False)["verdict"]
+    )
+    if size == 0:
+        assert one["verdict"] != "equivalent"
+
+
+@given(PAIRS, MARGINS, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_a_verdict_agrees_with_the_interval(pair: Array, size: float, level: float) -> None:
+    a, b = pair
+    found, row = judge(a, b, Margin(size), level), compare_values(a, b, "t", level)
+    low, high = float(row["ci_low"]), float(row["ci_high"])
+    assume(not any(math.isclose(abs(end), size, abs_tol=1e-9) for end in (low, high)))
+    expected = "not shown"
+    if low > size or high < -size:
+        expected = "better" if low > size else "worse"
+    elif -size < low and high < size:
+        expected = "equivalent"
+    assert found["verdict"] == expected
+
+
+def test_columns_of_a_margin_are_added_to_the_others(pair: dict[str, se.Evaluation]) -> None:
+    plain = se.compare(pair)
+    compared = se.compare(pair, margin={"ndcg@10": "5%", "mean_rank": 1})
+    added = ["margin", "p_better", "p_equivalent", "p_worse", "p_verdict", "verdict"]
+    assert [name for name in compared.table if name not in plain.table] == added
+    pd.testing.assert_frame_equal(compared.table[list(plain.table)], plain.table)
+    assert compared.table["verdict"].tolist() == ["better", "better", ""]  # lower ranks are better
+    assert compared.table["margin"][0] == pytest.approx(0.05 * pair["poor"]["ndcg@10"])
+    p = compared.table[["p_better", "p_equivalent", "p_worse"]].min(axis=1).to_numpy()
+    assert compared.table["p_verdict"][:2].tolist() == correct(2 * p, "holm")[:2].tolist()
+    assert "margin" in repr(compared)
+    assert compared.to_dict()["differences"][0]["verdict"] == "better"
+    swapped = se.compare(dict(reversed(pair.items())), "mean_rank", margin=1).table
+    assert swapped["verdict"].tolist() == ["worse"]
+    same = pair["good"].compare(pair["good"], "ndcg@10", margin="5%").table
+    assert same["verdict"].tolist() == ["equivalent"]
+
+
+def test_metrics_of_all_users_have_verdicts_by_replicates(pair: dict[str, se.Evaluation]) -> None:
+    row = se.compare(pair, "coverage@1", margin=0.2).table.iloc[0]
+    replicates = [ev.replicates("coverage@1") for ev in pair.values()]
+    error = (replicates[0] - replicates[1]).std(ddof=1)
+    p = stats.t(len(replicates[0]) - 1, scale=error).sf(0.2 - abs(row["difference"]))
+    assert row["p_equivalent"] == pytest.approx(p, rel=1e-9)
+    fewer = {"good": pair["good"], "fewer": make(2, 0.1, N_USERS - 20)}
+    row = se.compare(fewer, margin=0.5).table.iloc[-1]
+    assert math.isnan(row["p_equivalent"])
+    assert row["verdict"] == "not shown"
+
+
+def test_notes_of_other_tests(pair: dict[str, se.Evaluation]) -> None:
+    assert (
+        se.compare(pair, test="permutation", margin=0.1).notes[-1].startswith("verdicts are by t")
+    )
+    assert se.compare(pair, test="wilcoxon").notes == ()
+    many = {name: make(seed, 0.1, 2001) for seed, name in enumerate("ab")}
+    assert "2305.02461" in se.compare(many, "ndcg@10", test="wilcoxon").notes[-1]
+
+
+@pytest.mark.parametrize(
+    "margin", ["much", "-1%", -0.1, math.nan, {"recall@5": 0.1}, {"ndcg@10": None}]
+)
+def test_a_margin_that_is_none_raises(pair: dict[str, se.Evaluation], margin: Any) -> None:
+    with raises(InvalidDataError, argument="margin"):
+        se.compare(pair, margin=margin)
+
+
+def test_a_percentage_of_no_mean_raises() -> None:
+    held_out = csr_matrix(np.eye(3))
+    lists = se.Rankings.from_topk([[1], [2], [0]])
+    ev = se.evaluate(lists, held_out, "ndcg@1")
+    with raises(InvalidDataError, argument="margin"):
+        ev.compare(ev, margin="1%")
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 200, 50_000])
+@pytest.mark.parametrize("effect", [-3, -0.5, -0.01, 0, 0.1, 1])
+def test_effect_sizes_have_the_interval_of_the_noncentral_t(n: int, effect: float) -> None:
+    ends = effect_interval(effect, n, 0.95)
+    t = effect * math.sqrt(n)
+    shares = [stats.nct.cdf(t, n - 1, end * math.sqrt(n)) for end in ends]
+    assert shares == pytest.approx([0.975, 0.025], abs=1e-11)
+
+
+def test_effect_sizes_of_a_comparison(pair: dict[str, se.Evaluation]) -> None:
+    table = se.compare(pair).table
+    for low, effect, high in table[["effect_low", "effect_size", "effect_high"]].to_numpy()[:2]:
+        assert low < effect < high
+    assert table["effect_low"].isna().tolist() == [False, False, True]
+
+
+def power(n: int, size: float, level: float) -> float:
+    """Return the power of a two-sided t-test for a difference in standard deviations."""
+    shifted, critical = stats.nct(n - 1, size * math.sqrt(n)), stats.t.ppf((1 + level) / 2, n - 1)
+    return float(shifted.sf(critical) + shifted.cdf(-critical))
+
+
+@pytest.mark.parametrize(
+    ("size", "level", "share", "expected"),
+    [
+        (0.01, 0.95, 0.8, 78491),
+        (0.05, 0.9, 0.95, 4331),
+        (0.1, 0.95, 0.8, 787),
+        (0.5, 0.99, 0.9, 63),
+        (1.0, 0.95, 0.8, 10),
+        (3.0, 0.9, 0.5, 3),
+    ],
+)
+def test_users_needed_equal_those_of_statsmodels(
+    size: float, level: float, share: float, expected: int
+) -> None:
+    # ceil(TTestPower().solve_power(size, alpha=1 - level, power=share)), statsmodels 0.15
+    assert users_needed(size, 1.0, level, share) == expected
+    assert power(expected, size, level) >= share > power(expected - 1, size, level)
+
+
+def test_users_needed_by_comparisons_and_evaluations(pair: dict[str, se.Evaluation]) -> None:
+    compared = se.compare(pair, level=0.9)
+    needed = compared.users_needed({"ndcg@10": "2%", "coverage@1": 0.1}, power=0.9)
+    good, poor = (ev.values("ndcg@10") for ev in pair.values())
+    std, size = float((good - poor).std(ddof=1)), 0.02 * float(poor.mean())
+    assert needed["std"][0] == pytest.approx(std)
+    assert needed["margin"][0] == pytest.approx(size)
+    assert needed["users_needed"][0] == users_needed(size, std, 0.9, 0.9)
+    assert needed["n_users"][0] == N_USERS
+    assert needed["users_needed"].isna().tolist() == [False, True]
+    ev = pair["poor"]
+    std = float(poor.std(ddof=1)) * math.sqrt(2 * (1 - 0.7))
+    expected = users_needed(size, std, 0.95, 0.8)
+    assert ev.users_needed("ndcg@10", "2%", correlation=0.7) == expected
+    for metric, correlation in (("coverage@1", 0.5), ("ndcg@10", 1)):
+        with raises(InvalidDataError):
+            ev.users_needed(metric, 0.1, correlation=correlation)
+    with raises(InvalidDataError, argument="power"):
+        compared.users_needed(0.1, power=80)
+
+
+def test_probabilities_equal_those_of_baycomp() -> None:
+    # CorrelatedTTest(B, A, rope=0.01).probs(), baycomp 1.0.3: of folds rather than of users.
+    # `Error` of a cross-validation adds the variance of users, and has other degrees of freedom.
+    error = math.sqrt((A - B).var(ddof=1) * (1 / 12 + 1 / 11))
+    found = decide(Margin(0.01), 0.01, lambda _: ((A - B).mean(), error, 11), True, bayes=True)
+    worse, equivalent, better = [0.06565915426383667, 0.3641165157480678, 0.5702243299880955]
+    expected = {
+        "margin": 0.01,
+        "prob_better": better,
+        "prob_equivalent": equivalent,
+        "prob_worse": worse,
+    }
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_cross_validated_models_have_probabilities() -> None:
+    clicks = se.datasets.synthetic(n_users=200, n_items=100, seed=0)
+    models = {
+        "ease": lambda train, seed: se.baselines.ease(train),
+        "popularity": lambda train, seed: se.baselines.popularity(train),
+    }
+    folds = se.split.k_fold(clicks, k=3)
+    cv = se.cross_validate(clicks, models, ["ndcg@10", "coverage@10"], splits=folds, seeds=1)
+    table = cv.compare(margin={"ndcg@10": 0.01, "coverage@10": "20%"}).table
+    estimate = cv.difference("ease", "popularity", "ndcg@10")
+    posterior = stats.t(estimate.error.freedom, estimate.mean, math.sqrt(estimate.error.variance))
+    assert table["prob_better"][0] == pytest.approx(posterior.sf(0.01), rel=1e-9)
+    assert table["prob_worse"][0] == pytest.approx(posterior.cdf(-0.01), abs=1e-12)
+    columns = [f"prob_{verdict}" for verdict in VERDICTS]
+    assert table[columns].sum(axis=1).to_numpy() == pytest.approx(1)
+    likely = table[columns].to_numpy() > 0.95
+    expected = [VERDICTS[row.argmax()] if row.any() else "not shown" for row in likely]
+    assert table["verdict"].tolist() == expected
+    assert "p_verdict" not in table
+    assert "Bayesian" in cv.compare(margin=0.01).notes[-1]
