@@ -392,6 +392,68 @@ class Evaluated(Scores):
             )
         return self._replicates(row)
 
+    def users_needed(
+        self,
+        metric: str | Metric,
+        margin: Size,
+        *,
+        power: float = 0.8,
+        correlation: float = 0.5,
+        level: float = 0.95,
+    ) -> int:
+        """Return how many users a paired t-test needs, before the other model exists.
+
+        Parameters
+        ----------
+        metric : str or Metric
+        margin : float or str
+            The difference to detect: a number, or a percentage of the mean such as "1%".
+        power : float
+            The probability with which a difference of this size is detected.
+        correlation : float
+            The assumed correlation of the users' values of both models, from -1 to 1. Compare two
+            earlier models to know it: similar models have a higher one, and need fewer users.
+        level : float
+            1 − `level` is the two-sided level of significance.
+
+        Returns
+        -------
+        int
+            The number of users with a value. Both models are assumed to have the variance v of
+            this one, so that differences have the variance 2 (1 − `correlation`) v.
+
+        Raises
+        ------
+        InvalidDataError
+            If an argument is out of range, or the metric has no values of users that vary.
+
+        See Also
+        --------
+        Comparison.users_needed : From the differences of two models.
+
+        Examples
+        --------
+        >>> import sparse_eval as se
+        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
+        >>> holdout = se.split.random(clicks, seed=0)
+        >>> ev = se.evaluate_model(se.baselines.ease(holdout), holdout, "ndcg@10")
+        >>> ev.users_needed("ndcg@10", "2%")
+        16592
+        """
+        row = self._row_of(metric)
+        level, power = check_fraction("level", level), check_fraction("power", power)
+        factor = 2 - 2 * check_number("correlation", correlation, -1)
+        size = Margin.parse(margin).number(self._value(row), self.names[row])
+        std = self._std(row) if self.request.plans[row].per_user else math.nan
+        needed = users_needed(size, std * math.sqrt(max(factor, 0)), level, power)
+        if needed is None:
+            raise InvalidDataError(
+                f"the number of users is unknown: it needs a margin above 0, a correlation below 1 "
+                f"and values of {self.names[row]} that differ between users",
+                metric=metric,
+            )
+        return needed
+
     def _value(self, row: int) -> float:
         if self.request.plans[row].per_user:
             return self._part.moments[row].mean
@@ -743,68 +805,6 @@ class Evaluation(Evaluated):
             level=level,
             margin=margin,
         )
-
-    def users_needed(
-        self,
-        metric: str | Metric,
-        margin: Size,
-        *,
-        power: float = 0.8,
-        correlation: float = 0.5,
-        level: float = 0.95,
-    ) -> int:
-        """Return how many users a paired t-test needs, before the other model exists.
-
-        Parameters
-        ----------
-        metric : str or Metric
-        margin : float or str
-            The difference to detect: a number, or a percentage of the mean such as "1%".
-        power : float
-            The probability with which a difference of this size is detected.
-        correlation : float
-            The assumed correlation of the users' values of both models, from -1 to 1. Compare two
-            earlier models to know it: similar models have a higher one, and need fewer users.
-        level : float
-            1 − `level` is the two-sided level of significance.
-
-        Returns
-        -------
-        int
-            The number of users with a value. Both models are assumed to have the variance v of
-            this one, so that differences have the variance 2 (1 − `correlation`) v.
-
-        Raises
-        ------
-        InvalidDataError
-            If an argument is out of range, or the metric has no values of users that vary.
-
-        See Also
-        --------
-        Comparison.users_needed : From the differences of two models.
-
-        Examples
-        --------
-        >>> import sparse_eval as se
-        >>> clicks = se.datasets.synthetic(n_users=500, n_items=200, seed=0)
-        >>> holdout = se.split.random(clicks, seed=0)
-        >>> ev = se.evaluate_model(se.baselines.ease(holdout), holdout, "ndcg@10")
-        >>> ev.users_needed("ndcg@10", "2%")
-        16592
-        """
-        row = self._row_of(metric)
-        level, power = check_fraction("level", level), check_fraction("power", power)
-        factor = 2 - 2 * check_number("correlation", correlation, -1)
-        size = Margin.parse(margin).number(self._value(row), self.names[row])
-        std = self._std(row) if self.request.plans[row].per_user else math.nan
-        needed = users_needed(size, std * math.sqrt(max(factor, 0)), level, power)
-        if needed is None:
-            raise InvalidDataError(
-                f"the number of users is unknown: it needs a margin above 0, a correlation below 1 "
-                f"and values of {self.names[row]} that differ between users",
-                metric=metric,
-            )
-        return needed
 
     def merge(self, *others: Evaluation) -> Evaluation:
         """Return the evaluation of the users of several evaluations.
