@@ -451,7 +451,10 @@ def _by_item(path: Path, named: str | None) -> Any:
     if not kind.is_table:
         raise InvalidFileError(f"holds {kind.value}; expected a table of items, or .npy", path)
     item: Any = open_table(path).choose({"item": named or USUAL}).names["item"]
-    frame = to_pandas(path).set_index(item)
+    frame = to_pandas(path)
+    if item not in frame:  # it is the index that pandas stored
+        frame = frame.reset_index()
+    frame = frame.set_index(item)
     if frame.columns.empty:
         raise InvalidFileError(f"has only the column {item!r}; expected others too", path)
     return frame

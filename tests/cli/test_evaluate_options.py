@@ -137,6 +137,7 @@ def test_data_of_items(means: Means, tmp_path: Path) -> None:
     for name, frame in frames.items():
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
     GROUPS.to_parquet(tmp_path / "groups.parquet")
+    GROUPS.set_index("page").to_parquet(tmp_path / "by_item.parquet")
     WEIGHTS.to_csv(tmp_path / "weights.csv", index=False)
     items = se.ItemData(
         groups=GROUPS.set_index("page")["genre"],
@@ -145,7 +146,7 @@ def test_data_of_items(means: Means, tmp_path: Path) -> None:
     )
     lists = rankings(rank="place")
     expected = se.evaluate(lists, relevance(), OF_ITEMS, train=relevance(), items=items).mean()
-    for groups in ("groups.csv", "groups.parquet", "weights.csv"):
+    for groups in ("groups.csv", "groups.parquet", "by_item.parquet", "weights.csv"):
         found = means(
             tmp_path / "recs.csv", tmp_path / "truth.csv", *COLUMNS, "--rank", "place",
             "--gain", "", "--train", tmp_path / "train.csv", "--item-groups", tmp_path / groups,
