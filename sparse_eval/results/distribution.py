@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ..core.types import Floats, Integers
     from ..inputs.axes import Axis
-    from .evaluation import Evaluated
 
 
 def describe_distribution(
@@ -77,7 +76,7 @@ def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, floa
     return moments.mean, interval.low, interval.high
 
 
-def paired(ev: Evaluated, other: Evaluated, metric: Any) -> tuple[Floats, Integers, Axis]:
+def paired(ev: Any, other: Any, metric: Any) -> tuple[Floats, Integers, Axis]:
     """Return the differences of the users that two evaluations share, their rows, and labels.
 
     Raises
@@ -97,7 +96,7 @@ def paired(ev: Evaluated, other: Evaluated, metric: Any) -> tuple[Floats, Intege
 
 
 def count_losers(
-    ev: Evaluated, other: Evaluated, metric: Any, margin: float, by: Any, level: float
+    ev: Any, other: Any, metric: Any, margin: float, by: Any, level: float
 ) -> pd.DataFrame:
     """Return the table that `Evaluation.losers` describes."""
     import pandas as pd
@@ -126,7 +125,7 @@ def count_losers(
     return pd.DataFrame(table, columns=names).drop(columns=["by", "segment"] if by is None else [])
 
 
-def activity_of(ev: Evaluated, rows: Integers) -> Segments:
+def activity_of(ev: Any, rows: Integers) -> Segments:
     """Divide the users in some rows into four bands by their number of training items."""
     if ev.n_seen is None:
         raise InvalidMetricError("by='activity' needs train: give train= to the evaluation")
