@@ -145,16 +145,15 @@ def compare_lists(
             parts.append(("activity", band, table[bands.codes == code]))
     rows: dict[tuple[str, str, str], tuple[Any, ...]] = {}
     for by, group, part in parts:
-        for metric in part:
-            column, name = part[metric], str(metric)
+        for title, column in part.items():
             defined = column.dropna().to_numpy()
             moments = Moments.of(defined)
-            is_loss = name.startswith("loss")
+            is_loss = str(title).startswith("loss")
             interval = (
                 interval_of_moments(moments, level) if is_loss else interval_of_mean(defined, level)
             )
             if moments.n:
-                rows[by, group, name] = (moments.mean, *interval[:2], moments.n)
+                rows[by, group, str(title)] = (moments.mean, *interval[:2], moments.n)
     for ev in evs if train is not None else ():
         for row in ev.by("popularity").reset_index().to_dict("records"):
             mean, n = row["mean"], row["n_users"]
