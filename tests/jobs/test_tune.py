@@ -194,7 +194,7 @@ def test_a_failed_trial_has_a_reason(parts: Any, tmp_path: Path, trained: list[i
     assert "fcp@1 is defined for no user" in none.trials["error"][0]
     assert (none.best, none.test) == (None, None)
     never = search(parts, "fcp@1", factors=2, alpha=1.0)
-    assert "fcp@1 is defined for no user" in never.trials["error"][0]
+    assert "fcp@1 is undefined for all users" in never.trials["error"][0]
     assert repr(never).startswith("<Tuning of 1 trial: 1 failed>\ntrial  ")
 
 
