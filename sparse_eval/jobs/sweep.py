@@ -48,7 +48,7 @@ from ..models.identifiers import (
     warn_of_other_data,
 )
 from ..models.inputs import split_arguments
-from ..results.saving import SUMMARY, remove_saved
+from ..results.saving import SUMMARY, read_summary, remove_saved
 from .ledger import INPUTS, TABLE, Ledger
 from .scoring import Scoring, best_of, parse_monitored
 
@@ -414,7 +414,7 @@ class Table:
         names = (f"{stem}-{number}" for number in count(2))
         for name in chain((stem, f"{path.absolute().parent.name}-{stem}"), names):
             folder = self.ledger.beside(name)
-            is_taken = folder.is_file() or (folder / SUMMARY).exists()
+            is_taken = folder.is_file() or _is_of_another(folder, path_of(path))
             if held[name] == path_of(path) if name in held else not is_taken:
                 return name
         raise AssertionError  # numbers do not end
@@ -423,6 +423,18 @@ class Table:
 def path_of(file: PathLike) -> str:
     """Return the absolute path of a checkpoint as JSON can hold it."""
     return escaped(Path(file).absolute())
+
+
+def _is_of_another(folder: Path, slot: str) -> bool:
+    """Return whether a folder has an evaluation that no sweep saved of a checkpoint.
+
+    A sweep that is killed may leave an evaluation whose row it has not added yet.
+    """
+    try:
+        about = read_summary(folder / SUMMARY)["about"]
+    except InvalidFileError:
+        return (folder / SUMMARY).exists()
+    return "sweep" not in about or about["checkpoint"]["file"] != slot
 
 
 def saved_evaluations(folder: Path) -> dict[str, Path]:

@@ -182,6 +182,17 @@ def test_a_killed_sweep_leaves_nothing_half_saved(
         assert contents(whole / name) == contents(evs / name)  # and no temporary file
 
 
+def test_an_evaluation_without_its_row_is_replaced(folder: Path, data: Any, tmp_path: Path) -> None:
+    """A sweep was killed after an evaluation was saved, and before its row was added."""
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs, save=True)
+    before, ledger = contents(evs), evs / "sweep.jsonl"
+    ledger.write_text("".join(ledger.read_text().splitlines(keepends=True)[:-1]))
+    se.sweep(folder, *data, out=evs, save=True)
+    assert contents(evs) == before
+    assert len(saved_by_file(evs)) == len(load_all(evs))
+
+
 def test_a_full_disk_stops_the_sweep(
     folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
