@@ -165,9 +165,9 @@ def evaluate(
 
     See Also
     --------
-    Protocol : Metrics with their rules for counting users and items. evaluate_model : Rank the
-    items of a model and evaluate the rankings. Rankings.scan, Relevance.scan : Name the columns of
-    tables.
+    Protocol : Metrics with their rules for counting users and items.
+    evaluate_model : Rank the items of a model and evaluate the rankings.
+    Rankings.scan, Relevance.scan : Name the columns of tables.
 
     Notes
     -----

@@ -56,8 +56,7 @@ def popularity(train: Holdout | TrainLike) -> Factors:
 
     See Also
     --------
-    sparse_eval.evaluate_model : Evaluate it; ``baselines=True`` evaluates it together with another
-    model.
+    sparse_eval.evaluate_model : Evaluate it; ``baselines=True`` adds it to another model.
 
     Examples
     --------

@@ -183,7 +183,8 @@ def save_model(model: Any, path: PathLike, *, users: Any = None, items: Any = No
 
     See Also
     --------
-    train_als : Train a model that keeps its ids. evaluate_model : Evaluate the model, or the file.
+    train_als : Train a model that keeps its ids.
+    evaluate_model : Evaluate the model, or the file.
 
     Examples
     --------
