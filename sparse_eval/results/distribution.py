@@ -67,14 +67,20 @@ def quantile_interval(ordered: Floats, share: float, level: float) -> Floats:
 def worst_mean(ordered: Floats, share: float, level: float) -> tuple[float, float, float]:
     """Return the mean of the lowest share of ascending values, and its interval.
 
-    It is the mean of ``v - max(v - x, 0) / share`` over the values x, where v is the quantile. Only
-    the values below v spread, so they alone count as degrees of freedom, as in a trimmed mean.
+    It is the mean of ``v - max(v - x, 0) / share`` over the values x, where v is the quantile. The
+    quantile itself varies, so that the variance is averaged over its approximate distribution: a
+    binomial one at five ranks. With v at one rank only, equal values give intervals that are too
+    narrow. Only the values below v spread, so they alone count as degrees of freedom, as in a
+    trimmed mean.
     """
-    n, quantile = len(ordered), ordered[math.ceil(share * len(ordered)) - 1]
-    moments = Moments.of(quantile - np.maximum(quantile - ordered, 0) / share)
-    error = moments.std / math.sqrt(n - 1 / share) if share * n > 1 else math.nan
-    interval = interval_around(moments.mean, error, share * n - 1, level, "t")
-    return moments.mean, interval.low, interval.high
+    n, spread = len(ordered), math.sqrt(len(ordered) * share * (1 - share))
+    ranks = np.clip(np.ceil(n * share + spread * np.arange(-2, 3)), 1, n).astype(np.int64)
+    at_ranks = [Moments.of(v - np.maximum(v - ordered, 0) / share) for v in ordered[ranks - 1]]
+    mean = at_ranks[2].mean
+    variance = np.average([moments.std**2 for moments in at_ranks], weights=[1, 4, 6, 4, 1])
+    error = math.sqrt(variance / (n - 1 / share)) if share * n > 1 else math.nan
+    interval = interval_around(mean, error, share * n - 1, level, "t")
+    return mean, interval.low, interval.high
 
 
 def paired(ev: Scores, other: Scores, metric: Any) -> tuple[Floats, Integers, Axis]:

@@ -244,8 +244,8 @@ class Evaluated(Scores):
         often than its level. An end is NaN if there are too few users for it.
 
         The mean of the worst share is known as expected shortfall or CVaR [2]_. Its interval is
-        Student's, with the spread of the worst users and of their number, and with one degree of
-        freedom less than there are worst users.
+        Student's, by each user's contribution, and with one degree of freedom less than there are
+        worst users.
 
         References
         ----------
