@@ -276,7 +276,9 @@ def of_users(folder: Path, users: Any) -> tuple[Path, Path]:
     """Write four rows of each user in no order, and one relevant item."""
     rng = np.random.default_rng(0)
     rows = pa.table({"user": users.repeat(4), "item": np.tile(np.arange(4), len(users))})
-    rows = rows.append_column("rank", [rows["item"].to_numpy() + 1]).take(rng.permutation(len(rows)))
+    rows = rows.append_column("rank", [rows["item"].to_numpy() + 1]).take(
+        rng.permutation(len(rows))
+    )
     truth = pa.table({"user": rng.permutation(users), "item": np.full(len(users), 2)})
     return pair(folder, rows, truth, group=20)
 
