@@ -391,7 +391,10 @@ def integer_array(values: ArrayLike, name: str, dimensions: int) -> NDArray[np.i
     if array.size == 0 and array.ndim == dimensions:
         array = array.astype(np.int64)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
-        raise InvalidDataError(f"{name} is {describe(array)}; expected {expected}", argument=name)
+        is_mask = dimensions == 1 and array.dtype.kind == "b"
+        hint = "numpy.flatnonzero(x) of a mask is one" if is_mask else None
+        message = f"{name} is {describe(array)}; expected {expected}"
+        raise InvalidDataError(message, argument=name, hint=hint)
     if array.dtype == np.uint64 and array.size and array.max() > MAX_ITEMS:
         raise InvalidDataError(
             f"{name} holds {array.max()}; expected at most {MAX_ITEMS}", argument=name

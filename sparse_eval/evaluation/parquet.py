@@ -279,6 +279,10 @@ class ParquetLoader:
                 return self.rows((_read_dealt(task[0]), _read_dealt(task[1])))
             return self.rows((self._read(task, 0), self._read(task, 1)))
 
+    def forget(self) -> None:
+        """Free the row groups that are kept, as the evaluation keeps its source."""
+        self._kept.clear()
+
     def _read(self, users: UserRange, side: int) -> pa.Table:
         """Read the rows of the users of a range in one of the tables."""
         import pyarrow as pa
@@ -342,6 +346,7 @@ class ParquetSource(TableSource):
     """
 
     unit = " rows"
+    load: ParquetLoader
 
     def __init__(
         self,
@@ -397,7 +402,8 @@ class ParquetSource(TableSource):
             yield from self._deal_out(Path(self.folder.name))
 
     def close(self) -> None:
-        """Remove the files that rows were dealt out to."""
+        """Remove the files that rows were dealt out to, and the rows that are kept."""
+        self.load.forget()
         if self.folder is not None:
             self.folder.cleanup()
 

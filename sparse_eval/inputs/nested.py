@@ -112,7 +112,13 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
         first = frame.iloc[:1].to_numpy().flat
         if not wide and not any(isinstance(cell, list | tuple | np.ndarray) for cell in first):
             return None  # without converting all rows
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        try:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowException, OverflowError) as error:
+            raise InvalidDataError(
+                f"the lists cannot be read ({error}); give ids of one type, a row for each item, "
+                "or a mapping of users to lists"
+            ) from error
     else:
         table = pa.table(frame)
     user = _plain(table.column(users[0]))
@@ -128,7 +134,8 @@ def _wide(names: list[str]) -> list[str]:
     for name in names:
         if match := _NUMBERED.fullmatch(name):
             by_stem.setdefault(match["stem"], []).append((int(match["number"]), name))
-    for numbered in map(sorted, by_stem.values()):
+    for _, named in sorted(by_stem.items()):  # rec_1, … before score_1, …, whatever their order
+        numbered = sorted(named)
         first = numbered[0][0]
         if len(numbered) > 1 and [number for number, _ in numbered] == list(
             range(first, first + len(numbered))

@@ -193,6 +193,7 @@ HELD = pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["y", "z", "w"]})
 WIDE = pd.DataFrame(
     {"user": [*LISTS], "rec_1": ["x", "z"], "rec_2": ["y", "q"], "rec_3": ["z", None]}
 )
+SCORED = pd.DataFrame({"score_1": [0.9, 0.8], "score_2": [0.5, 0.4]}).join(WIDE)
 NESTED = pd.DataFrame({"user": [*LISTS], "recs": [*LISTS.values()]})
 NUMBERS = sparse.csr_matrix([[0, 1, 0, 0, 0], [0, 0, 1, 0, 1]])
 FAISS = np.array([[0, 1, 2], [2, 3, -1]])
@@ -207,6 +208,7 @@ FAISS = np.array([[0, 1, 2], [2, 3, -1]])
         (LISTS, {"ann": {"y": 1, "q": 0}, "bob": {"z": 1, "w": 1}}),
         ({**LISTS, "eve": []}, HELD),
         *((frame, HELD) for frame in (WIDE, pl.from_pandas(WIDE), pa.Table.from_pandas(WIDE))),
+        (SCORED, HELD),
         *((frame, HELD) for frame in (NESTED, pl.from_pandas(NESTED), pa.table(NESTED))),
         (se.Rankings.from_frame(WIDE), HELD),
         (se.Rankings.from_topk([*LISTS.values()], users=[*LISTS]), HELD),
@@ -228,6 +230,9 @@ def test_refuses_lists_that_name_users_if_the_other_side_numbers_them() -> None:
             se.evaluate(predictions, validation, "ndcg@3")
     with raises(InvalidDataError):
         se.evaluate({"ann": "xyz"}, HELD, "ndcg@3")
+    for mixed in ([1, "x"], [2**63, 1]):
+        with pytest.raises(InvalidDataError, match="the lists cannot be read"):
+            se.evaluate(pd.DataFrame({"user": ["ann"], "recs": [mixed]}), HELD, "ndcg@3")
     with raises(InvalidDataError, hint=None):
         se.evaluate(se.Rankings.from_topk([[0], [1]], users=[5, 9]), NUMBERS[[0, 1, 1]], "mrr")
 
