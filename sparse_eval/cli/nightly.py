@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -22,6 +22,7 @@ from ..core.files import make_folder_of, replacing
 from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
+from ..results.details import plain_rows
 from .options import Output, Rare, Row, option, typed
 from .terminal import tell
 
@@ -244,10 +245,10 @@ def write_prometheus(
             pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in named.items())
             lines.append(f"{full}{{{pairs}}} {'NaN' if value is None else repr(float(value))}")
 
-    metrics = [
+    metrics: list[tuple[dict[str, str], dict[str, Any]]] = [
         ({"model": model, "metric": ev.shown(name)}, one)
         for model, ev in models.items()
-        for name, one in ev.to_dict()["metrics"].items()
+        for name, one in plain_rows(ev._summarize()).items()  # nobody reads a warning here
     ]
     gauge("metric", "Mean of a metric.", [(labels, one["mean"]) for labels, one in metrics])
     for name, end in (("ci_low", "Lower"), ("ci_high", "Upper")):

@@ -506,6 +506,7 @@ def _print_sweep(
         for baseline in ("random", "popularity"):
             means = {columns[name]: one.get(baseline) for name, one in last.items()}
             shown = pd.concat([shown, pd.DataFrame([{"file": baseline} | means], dtype=object)])
+    shown = shown.astype(object)  # otherwise missing text would be NaN, and aligned as numbers
     printing.table(shown.where(shown.notna(), None))
     return rows
 
