@@ -23,7 +23,7 @@ FLAGS: ContextVar[dict[str, str]] = ContextVar("FLAGS")
 #: are "users=holdout.users", and "keep='values'", which only evaluations have. Also "no option
 #: 'history'; it has", and calls that name columns, "scan(…, user=…, item=…)".
 _SUBJECT = re.compile(
-    r"^(\w+)(?=: | is | follows | cannot be given | covers | gives | has no | names )"
+    r"^(\w+)(?=: | is | follows | cannot be combined | covers | gives | has no | has ids | names )"
     r"|(?<=with )(n_trials)(?= )"
 )
 _KEYWORD = re.compile(

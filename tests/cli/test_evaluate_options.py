@@ -201,6 +201,10 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
             "no.csv: no column for the item was recognized",
         ),
         ("p.npz v.npz -m novelty@2", "needs train: give --train"),
+        (
+            "recs.parquet truth.parquet -m categorical_diversity@2 --item-groups groups.csv",
+            "--item-groups cannot be combined with tables",
+        ),
     ],
 )
 def test_refuses_options(
@@ -212,6 +216,9 @@ def test_refuses_options(
     Path("recs.csv").write_text("user,item,rank\na,x,1\na,y,2\n")
     Path("truth.csv").write_text("user,item,gain\na,y,1\n")
     Path("no.csv").write_text("a,b\n1,2\n")
+    Path("groups.csv").write_text("item,group\nx,1\ny,2\n")
+    for side in ("recs", "truth"):
+        pd.read_csv(f"{side}.csv").to_parquet(f"{side}.parquet")
     status, printed, said = command("evaluate", *words.split())
     assert (status, printed) == (2, "")
     assert said.splitlines()[-1].startswith("error: ")
