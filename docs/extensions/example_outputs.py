@@ -13,7 +13,7 @@ from typing import Any
 
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 #: The pages whose examples run. Pages of metrics and conventions show values in another way.
-PAGES = re.compile(r"index|(guide|coming_from)/.*")
+PAGES = re.compile(r"(guide|coming_from)/.*")
 #: The folder of the charts, below the folder of the pages.
 CHARTS = "_build/charts"
 

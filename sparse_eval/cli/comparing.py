@@ -12,6 +12,7 @@ import typer
 from ..core.arguments import check_number
 from ..core.formatting import terminal_width
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
+from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
 from .nightly import fail_if_last_is_worse, parse_bounds
 from .options import Execution, Output, Printing, Progress, counted, option, step, typed
@@ -80,7 +81,7 @@ def compare(
     results: Results,
     *,
     pairing: Pairing,
-    level: float = 0.95,
+    level: float = LEVEL,
     fail_if_worse: bool = False,
     tolerance: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None,
     execution: Progress,

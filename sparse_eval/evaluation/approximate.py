@@ -14,7 +14,7 @@ from ..inputs.relevance import Relevance
 from ..metrics.request import Protocol
 from ..results import Evaluation
 from ..results.distribution import activity_of, paired
-from ..results.intervals import interval_around, interval_of_mean, interval_of_moments
+from ..results.intervals import LEVEL, interval_around, interval_of_mean, interval_of_moments
 from ..results.overlap import complete_lists, rbo
 from ..results.shared import shared_metrics
 from .evaluate import evaluate
@@ -37,7 +37,7 @@ def compare_lists(
     k: int | Iterable[int] | None = None,
     *,
     train: Relevance | SparseInput | PathLike | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Compare the lists of an approximate index with the exact lists of the same model.
 

@@ -232,10 +232,7 @@ def evaluate(
 
 def _block_of_all(rankings: Any, relevance: Any, inputs: dict[str, Any]) -> Block:
     """Return all users' lists and relevant items, with the same rows and columns."""
-    if not isinstance(rankings, Rankings):
-        rankings = Rankings.from_positions(rankings)
-    if not isinstance(relevance, Relevance):
-        relevance = Relevance.from_csr(relevance)
+    rankings, relevance = _checked(rankings, relevance)
     if (
         rankings.users is rankings.items_index is relevance.users is relevance.items_index is None
         and rankings.shape == relevance.shape
@@ -245,6 +242,15 @@ def _block_of_all(rankings: Any, relevance: Any, inputs: dict[str, Any]) -> Bloc
     users, items = match(rankings, relevance)
     rankings, relevance = align(rankings, relevance, users, items)
     return Block(0, rankings, relevance, SideData.of(users, items, **inputs))
+
+
+def _checked(rankings: Any, relevance: Any) -> tuple[Rankings, Relevance]:
+    """Return both sides as `Rankings` and `Relevance`, which check matrices."""
+    if not isinstance(rankings, Rankings):
+        rankings = Rankings.from_positions(rankings)
+    if not isinstance(relevance, Relevance):
+        relevance = Relevance.from_csr(relevance)
+    return rankings, relevance
 
 
 def _made(side: Any, given: Any, make: Callable[[Any], Any]) -> Any:
@@ -320,10 +326,7 @@ def load_rows(side_data: SideData, task: Rows) -> Block:
     """Check both sides of some rows, and add the side data of these users."""
     rankings, relevance = task.sides["rankings"], task.sides["relevance"]
     with in_block(task.first):
-        if not isinstance(rankings, Rankings):
-            rankings = Rankings.from_positions(rankings)
-        if not isinstance(relevance, Relevance):
-            relevance = Relevance.from_csr(relevance)
+        rankings, relevance = _checked(rankings, relevance)
     rankings, relevance = align(rankings, relevance, *match(rankings, relevance))
     return Block(task.first, rankings, relevance, side_data.of_users(task.first, task.last))
 

@@ -315,11 +315,6 @@ def clock(night: str) -> datetime:
     return datetime.fromisoformat(night).replace(tzinfo=None)
 
 
-def night_of(evaluation: Evaluation, name: str) -> Night:
-    """Return an evaluation as a line of a history would record it."""
-    return Night.of(_row(evaluation, name))
-
-
 def _row(
     ev: Evaluation,
     name: str,

@@ -621,10 +621,8 @@ def _compare_runs(
         for side, model in (("a", a), ("b", b)):
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         if metric in margins:
-            size, higher = (
-                margins[metric].number(means["mean_b"], metric),
-                runs.higher_is_better(metric),
-            )
+            higher = runs.higher_is_better(metric)
+            size = margins[metric].number(means["mean_b"], metric)
             distance = partial(_runs_distance, runs, a, b, metric)
             numbers |= decide(margins[metric], size, distance, higher, bayes=True)
         results.append({"metric": metric, "a": a, "b": b, **numbers})

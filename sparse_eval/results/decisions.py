@@ -111,25 +111,15 @@ def decide(
     Notes
     -----
     The p-values are of one-sided t-tests: a is better by more than the margin, worse by more than
-    it, or both are within it (two one-sided tests [1]_). The probabilities are of the posterior of
-    the correlated Bayesian t-test, with the margin as the region of practical equivalence [2]_.
-
-    References
-    ----------
-    .. [1] D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power
-       approach for assessing the equivalence of average bioavailability", Journal of
-       Pharmacokinetics and Biopharmaceutics 15(6), 1987, pp. 657-680. doi:10.1007/BF01068419
-    .. [2] A. Benavoli, G. Corani, J. Demšar and M. Zaffalon, "Time for a change: a tutorial for
-       comparing multiple classifiers through Bayesian analysis", Journal of Machine Learning
-       Research 18(77), 2017, pp. 1-36.
+    it, or both are within it (two one-sided tests). The probabilities are of the posterior of the
+    correlated Bayesian t-test, with the margin as the region of practical equivalence. `compare`
+    has the references.
     """
     low, low_error, low_freedom = distance(1 - margin.share)
     high, high_error, high_freedom = distance(1 + margin.share)
     low, high = low + margin.absolute, high - margin.absolute
-    better, worse = (
-        one_sided(high, high_error, high_freedom),
-        one_sided(-low, low_error, low_freedom),
-    )
+    better = one_sided(high, high_error, high_freedom)
+    worse = one_sided(-low, low_error, low_freedom)
     within = max(one_sided(low, low_error, low_freedom), one_sided(-high, high_error, high_freedom))
     if not higher:
         better, worse = worse, better

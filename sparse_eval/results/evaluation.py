@@ -198,7 +198,7 @@ class Evaluated(Scores):
         minus: Evaluated | None = None,
         quantiles: Iterable[float] = (0.1, 0.25, 0.5, 0.75, 0.9),
         worst: Iterable[float] = (0.1, 0.25),
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> pd.DataFrame:
         """Return quantiles of the users' values, and the mean of the worst share of the users.
 
@@ -278,7 +278,7 @@ class Evaluated(Scores):
         margin: float = 0.0,
         *,
         by: UserSegments | Literal["activity"] | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> pd.DataFrame:
         """Count the users for whom this model is worse than another by more than a margin.
 
@@ -399,7 +399,7 @@ class Evaluated(Scores):
         *,
         power: float = 0.8,
         correlation: float = 0.5,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> int:
         """Return how many users a paired t-test needs, before the other model exists.
 
