@@ -291,8 +291,12 @@ def test_small_whole_numbers_are_dealt_out_to_many_files() -> None:
         assert len(deal.call_args[0][1]) > 127
 
 
-def test_whole_numbers_with_a_common_divisor_are_dealt_out_to_several_files() -> None:
-    with temporary(150) as folder:
+@pytest.mark.parametrize(("n_rows", "n_threads"), [(150, 2), (120, 1)])
+def test_whole_numbers_with_a_common_divisor_are_dealt_out_to_several_files(
+    n_rows: int, n_threads: int
+) -> None:
+    count = mock.patch.object(parquet, "thread_count", return_value=n_threads)
+    with temporary(n_rows) as folder, count:
         paths = of_users(folder, 30 * np.arange(100))
         with mock.patch.object(parquet, "_deal", wraps=parquet._deal) as deal:
             assert se.evaluate(*paths, "mrr")["mrr"] == pytest.approx(1 / 3)

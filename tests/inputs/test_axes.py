@@ -23,3 +23,17 @@ def test_whole_numbers_have_the_codes_of_their_order(step: int, least: int, spre
     given = Axis.of(ids[::-2].tolist())
     codes, _ = encode([pa.array(side) for side in rows], given)
     assert np.concatenate(codes).tolist() == given.locate(np.concatenate(rows)).tolist()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [*range(0, 6000, 5), 6001],  # the last id is no multiple of the step of the first ones
+        [-(2**62), 2**62, 0, -(2**62)],  # no int64 holds the difference of the ends
+    ],
+)
+def test_codes_of_uneven_and_distant_whole_numbers(ids: list[int]) -> None:
+    distinct, expected = np.unique(np.array(ids, np.int64), return_inverse=True)
+    (codes,), axis = encode([pa.array(ids)])
+    assert axis.tolist() == distinct.tolist()
+    assert codes.tolist() == expected.tolist()

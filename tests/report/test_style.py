@@ -15,6 +15,7 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
+from sparse_eval.report.style import distinct_names
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +78,9 @@ def test_refuses_other_charts_and_files(models: dict[str, se.Evaluation], tmp_pa
     with pytest.raises(OutputError):
         se.plots.save(ax, tmp_path / "file" / "a.pdf")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_long_names_that_would_be_the_same_are_kept() -> None:
+    names = [f"{'model ' * 8}{end}" for end in ("a b", "a  b")]  # alike in one line
+    assert distinct_names(names) == names
+    assert distinct_names([f"{'model ' * 8}{end}" for end in "ab"]) == ["model a", "model b"]
