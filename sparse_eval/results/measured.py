@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -46,14 +46,21 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class _Lazy(dict[int, Value]):
-    """Values by position, each computed when it is first read."""
+class _Lazy(Generic[Value]):
+    """Values of a block by position, each computed when it is first read.
 
-    def __init__(self, compute: Callable[[int], Value]) -> None:
-        self.compute = compute
+    The block keeps the values but not this object, which refers to it: in a cycle, the block's
+    memory would be free only after the next run of the garbage collector.
+    """
 
-    def __missing__(self, key: int) -> Value:
-        value = self[key] = self.compute(key)
+    def __init__(self, compute: Callable[[Measured, int], Value], block: Measured) -> None:
+        self.compute, self.block = compute, block
+
+    def __getitem__(self, row: int) -> Value:
+        known, key = self.block._computed, (self.compute, row)
+        if key not in known:
+            known[key] = self.compute(self.block, row)
+        value: Value = known[key]
         return value
 
 
@@ -88,6 +95,7 @@ class Measured:
     retrieval: Retrieval | None = None
     items_digest: str | None = None
     _counted: dict[tuple[bool, bool], Booleans] = field(default_factory=dict)
+    _computed: dict[tuple[Callable[..., Any], int], Any] = field(default_factory=dict)
 
     random: ClassVar[RandomTotals | None] = None
     saved: ClassVar[dict[int, SavedNumber]] = {}
@@ -177,20 +185,20 @@ class Measured:
 
     # The attributes of a `Part`.
 
-    @cached_property
+    @property
     def moments(self) -> _Lazy[Moments]:
         """The sums of the values of each metric, empty where it has none."""
-        return _Lazy(partial(_moments, self))
+        return _Lazy(_moments, self)
 
-    @cached_property
+    @property
     def samples(self) -> _Lazy[Floats | None]:
         """The values of each metric while they are too few for an interval from their sums."""
-        return _Lazy(partial(_sample, self))
+        return _Lazy(_sample, self)
 
-    @cached_property
+    @property
     def ratios(self) -> _Lazy[Ratios]:
         """The sums of each micro average."""
-        return _Lazy(partial(_ratios, self))
+        return _Lazy(_ratios, self)
 
     @cached_property
     def n_counted(self) -> int:
@@ -319,11 +327,9 @@ class Measured:
             )
         counts = ("key", "span", "n_counted", "n_without_list", "retrieval", "seen")
         return Part(
-            # Not by the cached properties: they refer to the block, whose memory would then be
-            # free only after the next run of the garbage collector.
-            moments=tuple(_moments(self, row) for row in rows),
-            samples=tuple(_sample(self, row) for row in rows),
-            ratios={row: _ratios(self, row) for row in rows if plans[row].is_micro},
+            moments=tuple(self.moments[row] for row in rows),
+            samples=tuple(self.samples[row] for row in rows),
+            ratios={row: self.ratios[row] for row in rows if plans[row].is_micro},
             lists=lists,
             values=values,
             **{name: getattr(self, name) for name in (*counts, "candidates", "first_ranks")},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +33,18 @@ def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
     assert (ev.n_users, ev.n_skipped, ev.n_without_list) == (3, 1, 1)
     assert ev["recall@1"] == pytest.approx(1 / 3)
     assert ev.mean() == {"ndcg@2": ev["ndcg@2"], "recall@1": ev["recall@1"]}
+
+
+def test_memory_is_free_without_the_garbage_collector() -> None:
+    gc.disable()
+    try:
+        ev = se.evaluate(LISTS, GAINS, ["ndcg@2", "gini@2", "precision(average=micro)@1"])
+        assert "ndcg@2" in str(ev.interval("ndcg@2")) + repr(ev)
+        part = weakref.ref(ev._part)
+        del ev
+        assert part() is None
+    finally:
+        gc.enable()
 
 
 def test_per_user_and_summary(ev: se.Evaluation) -> None:
