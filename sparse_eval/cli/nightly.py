@@ -200,12 +200,14 @@ class Records:
         n_failed: int = 0,
     ) -> None:
         """Write the results of models with different names, and the name of the best one."""
+        # The history first: a full disk must not cost its line, and the gauges of a night whose
+        # line is missing must not report success.
+        if self._opened is not None and best is not None:
+            self._opened.append(evaluations[best], best, night=self.night, about=about)
         self._left = True
         if self.prometheus is not None:
             seconds = time.monotonic() - self._began
             write_prometheus(self.prometheus, self.split, evaluations, best, n_failed, seconds)
-        if self._opened is not None and best is not None:
-            self._opened.append(evaluations[best], best, night=self.night, about=about)
 
 
 def write_prometheus(

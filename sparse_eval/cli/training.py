@@ -518,6 +518,12 @@ def _three_parts(
                 f"{input} holds out users, and has none for the test; give the interactions that "
                 "it was made of, with --method users"
             )
+        if splitting.method == "users":
+            raise InvalidDataError(
+                "--method users would hold out users for the validation part, but the test part "
+                "given is about users of train; choose another method, or give the interactions "
+                "that both parts were made of"
+            )
         part = splitting.split(rest, seed, "hold out the validation part")
         whole = with_test(part, whole)
     elif splitting.is_given:
