@@ -139,7 +139,7 @@ def cold_share(lists: Lists) -> Floats:
 
 
 def _is_cold(training: Training) -> Floats:
-    return (training.item_counts == 0).astype(np.float64)
+    return np.asarray(training.item_counts == 0, np.float64)
 
 
 def _expected_diversity(random: RandomLists, similarity: str) -> Floats | None:
