@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from ..core.arguments import check_number
 from ..core.formatting import terminal_width
 from ..errors import InvalidDataError, InvalidFileError, SparseEvalError, shown
+from ..results.decisions import Margin
 from ..results.intervals import LEVEL
 from .loading import check_inputs_are_kept
-from .nightly import fail_if_last_is_worse, parse_bounds
+from .nightly import fail_if_last_is_worse, parse_by_metric
 from .options import Execution, Output, Printing, Progress, counted, option, step, typed
 from .terminal import echo, tell
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..jobs.cross_validate import CrossValidation
     from ..results import Evaluation
+    from ..results.scores import Requested
 
 Results: TypeAlias = Annotated[
     list[str],
@@ -51,6 +52,9 @@ class Pairing:
     by
         A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, such as
         country or plan, divide the users into segments that are compared one by one.
+    margin
+        The largest difference that does not matter, as 0.002 or 1% of the second model's mean, for
+        all metrics or as ndcg@10=1%; repeatable. Adds verdicts: better, worse, equivalent.
     """
 
     metrics: Annotated[list[str] | None, option("--metric", "-m")] = None
@@ -58,6 +62,25 @@ class Pairing:
     correction: Literal["holm", "bonferroni", "bh", "none"] = "holm"
     how: Annotated[Literal["intersection", "same"], option("--users")] = "intersection"
     by: Annotated[Path | None, option(metavar="FILE")] = None
+    margin: Annotated[list[str] | None, option(metavar="[METRIC=]SIZE")] = None
+
+    def arguments(self, first: Requested) -> dict[str, Any]:
+        """Return the arguments of `compare`, given one of the results."""
+        margin: Any = self.margin
+        if margin and len(margin) == 1 and "=" not in margin[0]:
+            margin = margin[0]
+        elif margin:
+            margin = _parse_sizes(margin, self.metrics, first, "--margin")
+        return asdict(self) | {"margin": margin or None}
+
+
+def _parse_sizes(
+    words: list[str] | None, metrics: list[str] | None, first: Requested, option: str
+) -> dict[str, str]:
+    """Split ``METRIC=SIZE`` by the metrics to compare, or of a result."""
+    convention = first.request.convention.name
+    found = parse_by_metric(words, metrics or first.names, convention, option)
+    return {str(metric): size for metric, size in found}
 
 
 class SavedResults(NamedTuple):
@@ -83,7 +106,7 @@ def compare(
     pairing: Pairing,
     level: float = LEVEL,
     fail_if_worse: bool = False,
-    tolerance: Annotated[list[str] | None, option(metavar="METRIC=NUMBER")] = None,
+    tolerance: Annotated[list[str] | None, option(metavar="METRIC=SIZE")] = None,
     execution: Progress,
     printing: Printing,
 ) -> None:
@@ -99,7 +122,8 @@ def compare(
         End with exit status 3 if the last model named is worse than another one, by the corrected
         test of any metric compared.
     tolerance
-        With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002; repeatable.
+        With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002, or ndcg@10=1% of the
+        other model's mean; repeatable.
     """
     from ..results.comparison import compare as compare_evaluations
 
@@ -108,14 +132,12 @@ def compare(
     saved = _load(results)
     if saved.n_results < 2:
         raise InvalidDataError("there is only one result; name two or more to compare")
-    convention = saved.first.request.convention.name
-    names = pairing.metrics or saved.first.names
-    losses = parse_bounds(tolerance, names, convention, "--tolerance")
+    losses = _parse_sizes(tolerance, pairing.metrics, saved.first, "--tolerance")
     tolerances = {
-        str(metric): check_number(f"--tolerance {metric}", loss, 0) for metric, loss in losses
+        metric: Margin.parse(loss, f"--tolerance {metric}") for metric, loss in losses.items()
     }
     compared = compare_evaluations(
-        saved.evaluations, **asdict(pairing), level=level, progress=execution.bars
+        saved.evaluations, **pairing.arguments(saved.first), level=level, progress=execution.bars
     )
     printing.table(
         compared.shown() if printing.for_people else compared.table, content=compared.to_dict()
@@ -127,6 +149,7 @@ def compare(
             "difference: a minus b; wins: users for whom a is better",
             "detectable: the difference that would be detected in 80 of 100 cases,",
             "if it were the only one tested",
+            *["verdict: a against b, by more than the margin or within it"] * bool(pairing.margin),
             *(f"note: {remark}" for remark in compared.notes),
         ):
             width: Any = terminal_width()  # may be infinite
@@ -176,7 +199,7 @@ def report(
             saved.evaluations,
             out,
             title=title,
-            **asdict(pairing),
+            **pairing.arguments(saved.first),
             curves={path.resolve().name: _read_sweep(path / TABLE) for path in sweeps},
             left_out=saved.left_out,
             item_names=item_names,

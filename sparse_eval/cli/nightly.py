@@ -22,6 +22,7 @@ from ..core.files import make_folder_of, replacing
 from ..core.formatting import number
 from ..errors import InvalidDataError, InvalidMetricError
 from ..metrics import convention_named, parse_metrics
+from ..results.decisions import Margin
 from ..results.details import plain_rows
 from .options import Output, Rare, Row, option, typed
 from .terminal import tell
@@ -54,25 +55,21 @@ class Gate:
 Bounds: TypeAlias = "list[tuple[Metric, float]]"
 
 
-def parse_bounds(
+def parse_by_metric(
     words: Sequence[str] | None,
     metrics: Sequence[str | Metric],
     convention: str | None,
-    option: str = "--fail-under",
-) -> Bounds:
-    """Parse ``METRIC=NUMBER``, or raise unless each is about one of the metrics to compute."""
+    option: str,
+) -> list[tuple[Metric, str]]:
+    """Split ``METRIC=TEXT``, or raise unless each is about one of the metrics to compute."""
     if not words:  # saved metrics may not be registered here
         return []
     defaults = convention_named(convention).options
     computed = parse_metrics(list(metrics), defaults)
-    bounds = []
+    found = []
     for word in words:
         name, _, text = word.rpartition("=")
-        try:
-            worst = float(text)
-        except ValueError:
-            worst = math.nan
-        if not name or not math.isfinite(worst):
+        if not name:
             raise InvalidMetricError(
                 f"{option} is {word!r}; expected a metric and a number, as ndcg@10=0.15"
             )
@@ -81,7 +78,26 @@ def parse_bounds(
                 raise InvalidMetricError(
                     f"{option} is about {metric}, which is not computed; ask for it: -m '{metric}'"
                 )
-            bounds.append((metric, worst))
+            found.append((metric, text))
+    return found
+
+
+def parse_bounds(
+    words: Sequence[str] | None, metrics: Sequence[str | Metric], convention: str | None
+) -> Bounds:
+    """Parse the bounds of ``--fail-under``."""
+    bounds = []
+    for metric, text in parse_by_metric(words, metrics, convention, "--fail-under"):
+        try:
+            worst = float(text)
+        except ValueError:
+            worst = math.nan
+        if not math.isfinite(worst):
+            raise InvalidMetricError(
+                f"--fail-under is '{metric}={text}'; expected a metric and a number, as "
+                "ndcg@10=0.15"
+            )
+        bounds.append((metric, worst))
     return bounds
 
 
@@ -100,12 +116,20 @@ def fail_if_under(bounds: Bounds, means: Mapping[str, float | None], what: str) 
         raise typer.Exit(NOT_GOOD_ENOUGH)
 
 
-def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, float]) -> None:
+def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, Margin]) -> None:
     """End the command if the last model is worse than another one, by the corrected test.
 
-    Differences of no more than the tolerance of a metric do not count.
+    Differences of no more than the tolerance of a metric do not count. A tolerance in per cent is
+    of the other model's mean.
     """
     last = compared.names[-1]
+
+    def is_tolerated(row: Mapping[Any, Any]) -> bool:
+        tolerance = tolerances.get(row["metric"], Margin())
+        mean = row["mean_b"] if row["a"] == last else row["mean_a"]
+        most = tolerance.number(mean, row["metric"]) if tolerance.is_defined(mean) else 0.0
+        return bool(abs(row["difference"]) <= most)
+
     faults = [
         f"than {row['better']} by {row['metric']}"
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
@@ -113,7 +137,7 @@ def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, float])
         for row in compared.table.to_dict("records")
         if last in (row["a"], row["b"])
         and row["better"] not in ("", last)
-        and abs(row["difference"]) > tolerances.get(row["metric"], 0.0)
+        and not is_tolerated(row)
     ]
     if faults:
         tell(f"{last} is worse {'; '.join(faults)}", "error", model=last)

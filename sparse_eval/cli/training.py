@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import typer
 
+from ..core.arguments import check_number
 from ..core.files import make_folder, make_folder_of, remove
 from ..core.formatting import records
 from ..errors import InvalidDataError, shown
@@ -108,6 +109,8 @@ class Hyperparameters:
         names = {*vars(self)} - {"model", "seed"}
         check_applies(names, defaults, f"--model {self.model}")
         given = {name: getattr(self, name) for name in defaults}
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, 0, open_end=True)
         return {name: defaults[name] if value is None else value for name, value in given.items()}
 
     def check_new_users(self, source: str) -> None:

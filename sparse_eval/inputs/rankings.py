@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 import numpy as np
 from scipy import sparse
 
-from ..core.arguments import check_choice, check_flag, check_whole
+from ..core.arguments import check_choice, check_flag, check_whole, show_spelling
 from ..core.arrays import as_array, check_exact, describe
 from ..core.csr import (
     MAX_ITEMS,
@@ -334,6 +334,7 @@ class Rankings(UserRows):
         return cls(matrix.shape, *lists, *labels, relevant_last=ties == "pessimistic")
 
     @classmethod
+    @show_spelling
     def from_frame(
         cls,
         df: Frame,

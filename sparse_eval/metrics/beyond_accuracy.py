@@ -121,6 +121,27 @@ def popularity(lists: Lists) -> Floats:
     return lists.mean_of(lists.train.item_counts.astype(np.float64))
 
 
+@metric(
+    "cold_share",
+    over="lists",
+    needs=("train",),
+    expected=lambda random: random.mean_of(_is_cold(random.lists.train)),
+)
+def cold_share(lists: Lists) -> Floats:
+    """share of the listed items that nobody has in train
+
+    items of the list without training users / list length
+
+    How much of a list is new: items that did not exist before the end of training, or that nobody
+    had found.
+    """
+    return lists.mean_of(_is_cold(lists.train))
+
+
+def _is_cold(training: Training) -> Floats:
+    return np.asarray(training.item_counts == 0, np.float64)
+
+
 def _expected_diversity(random: RandomLists, similarity: str) -> Floats | None:
     if similarity == "vectors":
         vectors = random.lists.vectors

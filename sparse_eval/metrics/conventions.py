@@ -63,9 +63,9 @@ class Convention:
         Differences that no option covers, and behaviour of the library that is not reproduced.
     shift : {1, 0}
         The discount of rank r is 1 / log2(max(r + shift, 2)).
-    ideal : {"relevant", "slots", "length"}
+    ideal : {"relevant", "slots", "length", "all"}
         The ideal list: the first min(n, k) of the user's gains in descending order; k items of
-        gain 1; or the first min(n, k, list length) gains.
+        gain 1; the first min(n, k, list length) gains; or all n gains, whatever k is.
     no_relevant : {"exclude", "zero", "judged"}
         A user without relevant items is left out, counts 0, or counts 0 if zeros are stored for
         the user in the validation data.
@@ -98,7 +98,7 @@ class Convention:
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     shift: Literal[0, 1] = 1
-    ideal: Literal["relevant", "slots", "length"] = "relevant"
+    ideal: Literal["relevant", "slots", "length", "all"] = "relevant"
     no_relevant: Literal["exclude", "zero", "judged"] = "exclude"
     without_list: Literal["exclude", "zero"] = "zero"
     exceptions: Exceptions = field(default_factory=Exceptions)
@@ -175,6 +175,7 @@ _RULES: dict[str, tuple[str, Mapping[Any, str]]] = {
             "relevant": "min(n, k) items",
             "slots": "k items of gain 1",
             "length": "min(n, k, list length) items",
+            "all": "all n items",
         },
     ),
     "no_relevant": (
@@ -526,6 +527,31 @@ CONVENTIONS: dict[str, Convention] = {
             ties="average",
             uncut=dict.fromkeys(("auc",), "candidates"),
             notes=("only its ndcg averages ties", "it computes in float32"),
+        ),
+        Convention(
+            "recsys2019",
+            "Ferrari Dacrema, Cremonesi and Jannach's evaluator (2019)",
+            options={name: {"gain": "exp"} for name in ("dcg", "idcg", "ndcg")}
+            | {"precision": {"denominator": "length"}, "map": {"normalizer": "length"}},
+            ideal="all",
+            zeros="error",
+            unlike={
+                "auc": "of the pairs within the list, and 1 if all of it is relevant",
+                "diversity": "of a given matrix of distances",
+                "f1": "of the mean precision and the mean recall",
+                "gini": "1 − N / (N + 1) times the Gini index",
+                "hit_rate": "the number of hits",
+                "novelty": "of interactions, not users, summed over the list and divided by N",
+                "popularity": "relative to the most popular item",
+                "user_coverage": "of all users, not of the evaluated ones",
+            },
+            notes=(
+                "its SHANNON_ENTROPY is entropy, its COVERAGE_ITEM coverage",
+                "of full lists its PRECISION_RECALL_MIN_DEN is recall(denominator=min)",
+                "of full lists its DIVERSITY_MEAN_INTER_LIST is personalization",
+                "its DIVERSITY_GINI of 2019 is over the recommended items only",
+                "equal scores have no order, and its sums are float32",
+            ),
         ),
         Convention(
             "mind-notebook",

@@ -106,7 +106,11 @@ class _Sweep:
         ):  # no metric that needs the ideal list has a larger cut-off, see `check`
             self.ideal_cutoffs = np.minimum(self.cutoffs, MOST_SLOTS)
             deepest = max(deepest, int(self.ideal_cutoffs.max()))
-        self.tables = discount_tables(convention, min(int(self.cutoffs[-1]), deepest))
+        last_rank = min(int(self.cutoffs[-1]), deepest)
+        if convention.ideal == "all":
+            last_rank = deepest
+            self.ideal_cutoffs = np.full_like(self.cutoffs, deepest)
+        self.tables = discount_tables(convention, last_rank)
         gapped = rankings.gapped_positions is not None
         self.positions = rankings.positions if gapped else np.empty(0, np.int32)
         self.n_relevant = np.empty(aligned.n_users, np.int64)
@@ -224,7 +228,7 @@ class _Sweep:
         if "judged" in self.uses:
             values["judged_items"] = np.diff(indptr)
         if "ideal_gain" in self.uses:
-            values["largest_sum"] = sum_largest(aligned.relevance, first, last, self.ideal_cutoffs)
+            values["largest_sum"] = sum_largest(aligned.relevance, first, last, self.cutoffs)
         return values
 
 

@@ -222,10 +222,11 @@ def _expected_statistics(
         if convention.ideal == "slots":
             deepest = max(deepest, min(k, MOST_SLOTS))
         tables = discount_tables(convention, deepest)
+        ideal_cutoff = deepest if convention.ideal == "all" else min(k, deepest)
         table = np.zeros((len(NAMES), 1, size))
         n_relevant = values["n_relevant"] = np.empty(size, np.int64)
         fill_ideal(
-            relevance, slice(first, last), np.array([min(k, deepest)]), tables, table, n_relevant,
+            relevance, slice(first, last), np.array([ideal_cutoff]), tables, table, n_relevant,
             exponential, convention.ideal, depths,
         )  # fmt: skip
         for name in ("idcg", "idcg_exp", "idcg_binary"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -21,9 +22,11 @@ from ..jobs.history import History
 from ..metrics import REGISTRY, convention_named
 from ..report import plots
 from ..results.comparison import compare
+from ..results.decisions import add_verdicts, parse_margins
 from ..results.details import plain_rows
 from ..results.differences import correct
 from ..results.evaluation import Evaluation
+from ..results.intervals import LEVEL
 from ..results.scores import COLUMNS, few_users
 from ..results.segments import bands_of, check_known, item_table, segmentations, segments_table
 from ..results.shared import named_evaluations, shared_metrics
@@ -42,7 +45,7 @@ from .style import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import jinja2
     import pandas as pd
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from ..core.types import PathLike
     from ..metrics import Definition
     from ..results.comparison import Comparison
+    from ..results.decisions import Size
     from ..results.scores import Scores
     from ..results.segments import ItemNames, UserSegments
     from .plots import GroupMean
@@ -89,6 +93,7 @@ def write_report(
     item_names: ItemNames | None = None,
     history: History | PathLike | None = None,
     by: UserSegments | None = None,
+    margin: Size | Mapping[str, Size] | None = None,
 ) -> Path:
     """Write an HTML page about one evaluation, or about several and how they compare.
 
@@ -122,6 +127,9 @@ def write_report(
         Segments by user, such as countries, plans or cohorts, as in `sparse_eval.compare`. The page
         shows the main metric in each segment, and where the best model is better or worse than the
         others, corrected for all segments and models.
+    margin : float, str or mapping, optional
+        The largest difference that does not matter, as in `sparse_eval.compare`: tables of
+        differences have verdicts, and the chart of differences has a band of equivalence.
 
     Returns
     -------
@@ -131,9 +139,9 @@ def write_report(
     Raises
     ------
     InvalidDataError
-        If there is no evaluation, two have the same name, or the evaluations or `by` are not valid
-        for `sparse_eval.compare`. If `item_names` has an unsupported type or none of the shown
-        items.
+        If there is no evaluation, two have the same name, or the evaluations, `by` or `margin` are
+        not valid for `sparse_eval.compare`. If `item_names` has an unsupported type or none of the
+        shown items.
     InvalidFileError
         If `history` cannot be read, or has no nights.
     MissingExtraError
@@ -177,6 +185,7 @@ def write_report(
     titles = None if item_names is None else item_table(item_names).rename(index=str)
     chosen, notes = shared_metrics(shown, metrics)
     main = chosen[0]
+    parse_margins(margin, chosen)
     ranked = _ranked(shown, main) if cv else _ranked_for_comparison(shown, main, how)
     # The best first: on a phone, the first columns of a table are all that is seen at once.
     shown = {name: shown[name] for name in dict.fromkeys([*ranked, *shown])}
@@ -188,15 +197,17 @@ def write_report(
     if len(shown) > 1:
         # The better model of each pair comes first.
         ordered = cv.select(list(shown)) if cv else shown
-        comparison = compare(ordered, main, **options)
+        comparison = compare(ordered, main, margin=_of_metrics(margin, [main]), **options)
         pairs = records(comparison.table)
         if len(chosen) > 1:
-            secondary = records(compare(ordered, chosen[1:], **options).table)
+            more = _of_metrics(margin, chosen[1:])
+            secondary = records(compare(ordered, chosen[1:], margin=more, **options).table)
         notes += comparison.notes
     segments: list[_Row] = []
     if divided is not None:
-        segments, more = _segments(shown, main, divided, **options)
-        notes += more
+        more = _of_metrics(margin, [main])
+        segments, remarks = _segments(shown, main, divided, margin=more, **options)
+        notes += remarks
     examples = _examples(shown, main)
     numbers = {name: plain_rows(ev._summarize()) for name, ev in shown.items()}
     rows = _metric_rows(shown, numbers, chosen, [*pairs, *secondary])
@@ -289,6 +300,13 @@ def in_words(row: Mapping[str, Any]) -> str:
     else:
         text = f"({text})"
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _of_metrics(margin: Any, metrics: list[str]) -> Any:
+    """Return the margins of some of the metrics, as `compare` takes them."""
+    if not isinstance(margin, Mapping):
+        return margin
+    return {metric: size for metric, size in margin.items() if metric in metrics}
 
 
 def _ranked_for_comparison(
@@ -475,6 +493,8 @@ def segment_differences(
     table["p_corrected"] = correct(table["p"].to_numpy(), correction)
     # A correction makes no p-value smaller, so no further difference becomes significant.
     table["better"] = table["better"].where(table["p_corrected"] < 0.05, "")
+    if margins := parse_margins(options.get("margin"), [metric]):
+        add_verdicts(table, margins, correction, LEVEL)
     return table, list(dict.fromkeys(note for one in comparisons for note in one.notes))
 
 
@@ -638,7 +658,7 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
         yield Chart(
             f"The best by {main} against the others",
             "Differences and their 95 % intervals; filled points are significant differences, "
-            "after correction.",
+            "after correction." + " Within the grey band they do not matter." * ("margin" in table),
             lambda ax: plots.differences(of_best, main, ax=ax),
             len(shown) * 2,
             has_legend=False,

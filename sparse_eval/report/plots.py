@@ -135,8 +135,8 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
 def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) -> Axes:
     """Draw the differences of a metric between all pairs of evaluations, with their intervals.
 
-    Markers of significant differences are filled. Of a comparison by segments there is a row for
-    each of them.
+    Markers of significant differences are filled. A comparison by segments has a row for each of
+    them. With a margin, a band behind each row shows the differences that do not matter.
 
     Parameters
     ----------
@@ -168,6 +168,10 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
             color=COLOURS[0],
             markerfacecolor=COLOURS[0] if pair["better"] else "none",
         )
+        if (margin := pair.get("margin", math.nan)) > 0:
+            ax.fill_betweenx(
+                (row - 0.4, row + 0.4), -margin, margin, color=ink(), alpha=0.12, linewidth=0
+            )
     ax.axvline(0, color=ink(), linewidth=0.8)
     first, models = pairs["a"].iloc[0], pairs[["a", "b"]].drop_duplicates()
     direction = "" if comparison.higher_is_better.get(str(metric), True) else " (lower is better)"

@@ -203,7 +203,9 @@ class Comparison:
             metric, n = row["metric"], row["n_users"]
             if metric not in margins:
                 continue
-            size, std = margins[metric].number(row["mean_b"], metric), math.nan
+            size = std = math.nan
+            if not self.by or margins[metric].is_defined(row["mean_b"]):
+                size = margins[metric].number(row["mean_b"], metric)
             if row["interval"] == "t":
                 std = row["detectable"] / detectable_standard_errors(self.level, n - 1) * n**0.5
             needed = users_needed(size, std, self.level, power)
@@ -226,10 +228,11 @@ class Comparison:
         r"""Return a table for a paper, of the package ``booktabs``.
 
         A row for each model and a column for each metric: means over the users compared, the best
-        in bold, and the letters of the models that are worse by the corrected test. ↓ marks metrics
-        for which lower is better. Notes below explain the letters and the correction. Names are
-        text: special characters of LaTeX are escaped. A comparison by segments has a column for
-        each metric in each segment.
+        in bold, and the letters of the models that are worse by the corrected test. With a margin,
+        letters are underlined if the difference exceeds it, and follow ≈ if it is shown to be
+        smaller. ↓ marks metrics for which lower is better. Notes below explain the letters and the
+        correction. Names are text: special characters of LaTeX are escaped. A comparison by
+        segments has a column for each metric in each segment.
 
         Parameters
         ----------
@@ -296,6 +299,7 @@ class Comparison:
         notes = (
             f"Means over {self.n_users:,} users; the best in bold{lower}.",
             f"{marks}: better than the models of these {marks.lower()} ({test}).",
+            *self._about_verdicts(marks.lower()),
             *self.notes,
         )
         table, higher = self.table, self.higher_is_better
@@ -309,6 +313,19 @@ class Comparison:
             }
             table = table.assign(metric=names)
         return PaperTable(self.names, table, higher, self.candidates, notes)
+
+    def _about_verdicts(self, marks: str) -> list[str]:
+        if "verdict" not in self.table:
+            return []
+        ends = self.table.dropna(subset="margin").groupby("metric", sort=False)["margin"]
+        margins = [
+            f"{metric} {' to '.join(dict.fromkeys(numbers(sizes.min(), sizes.max())))}"
+            for metric, sizes in ends
+        ]
+        return [
+            f"Underlined: better by more than the margin ({', '.join(margins)}).",
+            f"≈: the difference from the models of these {marks} is within the margin.",
+        ]
 
     def __repr__(self) -> str:
         shown = self.shown()
@@ -430,7 +447,8 @@ def compare(
         an evaluation lacks one of `metrics`. If the evaluations have different conventions, users
         (with ``how="same"``), relevant items of the same users, or propensities that weight hits.
         If `by` has an unsupported type, none of the users or more than 30 segments in a column. If
-        a percentage is the margin of a metric whose mean is not above 0. If an option is unknown.
+        a percentage is the margin of a metric whose mean is not above 0; in a segment there is no
+        verdict then. If an option is unknown.
 
     See Also
     --------
@@ -529,6 +547,7 @@ def compare(
         for code, name in enumerate(column.names)
     ] or [("", "", rows)]
     results = []
+    undefined: dict[str, None] = {}
     pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
     with progress_bar(progress, total=len(pairs), desc="compare") as bar:
         for (title, segment, members), metric, (i, j) in pairs:
@@ -542,14 +561,21 @@ def compare(
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)
                 distance = partial(replicates_distance, pair, metric, are_all)
             if metric in margins:
-                higher = scored[i].higher_is_better(metric)
-                size = margins[metric].number(float(numbers["mean_b"]), metric)
+                higher, mean = scored[i].higher_is_better(metric), float(numbers["mean_b"])
+                if columns and not margins[metric].is_defined(mean):
+                    size, distance = math.nan, _no_distance
+                    undefined[f"{metric} of {names[j]} in {title} {segment}"] = None
+                else:
+                    size = margins[metric].number(mean, metric)
                 numbers |= decide(margins[metric], size, distance, higher)
             where = {"by": title, "segment": segment} if columns else {}
             if not columns:
                 for side, ev in zip("ab", pair, strict=True):
                     numbers[f"left_out_{side}"] = ev.n_users - int(numbers["n_users"])
             results.append(where | {"metric": metric, "a": names[i], "b": names[j]} | numbers)
+    if undefined:
+        places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
+        notes.append(f"no verdict, as the margin is a percentage of a mean of 0: {places}")
     return _comparison(
         scored[0], results, margins, names=names, n_users=n_users, test=test, correction=correction,
         level=level, left_out=left_out, notes=tuple(notes),
@@ -638,6 +664,10 @@ def _runs_distance(runs: Runs, a: str, b: str, metric: str, factor: float) -> Di
     return estimate.mean, math.sqrt(estimate.error.variance), estimate.error.freedom
 
 
+def _no_distance(factor: float) -> Distance:
+    return math.nan, math.nan, math.nan
+
+
 def _signed(text: str) -> str:
     """Return a number with its sign, also if it is a plus."""
     return text if text.startswith("-") or not text else f"+{text}"
@@ -657,6 +687,7 @@ _LATEX = str.maketrans(
         '"': r"\symbol{34}",
         "\0": "{}",
         "↓": r"$\downarrow$",
+        "≈": r"$\approx$",
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     }
 )
@@ -693,10 +724,18 @@ class PaperTable:
     candidates: str | None
     notes: Sequence[str]
 
-    def _column(self, metric: str, letters: Mapping[str, str]) -> list[tuple[float, bool, str]]:
-        """Return each model's mean, whether none is better, and the letters of worse models."""
+    def _column(
+        self, metric: str, letters: Mapping[str, str], under: str, alike: str
+    ) -> list[tuple[float, bool, str]]:
+        """Return each model's mean, whether none is better, and the letters of other models.
+
+        They are of worse models, in the format `under` if the difference exceeds the margin, and
+        after `alike` of equivalent models.
+        """
         means: dict[str, float] = {}
         worse: dict[str, set[str]] = {model: set() for model in self.models}
+        beyond: dict[str, set[str]] = {model: set() for model in self.models}
+        equal: dict[str, set[str]] = {model: set() for model in self.models}
         for row in self.table[self.table["metric"] == metric].to_dict("records"):
             for side in ("a", "b"):
                 model, mean = row[side], float(row[f"mean_{side}"])
@@ -709,18 +748,36 @@ class PaperTable:
                     )
             if row["better"]:
                 worse[row["better"]] |= {row["a"], row["b"]} - {row["better"]}
+            verdict = row.get("verdict", "")
+            if verdict == "equivalent":
+                equal[row["a"]].add(row["b"])
+                equal[row["b"]].add(row["a"])
+            elif verdict in ("better", "worse"):
+                more, less = ("a", "b") if verdict == "better" else ("b", "a")
+                beyond[row[more]].add(row[less])
         known = [mean for mean in means.values() if not math.isnan(mean)]
         best = (max if self.higher_is_better[metric] else min)(known, default=math.nan)
         # No brackets between numbers, because LaTeX takes them for an option of the line.
         between = "" if len(self.models) <= len(ascii_lowercase) else ","
-        marks = {
-            model: between.join(letters[other] for other in self.models if other in beaten)
-            for model, beaten in worse.items()
-        }
+        marks = {}
+        for model, beaten in worse.items():
+            mark = between.join(
+                under.format(letters[other]) if other in beyond[model] else letters[other]
+                for other in self.models
+                if other in beaten | beyond[model]
+            )
+            same = between.join(letters[other] for other in self.models if other in equal[model])
+            marks[model] = mark + f"{' ' * bool(mark)}{alike}{same}" * bool(same)
         return [(means[model], means[model] == best, marks[model]) for model in self.models]
 
     def _rows(
-        self, digits: int, escape: Callable[[str], str], arrow: str, bold: str, raised: str
+        self,
+        digits: int,
+        escape: Callable[[str], str],
+        arrow: str,
+        bold: str,
+        raised: str,
+        under: str,
     ) -> list[list[str]]:
         """Return the headings, and each model's letter, name and cells."""
         check_whole("digits", digits, 1, 16)
@@ -733,7 +790,7 @@ class PaperTable:
         for metric in dict.fromkeys(self.table["metric"]):
             headings.append(escape(metric + among))
             headings[-1] += "" if self.higher_is_better[metric] else arrow
-            columns.append(self._column(metric, letters))
+            columns.append(self._column(metric, letters, under, escape("≈")))
         rows = [headings]
         for model, *cells in zip(self.models, *columns, strict=True):
             texts = [letters[model], escape(model)]
@@ -749,7 +806,7 @@ class PaperTable:
     def latex(self, digits: int, caption: str | None, label: str | None) -> str:
         """Return the table as LaTeX, for `Comparison.to_latex`."""
         arrow, bold, raised = r" $\downarrow$", r"\textbf{{{}}}", r"\textsuperscript{{{}}}"
-        rows = self._rows(digits, _latex, arrow, bold, raised)
+        rows = self._rows(digits, _latex, arrow, bold, raised, r"\underline{{{}}}")
         headings, *lines = [" & ".join(row) + r" \\" for row in rows]
         # Below the table rather than in it, so that they fit into a column of the paper.
         notes = "\\\\\n".join(map(_latex, self.notes))
@@ -763,7 +820,8 @@ class PaperTable:
 
     def markdown(self, digits: int) -> str:
         """Return the table as Markdown, for `Comparison.to_markdown`."""
-        headings, *rows = self._rows(digits, _markdown, " ↓", "**{}**", "<sup>{}</sup>")
+        raised, under = "<sup>{}</sup>", "<u>{}</u>"
+        headings, *rows = self._rows(digits, _markdown, " ↓", "**{}**", raised, under)
         aligned = ["left", "left", *["right"] * (len(headings) - 2)]
         table = text_table(rows, headings, aligned, "pipe")
         return "\n\n".join([table, *map(_markdown, self.notes)]) + "\n"

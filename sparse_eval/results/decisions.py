@@ -35,8 +35,8 @@ class Margin(NamedTuple):
     share: float = 0.0
 
     @classmethod
-    def parse(cls, size: Size) -> Margin:
-        """Return the margin that a caller gave.
+    def parse(cls, size: Size, name: str = "margin") -> Margin:
+        """Return the margin that a caller gave; errors call it by `name`.
 
         Examples
         --------
@@ -48,16 +48,20 @@ class Margin(NamedTuple):
             number: object = float(text.removesuffix("%")) if isinstance(size, str) else size
         except ValueError:
             raise InvalidDataError(
-                f"margin is {size!r}; expected a number such as 0.002, or a percentage of the mean "
+                f"{name} is {size!r}; expected a number such as 0.002, or a percentage of the mean "
                 "of b such as '1%'",
-                argument="margin",
+                argument=name,
             ) from None
-        number = check_number("margin", number, 0)
+        number = check_number(name, number, 0)
         return cls(share=number / 100) if text.endswith("%") else cls(number)
+
+    def is_defined(self, mean: float) -> bool:
+        """Return whether the margin is a number if b has this mean."""
+        return not (self.share and mean <= 0)
 
     def number(self, mean: float, metric: str) -> float:
         """Return the margin as a number, if b has this mean."""
-        if self.share and mean <= 0:
+        if not self.is_defined(mean):
             raise InvalidDataError(
                 f"margin is a percentage, but the mean of {metric} is {mean:g}; give a number such "
                 f"as margin={{{metric!r}: 0.002}}",

@@ -83,6 +83,7 @@ VALUES = {
     "--learning-rate": "--model bpr / 0.5",
     "--level": "--format json / 0.9",
     "--log-format": "json",
+    "--margin": "ndcg@5=2%",
     "--max-failed": "d/broken.npz / 1",
     "--memory": "1GB",
     "--method": "last-n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 
@@ -159,6 +160,25 @@ def test_the_last_of_several_models(command: Command, tmp_path: Path) -> None:
     status, _, said = command("compare", good, poor, *words, "--tolerance", "ndcg@10=-1")
     assert status == 2
     assert "expected a finite number of at least 0, found -1" in said
+    share = 100 * lost / reporting.three()["good"]["ndcg@10"]
+    for size, expected in ((share + 0.01, 0), (share - 0.01, 3)):
+        least = f"ndcg@10={size}%"
+        assert command("compare", good, poor, *words, "--tolerance", least)[0] == expected
     status, _, said = command("compare", good, poor, "--tolerance", "ndcg@10=0.1")
     assert status == 2
     assert "--tolerance is for --fail-if-worse" in said
+
+
+def test_a_margin_gives_verdicts(command: Command, tmp_path: Path) -> None:
+    for name, ev in reporting.three().items():
+        ev.save(tmp_path / name)
+    both = ("compare", tmp_path / "good", tmp_path / "poor", "-m", "ndcg@10", "--margin")
+    status, printed, _ = command(*both, "1%")
+    assert status == 0
+    assert "verdict" in printed
+    rows = json.loads(command(*both, "ndcg@10=0.01", "--format", "json")[1])["differences"]
+    assert rows[0]["margin"] == 0.01
+    for wrong in ("much", "ndcg@10=-1%", "map@3=1%"):
+        status, _, said = command(*both, wrong)
+        assert status == 2
+        assert "--margin" in said

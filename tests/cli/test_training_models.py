@@ -85,6 +85,8 @@ def test_bpr_is_that_of_one_thread(command: Command, split: Path, tmp_path: Path
         ),
         (("--model", "cosine", "--factors", 8), "--model cosine, which has --neighbors"),
         (("--model", "lmf", "--learning-rate", -1), "Invalid value for '--learning-rate'"),
+        (("--model", "bpr", "--learning-rate", 0), "--learning-rate: expected a finite number"),
+        (("--model", "bpr", "--learning-rate", "nan"), "--learning-rate"),
     ],
 )
 def test_refuses_what_does_not_apply(

@@ -74,6 +74,13 @@ EXPECTED = {
     "spark": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 5),
     "sklearn": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
     "torchmetrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 2, 2 / 3, 2 / 4, 5),
+    "recsys2019": (
+        (1 + 3 * d(3)) / (3 + d(2) + d(3) + d(4)),
+        (1 + 2 / 3) / 3,
+        2 / 3,
+        2 / 4,
+        3,
+    ),
     "mind-notebook": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
 }
 
@@ -125,6 +132,69 @@ def test_irspack_ends_the_ideal_list_with_the_list() -> None:
     short = se.Rankings.from_topk([[0, -1, -1]], shape=(1, 8))
     gains = csr_matrix(([1.0] * 3, ([0] * 3, [0, 1, 2])), shape=(1, 8))
     assert se.evaluate(short, gains, "ndcg@3", convention="irspack")["ndcg@3"] == 1.0
+
+
+def recsys2019(listed: list[int], gains: dict[int, float], k: int) -> dict[str, float]:
+    """Return the values of a user as Ferrari Dacrema, Cremonesi and Jannach define them."""
+    top = [item for item in listed[:k] if item >= 0]
+    hits = [item in gains for item in top]
+    if not top:
+        return dict.fromkeys(("ndcg", "map", "precision", "recall", "mrr", "arhr"), 0.0)
+
+    def discounted(values: list[float]) -> float:
+        return sum((2**value - 1) / math.log(rank + 2) for rank, value in enumerate(values))
+
+    precisions = [sum(hits[: rank + 1]) / (rank + 1) for rank, hit in enumerate(hits) if hit]
+    reciprocal = [1 / (rank + 1) for rank, hit in enumerate(hits) if hit]
+    return {
+        "ndcg": discounted([gains.get(item, 0.0) for item in top])
+        / discounted(sorted(gains.values(), reverse=True)),
+        "map": sum(precisions) / min(len(gains), len(top)),
+        "precision": sum(hits) / len(top),
+        "recall": sum(hits) / len(gains),
+        "mrr": max(reciprocal, default=0.0),
+        "arhr": sum(reciprocal),
+    }
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_the_evaluator_of_recsys2019(k: int, binary: bool) -> None:
+    rng = np.random.default_rng(k)
+    held_out = rng.integers(0, 4, (30, 40)) * (rng.random((30, 40)) < 0.3)
+    held_out[:, 0] = 1
+    held_out = (held_out > 0).astype(np.int64) if binary else held_out
+    listed = [rng.permutation(40)[: rng.integers(0, 15)].tolist() for _ in range(30)]
+    padded = [items + [-1] * (15 - len(items)) for items in listed]
+    of_users = [
+        recsys2019(items, {i: float(g) for i, g in enumerate(row) if g}, k)
+        for items, row in zip(listed, held_out.tolist(), strict=True)
+    ]
+    lists = se.Rankings.from_topk(padded, shape=held_out.shape)
+    ev = se.evaluate(
+        lists,
+        csr_matrix(held_out.astype(np.float64)),
+        [f"{name}@{k}" for name in of_users[0]],
+        convention="recsys2019",
+    )
+    for name in of_users[0]:
+        expected = [one[name] for one in of_users]
+        assert ev.values(f"{name}@{k}") == pytest.approx(expected, rel=1e-12), name
+    drawn = [
+        se.evaluate(
+            se.Rankings.from_topk([rng.permutation(40)[:k] for _ in range(30)]),
+            csr_matrix(held_out.astype(np.float64)),
+            f"ndcg@{k}",
+            convention="recsys2019",
+        )[f"ndcg@{k}"]
+        for _ in range(300)
+    ]
+    full = se.Rankings.from_topk([list(range(k))] * 30, shape=held_out.shape)
+    ev = se.evaluate(
+        full, csr_matrix(held_out.astype(np.float64)), f"ndcg@{k}", convention="recsys2019"
+    )
+    error = np.std(drawn) / math.sqrt(len(drawn))
+    assert ev.summary()["random"].iloc[0] == pytest.approx(np.mean(drawn), abs=5 * error)
 
 
 def test_mind_notebook_counts_stored_zeros_as_hits() -> None:

@@ -34,6 +34,7 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
         return math.nan
     return {
         "popularity": lambda: plain.mean([len(plain.users_of(i, train)) for i in items]),
+        "cold_share": lambda: plain.mean([not plain.users_of(i, train) for i in items]),
         "novelty": lambda: plain.novelty(items, train),
         "novelty(unknown=skip)": lambda: plain.novelty(items, train, skip=True),
         "novelty(form=relative)": lambda: plain.relative_novelty(items, train),
@@ -63,8 +64,8 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
 
 
 NAMES = [
-    "popularity", "novelty", "novelty(unknown=skip)", "novelty(form=relative)", "calibration",
-    "novelty(form=relative,unknown=skip)", "novelty(form=unseen)", "epc", "efd",
+    "popularity", "cold_share", "novelty", "novelty(unknown=skip)", "novelty(form=relative)",
+    "calibration", "novelty(form=relative,unknown=skip)", "novelty(form=unseen)", "epc", "efd",
     "novelty(denominator=k)", "novelty(denominator=k,form=relative)",
     "diversity", "diversity(similarity=jaccard)", "diversity(similarity=groups)",
     "diversity(similarity=vectors)", "categorical_diversity",

@@ -472,3 +472,17 @@ def test_refuses_segments_without_values_of_the_users(tmp_path: Path) -> None:
     for refused in (se.compare, lambda cv, by: se.write_report(cv, tmp_path / "r.html", by=by)):
         with raises(InvalidDataError):
             refused(cross(), by={0: "a"})
+
+
+def test_a_margin_adds_verdicts(tmp_path: Path) -> None:
+    models = reporting.three()
+    plans = {user: "xy"[user % 2] for user in range(models["good"].all_users.index.size)}
+    options: Any = {"by": plans, "margin": {"ndcg@10": "1%", "recall@10": 0.5}}
+    names = ["ndcg@10", "recall@10", "mrr@10"]
+    text = read(se.write_report(models, tmp_path / "r.html", names, **options)).text
+    assert "With a margin of" in text
+    assert "grey band" in text
+    assert "equivalent" in text
+    assert "verdict" not in read(se.write_report(models, tmp_path / "s.html", names)).text
+    with raises(InvalidDataError, argument="margin"):
+        se.write_report(models, tmp_path / "r.html", "ndcg@10", margin={"recall@10": 0.1})

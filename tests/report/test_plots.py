@@ -64,6 +64,16 @@ def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
         plots.differences(compared, "recall@5", ax=ax)
 
 
+def test_a_margin_is_a_band_behind_each_difference(
+    models: dict[str, se.Evaluation], ax: Axes
+) -> None:
+    plots.differences(se.compare(models, "ndcg@10", margin=0.03), "ndcg@10", ax=ax)
+    bands = [band for band in ax.collections if band.get_alpha() == 0.12]
+    assert [band.get_datalim(ax.transData).intervalx.tolist() for band in bands] == [
+        [-0.03, 0.03]
+    ] * 3
+
+
 def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
     plots.by_cutoff(models, "ndcg", ax=ax)
     for line, band, ev in zip(ax.lines, ax.collections, models.values(), strict=True):

@@ -173,6 +173,29 @@ def test_a_percentage_of_no_mean_raises() -> None:
         ev.compare(ev, margin="1%")
 
 
+def test_a_percentage_of_no_mean_in_a_segment_has_no_verdict() -> None:
+    held_out = csr_matrix(np.eye(6))
+    hits, none = ([[i if i < 3 else 0] for i in range(6)], [[5], [1], [2], [0], [0], [0]])
+    a, b = (se.evaluate(se.Rankings.from_topk(x), held_out, "ndcg@1") for x in (hits, none))
+    compared = se.compare({"a": a, "b": b}, margin="1%", by={i: "xy"[i // 3] for i in range(6)})
+    assert compared.table["verdict"].tolist() == ["not shown"] * 2
+    assert compared.table["margin"].isna().tolist() == [False, True]
+    assert "ndcg@1 of b in segment y" in compared.notes[-1]
+    assert compared.users_needed("1%")["users_needed"].isna().tolist() == [False, True]
+
+
+def test_tables_for_papers_mark_verdicts(pair: dict[str, se.Evaluation]) -> None:
+    both = pair | {"again": make(1, 0.6)}
+    compared = se.compare(both, "ndcg@10", margin="5%")
+    assert compared.table["verdict"].tolist() == ["better", "equivalent", "worse"]
+    latex, markdown = compared.to_latex(), compared.to_markdown()
+    assert r"\textsuperscript{\underline{b} $\approx$c}" in latex
+    assert r"\textsuperscript{\underline{b} $\approx$a}" in latex
+    assert "<sup><u>b</u> ≈c</sup>" in markdown
+    assert "more than the margin (ndcg@10 " in markdown
+    assert "≈" not in se.compare(both, "ndcg@10").to_markdown()
+
+
 @pytest.mark.parametrize("n", [2, 5, 20, 200, 50_000])
 @pytest.mark.parametrize("effect", [-3, -0.5, -0.01, 0, 0.1, 1])
 def test_effect_sizes_have_the_interval_of_the_noncentral_t(n: int, effect: float) -> None:
