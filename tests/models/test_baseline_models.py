@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,3 +128,76 @@ def test_refuses_what_cannot_be_trained_on(holdout: Any) -> None:
     ]:
         with raises(InvalidDataError):
             call()
+
+
+def recent_by_hand(
+    clicks: se.Interactions, held: se.Holdout, window: float, half_life: float
+) -> list[float]:
+    """Count the users of each item by their last event before the cut, one event at a time."""
+    end = int(np.datetime64(held.cut, "s").astype(np.int64))
+    last: dict[tuple[int, int], int] = {}
+    assert clicks.timestamps is not None
+    for user, item, time in zip(
+        clicks.user_codes.tolist(),
+        clicks.item_codes.tolist(),
+        clicks.timestamps.tolist(),
+        strict=True,
+    ):
+        if time < end and held.train.csr[user, item]:
+            last[user, item] = max(last.get((user, item), time), time)
+    counts = [0.0] * clicks.n_items
+    for (_, item), time in last.items():
+        if end - time <= window:
+            counts[item] += 0.5 ** ((end - time) / half_life)
+    return counts
+
+
+def test_recent_popularity_counts_last_events_before_the_cut() -> None:
+    clicks = se.datasets.synthetic(n_users=150, n_items=80, seed=0)
+    held = se.split.temporal(clicks, fraction=0.2)
+    week, days = 7 * 86_400, 3 * 86_400
+    options: Any
+    for options, window, half_life in (
+        ({"window": "7D"}, week, np.inf),
+        ({"half_life": "3D"}, np.inf, days),
+        ({"window": week, "half_life": days}, week, days),
+    ):
+        model = se.baselines.popularity(held, interactions=clicks, **options)
+        expected = recent_by_hand(clicks, held, window, half_life)
+        assert model.item_factors[:, 0] == pytest.approx(expected, rel=1e-12)
+        order = np.random.default_rng(1).permutation(len(clicks))
+        shuffled = replace(
+            clicks,
+            user_codes=clicks.user_codes[order],
+            item_codes=clicks.item_codes[order],
+            values=clicks.values[order],
+            timestamps=clicks.timestamps[order],  # type: ignore[index]
+        )
+        again = se.baselines.popularity(held, interactions=shuffled, **options)
+        assert np.array_equal(model.item_factors, again.item_factors)
+    assert 0 < se.evaluate_model(model, held, "ndcg@10")["ndcg@10"] < 1
+    of_part = se.baselines.popularity(held.train, interactions=clicks, **options)
+    assert np.array_equal(model.item_factors, of_part.item_factors)
+    everything = se.baselines.popularity(held, interactions=clicks, window="9999D")
+    assert np.array_equal(everything.item_factors, se.baselines.popularity(held).item_factors)
+
+
+def test_recent_popularity_of_interactions_ends_with_the_last_event() -> None:
+    frame = pd.DataFrame({"user": [0, 1, 2, 0], "item": [0, 0, 1, 1], "at": [1, 5, 9, 10]})
+    clicks = se.Interactions.from_frame(frame, timestamp="at")
+    model = se.baselines.popularity(clicks, half_life=1, window=5)
+    assert model.item_factors[:, 0].tolist() == [0.5**5, 0.5 + 1.0]
+
+
+def test_recent_popularity_without_times_raises() -> None:
+    clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+    held = se.split.random(clicks, seed=0)
+    for option in ("window", "half_life"):
+        with raises(InvalidDataError, argument=option):
+            se.baselines.popularity(held, **{option: "1D"})  # type: ignore[arg-type]
+    others = se.datasets.synthetic(n_users=50, n_items=41, seed=0)
+    with raises(InvalidDataError, argument="interactions"):
+        se.baselines.popularity(held, window="1D", interactions=others)
+    for wrong in (0, "soon", -1):
+        with raises(InvalidDataError):
+            se.baselines.popularity(held, window=wrong, interactions=clicks)
