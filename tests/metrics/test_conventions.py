@@ -41,40 +41,36 @@ def d(rank: int) -> float:
 
 
 BINARY = d(1) + d(3)  # the dcg of user 0
+#: Its ndcg by gains and by hits alone, and the sum of its precisions at hits
+GRADED, PLAIN, SUM = (1 + 2 * d(3)) / (2 + d(2) + d(3)), BINARY / (1 + d(2) + d(3)), 1 + 2 / 3
 EXPECTED = {
     # of user 0 at 3: ndcg, map, precision, recall, None where it has none; and the users that
     # count for recall
-    None: ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "trec_eval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "rankereval": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
-    "implicit": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, None, 2 / 4, 3),
-    "ranx": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 4),
-    "rectools": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "recbole": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
-    "lightfm": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "cornac": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "recometrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "napkinxc": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
-    "pyxclib": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
-    "evidently": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
+    None: (GRADED, SUM / 4, 2 / 3, 2 / 4, 3),
+    "trec_eval": (GRADED, SUM / 4, 2 / 3, 2 / 4, 3),
+    "rankereval": (GRADED, SUM / 3, 2 / 3, 2 / 4, 3),
+    "implicit": (PLAIN, SUM / 3, None, 2 / 4, 3),
+    "ranx": (GRADED, SUM / 4, 2 / 3, 2 / 4, 4),
+    "rectools": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 3),
+    "recbole": (PLAIN, SUM / 3, 2 / 3, 2 / 4, 3),
+    "lightfm": (GRADED, SUM / 4, 2 / 3, 2 / 4, 3),
+    "cornac": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 3),
+    "recometrics": (GRADED, SUM / 4, 2 / 3, 2 / 4, 3),
+    "napkinxc": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 5),
+    "pyxclib": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 5),
+    "evidently": (GRADED, SUM / 4, 2 / 3, 2 / 4, 3),
     "elliot": ((1 + 3 * d(3)) / (3 + d(2) + d(3)), None, 2 / 3, 2 / 4, 2),
-    "tensorflow-recommenders": (
-        (1 + 2 * d(3)) / (2 + d(2) + d(3)),
-        (1 + 2 / 3) / 4,
-        2 / 3,
-        None,
-        3,
-    ),
-    "lightgcn": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "lenskit": ((1 + d(2)) / (2 + d(2)), (1 + 2 / 3) / 3, 2 / 3, 2 / 3, 5),
-    "recommenders": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
-    "recpack": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 3),
-    "replay": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 3),
-    "irspack": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
-    "spark": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 3, 2 / 3, 2 / 4, 5),
-    "sklearn": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 5),
-    "torchmetrics": ((1 + 2 * d(3)) / (2 + d(2) + d(3)), (1 + 2 / 3) / 2, 2 / 3, 2 / 4, 5),
-    "mind-notebook": (BINARY / (1 + d(2) + d(3)), (1 + 2 / 3) / 4, 2 / 3, 2 / 4, 2),
+    "tensorflow-recommenders": (GRADED, SUM / 4, 2 / 3, None, 3),
+    "lightgcn": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 3),
+    "lenskit": ((1 + d(2)) / (2 + d(2)), SUM / 3, 2 / 3, 2 / 3, 5),
+    "recommenders": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 2),
+    "recpack": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 3),
+    "replay": (PLAIN, SUM / 3, 2 / 3, 2 / 4, 3),
+    "irspack": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 2),
+    "spark": (PLAIN, SUM / 3, 2 / 3, 2 / 4, 5),
+    "sklearn": (GRADED, SUM / 4, 2 / 3, 2 / 4, 5),
+    "torchmetrics": (GRADED, SUM / 2, 2 / 3, 2 / 4, 5),
+    "mind-notebook": (PLAIN, SUM / 4, 2 / 3, 2 / 4, 2),
 }
 
 
