@@ -37,12 +37,8 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
     ids: dict[str, Any] = {"users": holdout.users, "items": holdout.items}
     scores = users @ items.T
     weights = np.asarray(se.baselines.ease(holdout).weights)
-    (folder / "factors").mkdir()
-    np.save(folder / "factors" / "user_factors.npy", users)
-    np.save(folder / "factors" / "item_factors.npy", items)
     return {
         "no checkpoint": folder / "plain.npz",
-        "no folder": folder / "factors",
         "no fitted": fitted,
         "no recommender": se.Recommender(fitted),
         "no neighbours": se.train_model(CosineRecommender(5), plain),
@@ -55,7 +51,6 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
         "with trained": with_ids,
         "with recommender": se.Recommender(with_ids),
         "with factors": se.factor_model(users, items, **ids),
-        "with scores": se.Scorer(scores, **ids),
         "with ease": se.baselines.ease(holdout),
     }
 

@@ -1,4 +1,4 @@
-"""Candidates in whatever evaluates several models: sweep, tune, callback, cross-validation."""
+"""Candidates and rules in sweeps, searches, callbacks and cross-validations, and their folders."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Command
 from raising import raises, warns
 from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:metrics among sampled candidates"),
@@ -137,3 +138,107 @@ def test_refuses_candidates_of_another_part(one_left: se.Holdout, checkpoint: Pa
     with raises(InvalidDataError, argument="candidates") as error:
         se.cross_validate(CLICKS, {"als": ALS}, METRICS, candidates=sparse.csr_matrix(wrong))
     assert error.value.__notes__ == ["This is about fold 1."]
+
+
+def shown_and_clicked() -> se.Holdout:
+    """A split whose validation part stores items that were shown and not clicked, as MIND's."""
+    clicks = se.datasets.synthetic(n_users=60, n_items=40, n_interactions=900, seed=0)
+    holdout = se.split.random(clicks, fraction=0.4, seed=0)
+    validation = holdout.validation.csr
+    validation.data[::2] = 0.0
+    return se.Holdout(holdout.train, validation, holdout.users, holdout.items)
+
+
+def test_judged_items(tmp_path: Path, command: Command) -> None:
+    holdout = shown_and_clicked()
+    sides = (holdout.train, holdout.validation)
+    protocol = se.Protocol("ndcg@5", judged_only=True)
+    model = se.train_als(holdout.train, factors=4, iterations=3)
+    expected = se.evaluate_model(model, *sides, protocol)["ndcg@5"]
+    assert expected != se.evaluate_model(model, *sides, "ndcg@5")["ndcg@5"]
+
+    se.save_model(model, tmp_path / "als.npz", users=holdout.users, items=holdout.items)
+    table = se.sweep(tmp_path / "als.npz", *sides, protocol, out=tmp_path / "sweep")
+    assert table["ndcg@5 (judged)"].tolist() == [expected]
+
+    callback = se.EvaluationCallback(*sides, protocol)
+    se.train_als(holdout.train, factors=4, iterations=3, callback=callback)
+    assert callback.history["ndcg@5 (judged)"].iloc[-1] == expected
+    models = {"als": {"factors": 4, "iterations": 3}}
+    cv = se.cross_validate(None, models, protocol, splits=[holdout], seeds=[0], out=tmp_path / "cv")
+    assert "ndcg@5 (judged)" in str(cv)
+    assert se.CrossValidation.load(tmp_path / "cv").request.judged_only
+
+    holdout.save(tmp_path / "split")
+    words = ["score", tmp_path / "als.npz", "--split", tmp_path / "split", "-m", "ndcg@5"]
+    status, printed, _ = command(*words, "--judged-only")
+    assert status == 0
+    assert "ndcg@5 (judged)" in printed
+
+
+def test_warns_if_nothing_was_judged_to_be_not_relevant(one_left: se.Holdout) -> None:
+    model = se.baselines.popularity(one_left)
+    with warns():
+        se.evaluate_model(model, one_left, se.Protocol("ndcg@3", judged_only=True))
+
+
+LAST = se.split.last_n(CLICKS, n=1)
+RULES: list[dict[str, Any]] = [
+    {"no_relevant": "zero"},
+    {"without_list": "exclude"},
+    {"filter_seen": False},
+    {"judged_only": True},
+    {"convention": "ranx"},
+]
+
+
+#: Candidates of which each must be the only ones of a folder.
+CANDIDATES: list[Any] = [
+    None,
+    sampled,
+    lambda holdout: sampled(holdout, seed=1),
+    unbiased,
+]
+
+
+def sweep(protocol: Any, folder: Path, candidates: Any = None) -> Any:
+    path = folder / "model.npz"
+    if not path.exists():
+        se.save_model(se.baselines.popularity(LAST), path)
+    among = candidates and candidates(LAST)
+    return se.sweep(path, LAST, protocol, out=folder / "out", candidates=among)
+
+
+def cross_validate(protocol: Any, folder: Path, candidates: Any = None) -> Any:
+    models = {"popular": lambda train, seed: se.baselines.popularity(train)}
+    options: dict[str, Any] = {"splits": [LAST], "seeds": 1, "candidates": candidates}
+    return se.cross_validate(None, models, protocol, out=folder, **options).table
+
+
+def tune(protocol: Any, folder: Path, candidates: Any = None) -> Any:
+    space = {"factors": 2, "iterations": 1}
+    return se.tune(LAST, protocol, space=space, out=folder, candidates=candidates).trials
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("job", [sweep, cross_validate, tune])
+def test_other_rules_are_refused(tmp_path: Path, job: Any) -> None:
+    job("ndcg@5", tmp_path)
+    for rules in RULES:
+        with raises(InvalidFileError):
+            job(se.Protocol("ndcg@5", **rules), tmp_path)
+    job(se.Protocol("ndcg@5"), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("job", [sweep, cross_validate, tune])
+def test_other_candidates_are_refused(tmp_path: Path, job: Any) -> None:
+    for number, candidates in enumerate(CANDIDATES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        table = job("ndcg@5", folder, candidates)
+        for other in CANDIDATES:
+            if other is not candidates:
+                with raises(InvalidFileError):
+                    job("ndcg@5", folder, other)
+        assert job("ndcg@5", folder, candidates).equals(table)
