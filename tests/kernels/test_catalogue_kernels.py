@@ -19,7 +19,6 @@ from sparse_eval.kernels.catalogue import (
     draw_lists,
     draw_ranks,
     pack_bits,
-    popular_unseen,
     set_bits,
     sum_similarities,
 )
@@ -105,17 +104,6 @@ def seen_rows(draw: st.DrawFn) -> tuple[Rows, int]:
     n_items = draw(st.integers(1, 10))
     row = st.lists(st.integers(0, n_items - 1), unique=True).map(sorted)
     return draw(st.lists(row, min_size=1, max_size=5)), n_items
-
-
-@given(seen_rows(), st.integers(1, 12), st.randoms(use_true_random=False))
-def test_popular_unseen(case: tuple[Rows, int], k: int, random: Any) -> None:
-    seen, n_items = case
-    order = random.sample(range(n_items), n_items)
-    out = np.full((len(seen), k), 99, np.int32)
-    popular_unseen(np.array(order, np.int32), *to_csr(seen), out)
-    for row, items in zip(out.tolist(), seen, strict=True):
-        unseen = [item for item in order if item not in items]
-        assert row == (unseen + [-1] * k)[:k]
 
 
 def test_the_largest_number_draws_the_last_place() -> None:
