@@ -126,6 +126,8 @@ def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
     )
     row = se.evaluate(lists, gains, "share@3", train=train).summary().iloc[0]
     assert row["random"] == pytest.approx(1 / 3, abs=5 * row["random_se"])
+    # ten draws of a share among at most 60 users, whose deviation is below 1 / 2
+    assert 0.002 < row["random_se"] < 0.06
 
 
 def spelled_at(k: int, convention: str | None) -> list[str]:
