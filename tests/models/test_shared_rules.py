@@ -182,6 +182,41 @@ def test_warns_if_nothing_was_judged_to_be_not_relevant(one_left: se.Holdout) ->
         se.evaluate_model(model, one_left, se.Protocol("ndcg@3", judged_only=True))
 
 
+JUDGED = ["ndcg@3", "recall@2", "bpref@4", "judged@3", "infap@3"]
+
+
+class Sides:
+    """Factors, what is seen, and judgements."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        n_users, n_items = 12, 25
+        users, items = rng.normal(size=(n_users, 3)), rng.normal(size=(n_items, 3))
+        self.model = users.astype(np.float32), items.astype(np.float32)
+        seen = rng.random((n_users, n_items)) < 0.2
+        stored = (rng.random((n_users, n_items)) < 0.4) & ~seen
+        stored[-1] = False  # nothing is judged
+        gains = rng.choice([0.0, 0.0, 1.0, 2.0], size=stored.shape)
+        gains[-2] = 0  # and nothing is relevant
+        self.seen = sparse.csr_matrix(seen.astype(np.float64))
+        self.truth = sparse.csr_matrix((gains[stored], np.nonzero(stored)), stored.shape)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("rules", [{}, {"judged_only": True}, {"no_relevant": "zero"}])
+def test_models_and_popularity_have_the_numbers_of_their_lists(rules: dict[str, Any]) -> None:
+    sides = Sides(0)
+    protocol = se.Protocol(JUDGED, **rules)
+    ev = se.evaluate_model(sides.model, sides.seen, sides.truth, protocol, baselines=True)
+    n_items = sides.truth.shape[1]
+    lists = se.Rankings.from_topk(se.top_k(sides.model, n_items, seen=sides.seen).ids)
+    popular = se.Rankings.from_popularity(sides.seen, k=n_items)
+    for found, ranked in ((ev, lists), (ev.baselines["popularity"], popular)):
+        expected = se.evaluate(ranked, sides.truth, protocol, train=sides.seen)
+        assert found.mean() == expected.mean()
+        assert found.summary()["random"].tolist() == pytest.approx(expected.summary()["random"])
+
+
 LAST = se.split.last_n(CLICKS, n=1)
 RULES: list[dict[str, Any]] = [
     {"no_relevant": "zero"},
