@@ -78,24 +78,25 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
     assert n_hits(call(kernel(twice))) == 1
 
 
-def test_a_change_of_any_source_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    call(kernel(twice))
-    monkeypatch.setattr(cache, "_digest", lambda: "of other sources")
-    changed = kernel(twice)
-    assert not is_ready(changed)
-    assert n_hits(call(changed)) == 0
-    assert n_hits(call(kernel(twice))) == 1
-
-
-@pytest.mark.parametrize("module", [numba, llvmlite])
-def test_an_upgrade_of_what_compiles_compiles_again(
-    module: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("module", "name", "changed"),
+    [
+        (cache, "_digest", lambda: "of other sources"),
+        (numba, "__version__", "0"),
+        (llvmlite, "__version__", "0"),
+    ],
+)
+def test_another_source_or_compiler_compiles_again(
+    module: Any, name: str, changed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call(kernel(twice))
     cache._digest.cache_clear()
-    monkeypatch.setattr(module, "__version__", "0")
-    assert n_hits(call(kernel(twice))) == 0
-    assert n_hits(call(kernel(twice))) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, changed)
+        function = kernel(twice)
+        assert not is_ready(function)
+        assert n_hits(call(function)) == 0
+        assert n_hits(call(kernel(twice))) == 1
     cache._digest.cache_clear()
 
 

@@ -1,15 +1,19 @@
-"""Forms of novelty, diversity and serendipity: against their definitions, in every way."""
+"""Forms of novelty, diversity and serendipity, and their exact expectations at random."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import permutations
 
 import novelty_oracle as plain
 import numpy as np
 import pytest
 from cases import to_csr
+from evaluations import problem
 from hypothesis import given, settings
-from list_cases import N_ITEMS, VECTORS, Case, list_cases
+from hypothesis import strategies as st
+from list_cases import GROUPS, N_ITEMS, VECTORS, Case, list_cases
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -19,19 +23,17 @@ WEIGHTS[:, 0] += WEIGHTS.sum(axis=1) == 0
 CUTOFFS = [2, 3, 20]
 
 
-def expected(name: str, case: Case, user: int, k: int) -> float:
-    lists, gains, train = case
-    items, history = lists[user][:k], train[user]
-    relevant = {item for item, gain in gains[user].items() if gain > 0}
+def definitions(items: list[int], case: Case, user: int, k: int) -> dict[str, Callable[[], float]]:
+    """Return the definition of each form, for a list of a user."""
+    history, train = case.train[user], case.train
+    relevant = {item for item, gain in case.relevant[user].items() if gain > 0}
     groups = [dict(enumerate(row)) for row in WEIGHTS.tolist()]
-    likenesses = {
+    likenesses: dict[str, plain.Likeness] = {
         "cosine": lambda i, j: plain.cosine_of_users(i, j, train),
         "jaccard": lambda i, j: plain.jaccard_of_users(i, j, train),
         "groups": lambda i, j: plain.cosine(WEIGHTS[i], WEIGHTS[j]),
         "vectors": lambda i, j: plain.cosine(VECTORS[i], VECTORS[j]),
     }
-    if not relevant:
-        return math.nan
     return {
         "popularity": lambda: plain.mean([len(plain.users_of(i, train)) for i in items]),
         "cold_share": lambda: plain.mean([not plain.users_of(i, train) for i in items]),
@@ -54,23 +56,23 @@ def expected(name: str, case: Case, user: int, k: int) -> float:
         "categorical_diversity": lambda: plain.categorical_diversity(items, groups, k),
         "calibration": lambda: plain.calibration(items, history, groups),
         "serendipity": lambda: plain.unexpected_hits(items, relevant, history, train, N_ITEMS, k),
+        "serendipity(form=rank)": lambda: plain.rank_serendipity(items, relevant, train, N_ITEMS),
         **{
             f"serendipity(form={form})": lambda f=likenesses[form]: plain.serendipity(
                 items, relevant, history, f
             )
             for form in ("cosine", "vectors")
         },
-    }[name]()
+    }
 
 
-NAMES = [
-    "popularity", "cold_share", "novelty", "novelty(unknown=skip)", "novelty(form=relative)",
-    "calibration", "novelty(form=relative,unknown=skip)", "novelty(form=unseen)", "epc", "efd",
-    "novelty(denominator=k)", "novelty(denominator=k,form=relative)",
-    "diversity", "diversity(similarity=jaccard)", "diversity(similarity=groups)",
-    "diversity(similarity=vectors)", "categorical_diversity",
-    "serendipity", "serendipity(form=cosine)", "serendipity(form=vectors)",
-]  # fmt: skip
+def value(name: str, items: list[int], case: Case, user: int, k: int) -> float:
+    if not any(gain > 0 for gain in case.relevant[user].values()):
+        return math.nan
+    return definitions(items[:k], case, user, k)[name]()
+
+
+NAMES = list(definitions([], Case([[]], [{}], [set()]), 0, 1))
 
 
 DATA = se.ItemData(groups=WEIGHTS, vectors=VECTORS)
@@ -83,7 +85,8 @@ def test_every_form_equals_its_definition(case: Case) -> None:
     for plan in ev.request.plans:
         values = ev.values(plan.metric)
         name, _, k = str(plan.metric).partition("@")
-        truth = [expected(name, case, user, int(k)) for user in range(len(case.lists))]
+        lists = enumerate(case.lists)
+        truth = [value(name, items, case, user, int(k)) for user, items in lists]
         message = str(plan.metric)
         np.testing.assert_allclose(values, truth, rtol=1e-9, atol=1e-12, err_msg=message)
         defined = values[~np.isnan(values)]
@@ -114,3 +117,60 @@ def test_items_seen_before_are_not_new() -> None:
     )
     assert ev["novelty(form=unseen)@3"] == pytest.approx(1 / 3)
     assert ev.summary()["random"].tolist() == [0.5]
+
+
+#: Forms whose expectation is the exact mean over all lists.
+EXACT = ["serendipity(form=rank)", "serendipity(form=cosine)", "serendipity(form=vectors)"]
+EXACT += ["categorical_diversity"]
+
+
+@st.composite
+def small_cases(draw: st.DrawFn) -> Case:
+    """Draw one or two users, who have seen most of the few items: all their lists are few."""
+    items = st.integers(0, N_ITEMS - 1)
+    n_users = draw(st.integers(1, 2))
+    train = [draw(st.sets(items, min_size=N_ITEMS - 5)) for _ in range(n_users)]
+    relevant = [{draw(items): 1.0} | {draw(items): 2.0} for _ in train]
+    return Case([[0, 1, 2]] * n_users, relevant, train)
+
+
+@settings(max_examples=15)
+@given(small_cases(), st.booleans())
+def test_expectations_are_means_over_all_lists(case: Case, filter_seen: bool) -> None:
+    names = [f"{name}@3" for name in EXACT]
+    summary = case.evaluate(se.Protocol(names, filter_seen=filter_seen), items=DATA).summary()
+    assert (summary["random_se"] == 0).all()
+    for name in EXACT:
+        of_users = []
+        for user, seen in enumerate(case.train):
+            items = set(range(N_ITEMS)) - (seen if filter_seen else set())
+            lists = map(list, permutations(sorted(items), min(3, len(items))))
+            of_users.append(np.mean([value(name, one, case, user, 3) for one in lists]))
+        defined = [x for x in of_users if not math.isnan(x)]
+        expected = math.fsum(defined) / len(defined) if defined else math.nan
+        found = summary.loc[f"{name}@3", "random"]
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True), name
+
+
+def test_novelty_that_leaves_nothing_out_is_exact() -> None:
+    case = Case([[5]], [{5: 1.0}], [set(range(5))])
+    everyone = to_csr([dict.fromkeys(range(5), 1), dict.fromkeys(range(N_ITEMS), 1)], int, N_ITEMS)
+    summary = case.evaluate(["novelty(unknown=skip)@3"], train=everyone).summary()
+    assert summary["random"].tolist() == [1.0]
+    assert summary["random_se"].tolist() == [0.0]
+    drawn = case.evaluate(["novelty(unknown=skip)@3"], items=se.ItemData(groups=GROUPS)).summary()
+    assert drawn["random_se"].isna().all()  # nobody has what is listed: no list has a value
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_LOOKUPS_AT_ONCE", 7), ("_ITEMS_AT_ONCE", 3)])
+def test_parts_of_a_history_give_the_same_bits(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists, gains, more = problem("train")
+    names = ["serendipity(form=cosine)@6"]
+    whole = se.evaluate(lists, gains, names, train=more["train"])
+    expected = whole.summary()
+    monkeypatch.setattr(f"sparse_eval.inputs.training.{limit}", value)
+    again = se.evaluate(lists, gains, names, train=more["train"])
+    np.testing.assert_array_equal(again.values(names[0]), whole.values(names[0]))
+    assert again.summary().equals(expected)

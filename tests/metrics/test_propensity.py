@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import propensity_oracle as plain
 import pytest
 from cases import N_ITEMS, Case, cases, to_csr
@@ -119,20 +118,6 @@ def test_weighted_auc_equals_its_definition(case: ListCase, p: list[float]) -> N
 INPUTS = ("train", "propensity")
 
 
-def test_blocks_of_other_propensities_are_not_merged() -> None:
-    parts = [
-        se.evaluate(
-            se.Rankings.from_topk([[1, 2]], shape=(1, 3)),
-            se.Relevance.from_csr(csr_matrix([[0.0, 1, 0]]), users=[user]),
-            "recall(weights=ips)@2",
-            items=se.ItemData(propensity=propensity),
-        )
-        for user, propensity in enumerate(([0.5, 0.5, 1], [0.5, 0.4, 1]))
-    ]
-    with raises(InvalidDataError):
-        parts[0].merge(parts[1])
-
-
 def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> None:
     lists, gains, more = problem(*INPUTS)
     names = ["recall@3", "recall(weights=ips)@3", "psp@3", "recall(weights=ips,gamma=2)@3"]
@@ -157,21 +142,6 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> Non
         assert len(ev.compare(other, right).table) == len(right)
 
 
-def test_propensities_are_matched_by_id() -> None:
-    lists = pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "a", "c"], "rank": [1, 2, 1]})
-    truth = pd.DataFrame({"user": ["u", "v", "v"], "item": ["a", "c", "b"]})
-    p = pd.Series({"d": 1.0, "c": 0.25, "b": 0.5, "a": 0.1})
-    metrics = ["recall(weights=ips)@2", "recall(weights=snips)@2", "psp(propensity=given)@1"]
-    ev = se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=p))
-    assert list(ev.mean().values()) == pytest.approx(
-        [(10 + 2) / 2, (1 + 2 / 3) / 2, 4 / 14], rel=1e-12
-    )
-    same = se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=p.to_dict()))
-    assert same.mean() == ev.mean()
-    with raises(InvalidDataError):
-        se.evaluate(lists, truth, metrics, items=se.ItemData(propensity=[0.1, 0.5, 0.25]))
-
-
 @pytest.mark.parametrize(
     "propensity",
     [
@@ -179,9 +149,6 @@ def test_propensities_are_matched_by_id() -> None:
         [0.5, 0.5, 1.5],
         [0.5, math.nan, 0.5],
         [0.5, 0.5],
-        ["a", "b", "c"],
-        np.ones((3, 2)),
-        0.5,
         {0: 0.5, 1: 0.5},
     ],
 )

@@ -1,4 +1,4 @@
-"""The random baseline: exact where it says so, within its standard error elsewhere."""
+"""The random baseline: exact where it says so, within its standard error elsewhere; its bits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import oracle
+import pandas as pd
 import pytest
 from cases import spelled, to_csr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from public_calls import spellings
 from raising import warns
-from random_cases import N_ITEMS, N_USERS, many_users
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -23,6 +23,20 @@ from sparse_eval.errors import InvalidMetricError
 from sparse_eval.metrics import CONVENTIONS, parse
 from sparse_eval.metrics.random_baseline import is_exact
 from sparse_eval.metrics.request import Request
+
+N_USERS, N_ITEMS = 60, 25
+
+
+def many_users() -> tuple[se.Rankings, csr_matrix, csr_matrix, np.ndarray]:
+    rng = np.random.default_rng(5)
+    train = rng.random((N_USERS, N_ITEMS)) < rng.random(N_ITEMS) * 0.6
+    relevant = (rng.random((N_USERS, N_ITEMS)) < 0.2) & ~train
+    relevant[:, 0] |= ~relevant.any(axis=1)
+    train &= ~relevant
+    gains = relevant * rng.integers(1, 4, relevant.shape)
+    lists = se.Rankings.from_scores(rng.random(train.shape), k=5, seen=csr_matrix(train))
+    return lists, csr_matrix(gains), csr_matrix(train), relevant
+
 
 EXACT = [
     (spelling, name, options, k)
@@ -112,6 +126,8 @@ def test_a_metric_that_is_not_always_defined_is_estimated_where_it_is() -> None:
     )
     row = se.evaluate(lists, gains, "share@3", train=train).summary().iloc[0]
     assert row["random"] == pytest.approx(1 / 3, abs=5 * row["random_se"])
+    # ten draws of a share among at most 60 users, whose deviation is below 1 / 2
+    assert 0.002 < row["random_se"] < 0.06
 
 
 def spelled_at(k: int, convention: str | None) -> list[str]:
@@ -238,3 +254,51 @@ def test_lists_without_training_data_and_cutoffs_are_drawn_too(
     monkeypatch.setattr("sparse_eval.metrics.random_baseline._MOST_ITEMS", 10)
     too_long = se.evaluate(lists, gains, ["gini@3", "coverage@3"], train=train).summary()
     assert too_long["random"].isna().tolist() == [True, False]
+
+
+#: Metrics whose expectation is unknown, of statistics and of lists, with a cut-off and without.
+DRAWN = ["err@3", "jaccard@4", "err", "diversity@4", "gini@4", "entropy@3", "gini"]
+
+
+def random_of(ev: se.Evaluation, names: list[str]) -> pd.DataFrame:
+    return ev.summary().loc[names, ["random", "random_se"]]
+
+
+def same_random(found: se.Evaluation, whole: se.Evaluation, names: list[str]) -> None:
+    pd.testing.assert_frame_equal(
+        random_of(found, names), random_of(whole, names), check_exact=True
+    )
+
+
+LABELS = np.array([f"u{number * 7919 % 1000:03}" for number in range(N_USERS)])
+
+
+def labelled(rows: np.ndarray, names: list[str], **options: int) -> se.Evaluation:
+    """Evaluate some users, in some order, under their own labels."""
+    lists, gains, train, _ = many_users()
+    ids = lists.items.reshape(N_USERS, -1)[rows]  # of five items each
+    return se.evaluate(
+        se.Rankings.from_topk(ids, shape=(len(rows), N_ITEMS)),
+        se.Relevance.from_csr(gains[rows], users=LABELS[rows]),
+        names,
+        train=train[rows],
+        **options,
+    )
+
+
+@settings(max_examples=8)
+@given(st.permutations(range(N_USERS)), st.integers(1, 4))
+def test_neither_order_nor_threads_change_a_bit(order: list[int], threads: int) -> None:
+    names = [*DRAWN, "ndcg@4", "recall(average=micro)@3", "mrr"]
+    whole = labelled(np.arange(N_USERS), names)
+    same_random(labelled(np.array(order), names, num_threads=threads), whole, names)
+
+
+def test_labels_decide_what_is_drawn() -> None:
+    lists, gains, train, _ = many_users()
+    numbered = se.evaluate(lists, gains, DRAWN, train=train)
+    for users, same in ((range(N_USERS), True), (LABELS, False), (range(1, N_USERS + 1), False)):
+        relevance = se.Relevance.from_csr(gains, users=users)
+        found = se.evaluate(lists, relevance, DRAWN, train=train)
+        equal = random_of(found, DRAWN)["random"] == random_of(numbered, DRAWN)["random"]
+        assert equal.tolist() == [same] * len(DRAWN)

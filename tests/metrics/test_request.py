@@ -13,17 +13,7 @@ from raising import raises
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.metrics import REGISTRY
-from sparse_eval.metrics.conventions import CONVENTIONS
 from sparse_eval.metrics.request import Request
-
-
-def test_keeps_each_metric_once_in_the_order_requested() -> None:
-    request = Request.parse(se.Protocol(["recall@5", "ndcg@{5,10}", "Recall @5"]), ["train"])
-    assert request.names == ("recall@5", "ndcg@5", "ndcg@10")
-    assert tuple(map(str, request.metrics)) == request.names
-    assert request.inputs == {"train"}
-    assert request.no_relevant == "exclude"
 
 
 @pytest.mark.parametrize(
@@ -74,33 +64,6 @@ def test_missing_inputs_are_refused_before_anything_is_read() -> None:
             se.sweep("nowhere.npz", nowhere, nowhere, metrics)
 
 
-def round_trip(request: Request) -> Request:
-    return pickle.loads(pickle.dumps(request))  # type: ignore[no-any-return] # noqa: S301
-
-
-@pytest.mark.parametrize("convention", CONVENTIONS)
-@pytest.mark.parametrize("no_relevant", [None, "zero"])
-def test_pickles(convention: str, no_relevant: Any) -> None:
-    inputs = ["train", "item_groups", "item_vectors"]
-    metrics = []
-    for entry in REGISTRY.values():
-        for name in (f"{entry.name}@5", entry.name):
-            try:
-                Request.parse(se.Protocol(name, convention=convention), inputs)
-            except InvalidMetricError:
-                continue
-            metrics.append(name)
-    protocol = se.Protocol(metrics, convention=convention, no_relevant=no_relevant)
-    request = Request.parse(protocol, inputs)
-    _ = request.plans
-    again = round_trip(request)
-    assert again == request
-    assert again.names == request.names
-    assert again.convention is request.convention
-    assert again.plans == request.plans
-    assert len(pickle.dumps(request)) < 300 + 60 * len(metrics)
-
-
 _CHILD = """
 import pickle, sys
 import sparse_eval as se
@@ -126,6 +89,9 @@ else:
 def test_pickles_to_another_process(other: str, expected: str) -> None:
     se.register_metric("doubled_hits", "twice the hits")(lambda s: 2 * s.hits)
     request = Request.parse(se.Protocol("doubled_hits@3,ndcg@3"))
+    _ = request.plans
+    assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301
+    assert len(pickle.dumps(request)) < 500
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, other],
         input=pickle.dumps(request),

@@ -1,4 +1,4 @@
-"""The adapter: every model family, its traps, and checkpoints that are none."""
+"""Models of every family: their lists, their traps, and checkpoints that are none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
@@ -19,13 +20,12 @@ from implicit.nearest_neighbours import (
 )
 from raising import raises
 from scipy import sparse
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
 from sparse_eval.errors import (
     InvalidCheckpointError,
     InvalidDataError,
-    InvalidMetricError,
     SparseEvalError,
     UnsupportedModelError,
 )
@@ -46,10 +46,13 @@ FAMILIES = {
 N_USERS, N_ITEMS = 250, 60
 
 
+def clicks() -> se.Interactions:
+    return se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=2500, seed=3)
+
+
 @pytest.fixture(scope="module")
 def holdout() -> Any:
-    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=2500, seed=3)
-    return se.split.random(clicks, fraction=0.3, seed=0)
+    return se.split.random(clicks(), fraction=0.3, seed=0)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -118,19 +121,6 @@ def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None
     assert (lists[1] >= 0).any()
 
 
-def test_matrices_of_every_kind(holdout: Any) -> None:
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    expected = se.evaluate_model(model, holdout.train, holdout.validation, "ndcg@10").columns
-    ints = sparse.csr_array(holdout.train.csr.astype(np.int64))
-    ints.indices, ints.indptr = ints.indices.astype(np.int64), ints.indptr.astype(np.int64)
-    for part in (ints.data, ints.indices, ints.indptr):
-        part.flags.writeable = False
-    plain = holdout.train.csr
-    for train in (ints, plain.tocsc(), plain.tocoo(), plain.astype("f4")):
-        found = se.evaluate_model(model, train, sparse.csr_array(holdout.validation.csr), "ndcg@10")
-        assert found.columns.tobytes() == expected.tobytes()
-
-
 def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
     model = se.train_als(holdout.train, factors=4, iterations=2)
     best = recommend_lists(model, holdout.train, np.array([0]), 1, progress=False)[0, 0]
@@ -142,26 +132,6 @@ def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
     assert best not in lists[0]
 
 
-def test_the_blas_limit_ends_with_the_call(holdout: Any) -> None:
-    before = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    model = se.train_als(holdout.train, factors=4, iterations=1)
-    se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
-    after = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    assert before == after
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("factors", 0), ("factors", 2.5), ("iterations", 0), ("regularization", -1),
-        ("regularization", np.nan), ("alpha", 0), ("alpha", np.inf),
-    ],
-)  # fmt: skip
-def test_options_that_are_none(holdout: Any, option: str, value: object) -> None:
-    with raises(InvalidDataError, argument=option):
-        se.train_als(holdout.train, **{option: value})
-
-
 def test_training_that_diverges(holdout: Any) -> None:
     with raises(SparseEvalError):
         se.train_als(holdout.train.csr * 1e30, factors=4, alpha=1e30, iterations=2)
@@ -169,18 +139,6 @@ def test_training_that_diverges(holdout: Any) -> None:
     bad.data[3] = np.nan
     with raises(InvalidDataError, argument="train", row=2, column=2):
         se.train_als(bad)
-
-
-def test_matrices_of_others(holdout: Any) -> None:
-    model = se.train_als(holdout.train, factors=4, iterations=1)
-    truth = holdout.validation
-    with raises(InvalidDataError):
-        se.evaluate_model(model, holdout.train.csr[:-1], truth, "mrr@5")
-    larger = sparse.vstack([truth.csr, truth.csr[:1]], format="csr")
-    with raises(InvalidDataError):
-        se.evaluate_model(model, holdout.train, larger, "mrr@5")
-    with raises(InvalidMetricError):
-        se.evaluate_model(model, holdout.train, truth, ["ndcg@5", "coverage"])
 
 
 def test_models_that_are_none(holdout: Any) -> None:
@@ -306,13 +264,48 @@ def test_damaged_similarities_do_not_reach_compiled_code(holdout: Any) -> None:
         se.evaluate_model(model, holdout.train, holdout.validation, "mrr@5")
 
 
-def test_refuses_metrics_of_a_convention_before_a_file_is_read() -> None:
-    clicks = se.datasets.synthetic(n_users=100, n_items=40, seed=3)
-    holdout = se.split.random(clicks, seed=0)
-    model = se.train_als(holdout.train, factors=4, iterations=2)
-    data = (holdout.train, holdout.validation)
-    for metric in ("mrr", "gini,recall@5"):
-        with raises(InvalidMetricError):
-            se.evaluate_model(model, *data, metric, convention="trec_eval")
-    with raises(InvalidMetricError, metric="calibration@5"):
-        se.evaluate_model("missing.npz", *data, "calibration@5")
+def test_recommends_the_best_unseen_items(holdout: se.Holdout, tmp_path: Path) -> None:
+    model = se.train_als(holdout.train, factors=6, iterations=3)
+    recs = se.recommend(model, holdout, 5)
+    assert recs.columns.tolist() == ["user", "item", "rank", "score"]
+    scores = model.user_factors.astype(float) @ model.item_factors.astype(float).T
+    scores[holdout.train.csr.toarray() != 0] = -np.inf
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+    assert recs["item"].tolist() == holdout.items[best.ravel()].tolist()
+    assert recs["user"].tolist() == np.repeat(holdout.users, 5).tolist()
+    assert recs["rank"].tolist() == [1, 2, 3, 4, 5] * len(holdout.users)
+    np.testing.assert_allclose(recs["score"], np.take_along_axis(scores, best, 1).ravel())
+    path = se.save_model(model, tmp_path / "als.npz")
+    pd.testing.assert_frame_equal(se.recommend(path, holdout.train, 5), recs)
+    truth = clicks().without(holdout.train).to_frame()
+    assert (
+        se.evaluate(recs.drop(columns="score"), truth, "ndcg@5")["ndcg@5"]
+        == se.evaluate_model(model, holdout, "ndcg@5")["ndcg@5"]
+    )
+
+
+def test_numbers_where_there_are_no_ids(holdout: se.Holdout) -> None:
+    train = holdout.train.csr
+    model = se.train_als(train, factors=4, iterations=2)
+    recs = se.recommend(model, train, 2, users=[5])
+    assert recs["user"].tolist() == [5, 5]
+    assert recs["item"].dtype == np.int64
+    with raises(InvalidDataError):
+        se.recommend(model, train, 2, users=["U5"])
+
+
+def test_a_short_list_where_almost_all_was_seen() -> None:
+    seen = sparse.csr_matrix([[1, 1, 0], [1, 0, 0], [0, 0, 0]])
+    model = se.train_als(seen, factors=2, iterations=1)
+    recs = se.recommend(model, seen, 10)
+    assert recs.groupby("user").size().tolist() == [1, 2, 3]
+    assert recs["rank"].tolist() == [1, 1, 2, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "options", [{"users": ["U3", "nobody"]}, {"users": "U3"}, {"users": [1]}, {"k": 0}]
+)
+def test_refuses_users_and_cutoffs(holdout: se.Holdout, options: dict[str, Any]) -> None:
+    model = se.baselines.popularity(holdout)
+    with raises(InvalidDataError):
+        se.recommend(model, holdout, **options)

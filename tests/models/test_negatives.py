@@ -147,14 +147,6 @@ def test_an_item_that_training_has_as_zeros_alone_is_not_popular() -> None:
     assert rows_of(found)[0] == {1, 3}
 
 
-def test_what_has_no_gain_is_not_held_out() -> None:
-    train = sparse.csr_matrix(([1.0, 1.0], ([0, 1], [0, 0])), shape=(2, 4))
-    held = sparse.csr_matrix(([1.0, 0.0, 0.0], ([0, 0, 1], [1, 2, 1])), shape=(2, 4))
-    found = se.sample_negatives(train, held, 2)
-    assert rows_of(found) == [{1, 2, 3}, set()]
-    assert found.kind == "1+2"
-
-
 @FEW
 def test_says_what_they_are_wherever_they_are_shown() -> None:
     clicks = se.datasets.synthetic(n_users=200, n_items=300, seed=0)

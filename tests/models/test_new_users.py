@@ -114,16 +114,6 @@ def test_a_sweep_of_users_is_another_than_one_of_their_pairs(holdout, als, tmp_p
         se.sweep([path], holdout.seen, holdout.validation, "ndcg@10", out=tmp_path / "sweep")
 
 
-def test_training_is_evaluated_on_users_who_are_folded_in(holdout, als):
-    callback = se.EvaluationCallback(holdout, "ndcg@10")
-    model = se.train_als(
-        holdout.train, factors=12, alpha=7.0, regularization=0.3, iterations=5, callback=callback
-    )
-    assert np.array_equal(model.user_factors, als.user_factors)
-    expected = se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]
-    assert callback.history["ndcg@10"].iloc[-1] == expected
-
-
 def test_users_whom_the_model_has_no_row_for_are_matched_by_id(holdout, als):
     rows = np.flatnonzero(np.diff(holdout.train.indptr))[::-1]
     items = np.random.default_rng(0).permutation(holdout.train.shape[1])
@@ -243,8 +233,3 @@ def test_functions_are_not_asked_about_users_they_do_not_know(holdout):
     for call in (se.recommend, se.fold_in, lambda *parts: se.evaluate_model(*parts, "ndcg@10")):
         with raises(UnsupportedModelError):
             call(model, holdout)
-
-
-def test_cross_validation_folds_users_in(holdout, als):
-    cv = se.cross_validate(None, {"als": lambda train, seed: als}, "ndcg@10", splits=[holdout])
-    assert cv.table["ndcg@10"][0] == se.evaluate_model(als, holdout, "ndcg@10")["ndcg@10"]

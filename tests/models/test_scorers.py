@@ -1,8 +1,9 @@
-"""Item-item matrices and functions as models: every way, block and client gives the same bits."""
+"""Matrices and functions as models: scores, item-item weights, and ambiguous square ones."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -11,21 +12,168 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from raising import raises
+from raising import raises, warns
 from scipy import sparse
+from tensors import Tensor
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, UnsupportedModelError
 from sparse_eval.retrieval import scores as module
 
-METRICS = ["ndcg@{5,20}", "recall@10", "mrr@20"]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:filter_seen=False"),
+    pytest.mark.filterwarnings("ignore:.* relevant items are not candidates"),
+]
+
+METRICS = ["ndcg@{5,20}", "recall@10", "coverage@10"]
+RANKED = ["ndcg@{5,20}", "recall@10", "mrr@20"]
 N_USERS, N_ITEMS = 200, 90
+
+
+def split_of(n_users: int, n_items: int) -> se.Holdout:
+    clicks = se.datasets.synthetic(n_users=n_users, n_items=n_items, n_interactions=4000, seed=5)
+    return se.split.random(clicks, fraction=0.3, seed=0)
 
 
 @pytest.fixture(scope="module")
 def holdout() -> se.Holdout:
-    clicks = se.datasets.synthetic(n_users=N_USERS, n_items=N_ITEMS, n_interactions=4000, seed=5)
-    return se.split.random(clicks, fraction=0.3, seed=0)
+    return split_of(N_USERS, N_ITEMS)
+
+
+@pytest.fixture(scope="module")
+def square() -> se.Holdout:
+    return split_of(120, 120)
+
+
+def scores_of(holdout: se.Holdout, dtype: Any = np.float64) -> Any:
+    scores = np.random.default_rng(1).standard_normal(holdout.train.shape)
+    return (scores * 100).round().astype(dtype) if np.dtype(dtype).kind == "i" else scores
+
+
+def plain(holdout: se.Holdout) -> tuple[Any, Any]:
+    return holdout.train.csr, holdout.validation.csr
+
+
+def saved(array: Any, path: Path) -> Path:
+    np.save(path, array)
+    return path
+
+
+def test_scores_are_matched_by_id(holdout: Any, tmp_path: Path) -> None:
+    scores, rng = scores_of(holdout), np.random.default_rng(3)
+    rows, columns = (rng.permutation(n) for n in scores.shape)
+    ids: dict[str, Any] = {"users": holdout.users[rows], "items": holdout.items[columns]}
+    moved = scores[rows][:, columns]
+    expected = se.evaluate_model(se.Scorer(lambda users: moved[users], **ids), holdout, METRICS)
+    frame = pd.DataFrame(moved, index=ids["users"], columns=ids["items"])
+    path = se.save_model(se.Scorer(frame), tmp_path / "scores.npz")
+    named = se.save_model(se.Scorer(moved), tmp_path / "named.npz", **ids)
+    for model in (se.Scorer(moved, **ids), se.Scorer(frame), path, named):
+        for memory in (None, 10**9):
+            ev = se.evaluate_model(model, holdout, METRICS, memory=memory)
+            assert ev.per_user.sort_index().equals(expected.per_user.sort_index())
+
+
+def matrices(n: int, folder: Path) -> dict[str, Any]:
+    """Return square matrices that could be scores or weights."""
+    matrix = np.random.default_rng(0).standard_normal((n, n))
+    sparse.save_npz(folder / "square.npz", sparse.csr_matrix(matrix))
+    return {
+        "array": matrix,
+        "tensor": Tensor(matrix),
+        "sparse": sparse.csr_matrix(matrix),
+        "npy": saved(matrix, folder / "square.npy"),
+        "npz": folder / "square.npz",
+    }
+
+
+SQUARES = ["array", "tensor", "sparse", "npy", "npz"]
+
+
+@pytest.mark.parametrize("form", SQUARES)
+def test_a_square_that_could_be_either_is_an_error(
+    form: str, square: se.Holdout, tmp_path: Path
+) -> None:
+    n = square.train.shape[0]
+    model = matrices(n, tmp_path)[form]
+    train, validation = plain(square)
+
+    for call in (
+        lambda: se.evaluate_model(model, square, METRICS),
+        lambda: se.evaluate_model(model, train, validation, METRICS, memory=10**9),
+        lambda: se.recommend(model, square, k=3),
+        lambda: se.top_k(model, seen=train, k=3),
+        lambda: se.ranks(model, validation, seen=train),
+    ):
+        with raises(InvalidDataError):
+            call()
+
+
+def test_a_square_is_what_a_scorer_says(square: se.Holdout, tmp_path: Path) -> None:
+    train, validation = plain(square)
+    weights = next(iter(matrices(train.shape[0], tmp_path).values()))
+    by_hand = train.astype(float) @ weights
+    explicit = {
+        "weights": (se.Scorer(item_item=weights), by_hand),
+        "sparse": (se.Scorer(item_item=sparse.csr_matrix(weights)), by_hand),
+        "scores": (se.Scorer(weights), weights),
+    }
+    for name, (scorer, expected) in explicit.items():
+        path = se.save_model(scorer, tmp_path / f"{name}.npz")
+        ev = se.evaluate_model(lambda users, t=expected: t[users], train, validation, METRICS)
+        for some in (scorer, path):
+            assert se.evaluate_model(some, train, validation, METRICS).mean() == ev.mean()
+
+
+def test_models_that_we_make_are_never_taken_for_scores(square: se.Holdout, tmp_path: Path) -> None:
+    for name in ("ease", "item_knn"):
+        for data in (square, plain(square)[0]):  # with ids and without
+            model = getattr(se.baselines, name)(data)
+            path = se.save_model(model, tmp_path / f"{name}.npz")
+            one, other = (
+                se.evaluate_model(some, *plain(square), METRICS) for some in (model, path)
+            )
+            assert one.columns.tobytes() == other.columns.tobytes()
+
+
+LEVELS = pd.MultiIndex.from_product([[1, 2], [0, 1]])
+SCORES = np.ones((4, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        (None, {}),
+        (SCORES, {"item_item": np.eye(3)}),
+        (SCORES, {"users": ["a", "b"]}),
+        (None, {"item_item": np.eye(3), "users": ["a"]}),
+        (None, {"item_item": pd.DataFrame(np.eye(2), index=["a", "b"], columns=["b", "a"])}),
+        ([[1.0]], {}),
+        (np.zeros(3), {}),
+        (SCORES.astype(complex), {}),
+        (SCORES > 0, {}),
+        ("scores.npy", {}),
+        (len, {"users": "ab"}),
+        (pd.DataFrame(SCORES, index=LEVELS), {}),
+        (pd.DataFrame(SCORES.T, columns=LEVELS), {}),
+    ],
+)
+def test_refuses_what_is_no_model(given: Any, options: dict[str, Any]) -> None:
+    with raises(InvalidDataError):
+        se.Scorer(given, **options)
+
+
+def test_scorers_save_what_they_hold(square: se.Holdout, tmp_path: Path) -> None:
+    weights = se.baselines.ease(square).weights
+    se.Scorer(item_item=weights).save(tmp_path / "weights.npz")
+    with warns():
+        found = se.evaluate_model(tmp_path / "weights.npz", square, METRICS)
+    with warns():
+        expected = se.evaluate_model(se.Scorer(item_item=weights), square, METRICS)
+    assert found.mean() == expected.mean()
+    with raises(UnsupportedModelError):
+        se.Scorer(lambda users: users).save(tmp_path / "function.npz")
+    assert not (tmp_path / "function.npz").exists()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +222,7 @@ def test_scores_are_sorted(
     monkeypatch.setattr(module, "CELLS_OF_CALL", 16 * N_ITEMS)
     model = models_of(holdout, weights, tmp_path)[kind]
     train, held_out = holdout.train.csr, holdout.validation.csr
-    ev = se.evaluate_model(model, holdout, METRICS)
+    ev = se.evaluate_model(model, holdout, RANKED)
     assert ev.retrieval is not None
     assert ev.retrieval.via == "held_out_ranks"
     # By hand: every score, sorted.
@@ -84,7 +232,7 @@ def test_scores_are_sorted(
         unseen = np.setdiff1d(np.arange(N_ITEMS), train[user].indices)
         order = unseen[np.lexsort((unseen, -table[user, unseen]))][:20]
         ranks[user, order] = np.arange(1, len(order) + 1)
-    plain = se.evaluate(sparse.csr_matrix(ranks), held_out, METRICS)
+    plain = se.evaluate(sparse.csr_matrix(ranks), held_out, RANKED)
     assert ev.columns.tobytes() == plain.columns.tobytes()
 
     lists = se.top_k(model, seen=holdout.train, k=4)
@@ -93,7 +241,7 @@ def test_scores_are_sorted(
     of_two = se.recommend(model, holdout, k=4, users=holdout.users[[7, 3]])
     assert of_two["score"].to_numpy().tobytes() == lists.scores[[7, 3]].tobytes()
     ranks = se.ranks(model, holdout.validation, seen=holdout.train)
-    again = se.evaluate(ranks, holdout.validation, METRICS)
+    again = se.evaluate(ranks, holdout.validation, RANKED)
     assert again.columns.tobytes() == ev.columns.tobytes()
 
 
@@ -103,36 +251,11 @@ def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, get_context("forkserver")) as pool:
         for model in (Table(scores), weights, scores, tmp_path / "scores.npy"):
             options: dict[str, Any] = {"baselines": True, "client": pool}
-            shared = se.evaluate_model(model, holdout, METRICS, **options)
-            expected = se.evaluate_model(model, holdout, METRICS, baselines=True)
+            shared = se.evaluate_model(model, holdout, RANKED, **options)
+            expected = se.evaluate_model(model, holdout, RANKED, baselines=True)
             assert shared.mean() == expected.mean()
             popular, expected = (ev.baselines["popularity"] for ev in (shared, expected))
             assert popular.mean() == expected.mean()
-
-
-def test_ids_are_matched(holdout: Any, weights: Any) -> None:
-    """Data in another order, with an unknown user and an unknown item, and a user less."""
-    table = holdout.train.csr.astype(float) @ weights.astype(float)
-    users, items = holdout.users, holdout.items
-    model = se.Scorer(lambda rows: table[rows], users=users, items=items)
-    frames = {}
-    for name, matrix in (("train", holdout.train), ("validation", holdout.validation)):
-        coo = matrix.tocoo()
-        frames[name] = pd.DataFrame({"user": users[coo.row], "item": items[coo.col]})
-    validation = frames["validation"].query("user != 'U3'").sample(frac=1, random_state=0)
-    unknown = pd.DataFrame({"user": ["new", "U1"], "item": [items[0], "new"]})
-    validation = pd.concat([validation, unknown])
-    train = frames["train"].sample(frac=1, random_state=0)
-    ev = se.evaluate_model(model, train, validation, METRICS)
-    assert ev.retrieval is not None
-    assert (ev.retrieval.n_unknown_users, ev.retrieval.n_unknown_items) == (1, 1)
-    expected = se.evaluate_model(model, holdout, METRICS).per_user
-    common = [user for user in ev.users.tolist() if user not in ("new", "U1")]
-    assert ev.per_user.loc[common].equals(expected.loc[common])
-    assert (ev.per_user.loc["new"] == 0).all()
-    other = se.evaluate_model(model, train, validation, METRICS, memory=10**9)
-    assert other.per_user.sort_index().equals(ev.per_user.sort_index())
-    assert other.retrieval == ev.retrieval
 
 
 def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path) -> None:
@@ -144,12 +267,12 @@ def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path
     few = validation[validation["user"].isin([f"U{i}" for i in range(1, 40)])]
     few = pd.concat([few, pd.DataFrame({"user": ["new"], "item": [holdout.items[0]]})])
     path = se.save_model(model, tmp_path / "ease.npz")
-    ev = se.evaluate_model(model, train, few, METRICS)
+    ev = se.evaluate_model(model, train, few, RANKED)
     assert (ev.per_user.loc["new"] == 0).all()
     for found in (
-        se.evaluate_model(path, train, few, METRICS),
-        se.evaluate_model(model, train, few, METRICS, memory=10**9),
-        se.evaluate_model(path, train, few, METRICS, client=ThreadPoolExecutor(2)),
+        se.evaluate_model(path, train, few, RANKED),
+        se.evaluate_model(model, train, few, RANKED, memory=10**9),
+        se.evaluate_model(path, train, few, RANKED, client=ThreadPoolExecutor(2)),
     ):
         assert found.per_user.sort_index().equals(ev.per_user.sort_index())
         assert found.retrieval == ev.retrieval
@@ -157,37 +280,42 @@ def test_item_ids_are_matched_whoever_the_users_are(holdout: Any, tmp_path: Path
     assert ev.retrieval.n_unknown_users == 1
 
 
-def test_numbers_are_not_taken_for_ids(holdout: Any, weights: Any) -> None:
-    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
-    for model in (np.eye(2), lambda users: np.zeros((len(users), 2))):
-        with raises(InvalidDataError):
-            se.evaluate_model(model, frame, frame[::-1], "ndcg@1")
-
-
-def test_refusals(holdout: Any, weights: Any, tmp_path: Path) -> None:
-    metrics = "ndcg@5"
-    with raises(InvalidDataError):
-        se.evaluate_model(weights[:, 1:], holdout, metrics)
-    for scores in (weights, lambda users: weights):
-        with raises(UnsupportedModelError):
-            se.evaluate_model(se.Recommender(scores), holdout, metrics)
-    with raises(UnsupportedModelError):
-        se.evaluate_model(object(), holdout, metrics)  # type: ignore[arg-type]
-    with raises(UnsupportedModelError):
-        se.evaluate_model(Table, holdout, metrics)  # type: ignore[arg-type]
-    bad, seen = np.zeros((N_USERS, N_ITEMS)), sparse.csr_matrix((N_USERS, N_ITEMS))
+def test_invalid_matrices_raise_errors(holdout: Any, weights: Any, tmp_path: Path) -> None:
+    scores, train = scores_of(holdout), plain(holdout)[0]
+    bad, seen = scores.copy(), sparse.csr_matrix(scores.shape)
     bad[4, 7] = np.nan
-    with raises(InvalidDataError):
-        se.top_k(lambda users: bad[users], k=3, seen=seen)
-    with raises(InvalidDataError):
-        se.top_k(weights, k=3)
-    with raises(InvalidDataError):
-        se.top_k(lambda users: weights, k=3)
+    ids = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    calls: list[Callable[[], object]] = [
+        *(lambda s=s: se.Scorer(s) for s in (sparse.csr_matrix(scores), sparse.coo_array(scores))),
+        lambda: se.evaluate_model(sparse.csr_matrix(scores), holdout, RANKED),
+        *(
+            lambda t=t: se.evaluate_model(scores.T, t, holdout.validation, RANKED)
+            for t in (holdout.train, train)
+        ),
+        *(
+            lambda m=m: se.top_k(m, k=3, seen=seen)
+            for m in (bad, saved(bad, tmp_path / "bad.npy"), lambda users: bad[users])
+        ),
+        lambda: se.evaluate_model(scores, ids, ids, RANKED),
+        *(
+            lambda m=m: se.evaluate_model(m, ids, ids[::-1], "ndcg@1")
+            for m in (np.eye(2), lambda users: np.zeros((len(users), 2)))
+        ),
+        lambda: se.save_model(se.Scorer(scores), tmp_path / "m.npz", users=["a", "b"]),
+        lambda: se.evaluate_model(weights[:, 1:], holdout, RANKED),
+        lambda: se.evaluate_model(saved(weights[1:], tmp_path / "wide.npy"), holdout, RANKED),
+        lambda: se.top_k(weights, k=3),
+        lambda: se.top_k(lambda users: weights, k=3),
+    ]
+    for call in calls:
+        with raises(InvalidDataError):
+            call()
+    models: list[Any] = [object(), Table, se.Recommender(weights), pd.DataFrame(scores)]
+    for model in (*models, se.Recommender(lambda users: weights)):
+        with raises(UnsupportedModelError):
+            se.evaluate_model(model, holdout, RANKED)
     with raises(UnsupportedModelError):
         se.save_model(se.Scorer(len), tmp_path / "model.npz")
-    np.save(tmp_path / "wide.npy", weights[1:])
-    with raises(se.SparseEvalError):
-        se.evaluate_model(tmp_path / "wide.npy", holdout, metrics)
 
 
 def test_errors_of_a_function_arrive_as_they_are(holdout: Any) -> None:

@@ -16,7 +16,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, UnsupportedModelError
+from sparse_eval.errors import InvalidDataError, InvalidMetricError, UnsupportedModelError
 
 ACCURACY = ["ndcg@{5,20}", "map@20", "recall@10", "precision@10", "mrr@20", "err@10", "rbp@20"]
 
@@ -144,3 +144,45 @@ def test_a_recommender_says_what_it_is_not_for(holdout: Any, tmp_path: Path) -> 
             call()
     with raises(InvalidDataError):
         se.sweep([own], holdout, "ndcg@5")
+
+
+RANKED = ["auc", "mrr", "percentile_rank", "mean_rank", "ndcg", "ndcg@10", "recall@5"]
+
+
+def test_a_model_ranks_everything_where_a_metric_has_no_cutoff(holdout: se.Holdout) -> None:
+    model = se.train_als(holdout.train, factors=8, iterations=3)
+    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
+    expected = se.evaluate(ranks, holdout.validation, RANKED, train=holdout.train)
+    ev = se.evaluate_model(model, holdout, RANKED)
+    assert ev.columns.tobytes() == expected.columns.tobytes()
+    assert ev.summary()["random"].equals(expected.summary()["random"])
+    assert ev.retrieval is not None
+    assert ev.retrieval.via == "full_ranks"
+    cut = se.evaluate_model(model, holdout, RANKED[-2:])
+    assert cut.columns.tobytes() == ev.columns[-2:].tobytes()
+    assert ev.explain(holdout.users[7]).equals(expected.explain(holdout.users[7]))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options"),
+    [
+        ("auc,coverage@10", {}),
+        ("coverage", {}),
+        ("auc,diversity", {}),
+        ("auc", {"keep": "lists"}),
+        ("mrr", {"convention": "trec_eval"}),
+    ],
+)
+def test_refuses_what_ranks_do_not_say(metrics: str, options: Any, holdout: se.Holdout) -> None:
+    model = se.baselines.popularity(holdout)
+    with raises(InvalidMetricError):
+        se.evaluate_model(model, holdout, metrics, **options)
+
+
+def test_a_convention_with_metrics_of_any_list(holdout: se.Holdout) -> None:
+    model = se.baselines.popularity(holdout)
+    options: dict[str, Any] = {"convention": "trec_eval"}
+    cut = se.evaluate_model(model, holdout, ["mrr", "recall@5"], **options)
+    assert cut["mrr"] == se.evaluate_model(model, holdout, "mrr@5")["mrr@5"]
+    beside = se.evaluate_model(model, holdout, ["mrr", "recall@5", "map"], **options)
+    assert beside["mrr"] == se.evaluate_model(model, holdout, "mrr")["mrr"] > cut["mrr"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import retrieval_oracle
 from hypothesis import given
+from hypothesis import strategies as st
 from retrieval_cases import (
     DTYPES,
     EXAMPLES,
@@ -17,11 +18,9 @@ from retrieval_cases import (
     SCALES,
     SEEN,
     Case,
-    accuracy,
     cases,
     cases_of_any_floats,
     check_ranks,
-    check_same_metrics,
     check_top_k,
     cut_into,
     make_case,
@@ -29,10 +28,12 @@ from retrieval_cases import (
     results_of,
     threads,
     tilings,
+    to_csr,
 )
+from scipy import sparse
 
 import sparse_eval as se
-from sparse_eval import Rankings
+from sparse_eval.kernels.candidates import COMPARED
 
 NEAR_TIES = pytest.param("near_ties", marks=pytest.mark.slow)  # nothing can be pruned
 
@@ -85,6 +86,27 @@ def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
     check_ranks(case, full)
 
 
+@st.composite
+def cases_of_candidates(draw: st.DrawFn) -> Case:
+    case = draw(cases())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    share = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    own = [np.flatnonzero(row).tolist() for row in rng.random(case.shape) < share]
+    return replace(case, among=None, own=own)
+
+
+@EXAMPLES
+@given(cases_of_candidates(), threads)
+def test_lists_and_ranks_among_candidates_agree_with_the_oracle(
+    case: Case, num_threads: int | None
+) -> None:
+    orders = case.orders()
+    check_top_k(case, case.top_k(num_threads=num_threads), k=case.k, orders=orders)
+    ranks = case.ranks(case.k, num_threads=num_threads)
+    check_ranks(case, ranks, k=case.k, orders=orders)
+    check_ranks(case, case.ranks(num_threads=num_threads), orders=orders)
+
+
 @pytest.mark.slow  # if the kernels run as Python
 @pytest.mark.parametrize("kind", KINDS)
 def test_thousands_of_items_of_every_kind(kind: str) -> None:
@@ -132,24 +154,6 @@ def test_lists_of_every_length(f: int) -> None:
 
 
 @pytest.mark.slow
-def test_many_ranks_give_the_metrics_of_the_lists() -> None:
-    rng = np.random.default_rng(7)
-    for kind in ("popular", "biased", "whole", "duplicates"):
-        users, items = make_factors(rng, kind, (400, 3000, 16), cold=0.05)
-        case = make_case(rng, users, items, 50)
-        ranks, metrics = case.ranks(case.k), accuracy([1, 10, 50])
-        lists = Rankings.from_topk(case.top_k().ids, shape=case.shape)
-        check_same_metrics(ranks, lists, case, metrics)
-        # If users without relevant items count, so would their lists.
-        judged = [user for user in range(len(users)) if case.held_out_of(user)]
-        assert len(judged) < len(users)
-        lists = Rankings.from_topk(case.top_k(users=judged).ids, user_rows=judged, shape=case.shape)
-        for no_relevant in ("zero", "judged"):
-            protocol = se.Protocol(metrics, no_relevant=no_relevant)
-            check_same_metrics(ranks, lists, case, protocol)
-
-
-@pytest.mark.slow
 def test_real_factors(gowalla: Path) -> None:
     train, test = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
@@ -166,3 +170,58 @@ def test_real_factors(gowalla: Path) -> None:
     check_top_k(sampled, case.top_k(users=sample), k=20, orders=orders)
     check_ranks(sampled, sampled.ranks(sampled.k), k=20, orders=orders)
     check_ranks(sampled, sampled.ranks(), orders=orders)
+
+
+MUCH_HELD_OUT = ["whole", "duplicates", "near_ties", "normal"]
+
+
+def much_held_out(kind: str) -> Case:
+    """Hold out hundreds of items, so that each candidate's place among them is searched."""
+    rng = np.random.default_rng(6)
+    users, items = make_factors(rng, kind, (5, 900, 3))
+    case = make_case(rng, users, items, 10)
+    held = rng.random(case.shape) < np.array([[0.9], [0.5], [0.01], [0.4], [1.0]])
+    held[case.seen.nonzero()] = False
+    for user in range(len(users)):
+        held[user, case.seen[user].indices] = False  # stored zeros are seen, too
+    assert (held.sum(axis=1) > COMPARED).sum() == 4
+    return replace(case, held_out=to_csr(held, held))
+
+
+@pytest.mark.parametrize("most", [0, 300, pytest.param(4096, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", MUCH_HELD_OUT)
+def test_ranks_of_many_held_out_items(kind: str, most: int) -> None:
+    case = much_held_out(kind)
+    orders = case.orders()
+    with cut_into({"most_held_out": most, "plain_candidates": 250, "plain_users": 2}):
+        check_ranks(case, case.ranks(), orders=orders)
+        for k in (10, 301, 800):
+            check_ranks(case, case.ranks(k), k=k, orders=orders)
+
+
+@pytest.mark.parametrize("kind", MUCH_HELD_OUT)
+def test_candidates_and_functions_rank_alike(kind: str) -> None:
+    case = much_held_out(kind)
+    orders = case.orders()
+    own = replace(case, own=[list(range(900))] * len(case.users))
+    check_ranks(own, own.ranks(), orders=orders)
+    scores = np.zeros(case.shape)
+    for factor in range(case.users.shape[1]):  # in the order of the factors
+        scores += case.users[:, factor, None].astype(float) * case.items[:, factor].astype(float)
+    scorer = se.Scorer(lambda users: scores[users])
+    check_ranks(case, se.ranks(scorer, case.held_out, seen=case.seen), orders=orders)
+
+
+@pytest.mark.slow  # if the kernels run as Python
+def test_time_grows_as_the_input_does() -> None:
+    # Of the larger one each held-out item would be compared with each candidate 10^10 times.
+    n_items = 200_000
+    rng = np.random.default_rng(0)
+    held_out = sparse.csr_matrix(np.ones((1, n_items), np.float32))
+    factors = np.ones((1, 1), np.float32), rng.random((n_items, 1), np.float32)
+    ranks = se.ranks(factors, held_out)
+    assert ranks.positions.tolist() == list(range(1, n_items + 1))
+    candidates = sparse.csr_matrix(np.ones((1, n_items), np.float32))
+    assert se.ranks(factors, held_out, candidates=candidates).items.tolist() == (
+        ranks.items.tolist()
+    )

@@ -170,19 +170,6 @@ def test_refuses_what_is_no_block_of_scores(returned: Any) -> None:
         all_lists(scores, 2)
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        np.zeros((2, 3)),
-        np.zeros(3),
-        np.zeros((2, 2), complex),
-    ],
-)
-def test_refuses_what_is_no_item_item_matrix(weights: Any) -> None:
-    with raises(InvalidDataError, argument="item-item"):
-        check_weights(weights)
-
-
 def test_a_function_is_asked_for_the_same_users_wherever_blocks_begin() -> None:
     n_items = 1 << 14
     step = users_per_call(n_items)

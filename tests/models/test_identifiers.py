@@ -1,4 +1,4 @@
-"""A model without ids on data with ids gives one warning; others and functions give none."""
+"""Warnings of models that were trained on other data, or have no ids on data with ids."""
 
 from __future__ import annotations
 
@@ -11,12 +11,108 @@ from typing import Any
 import numpy as np
 import pytest
 from implicit.cpu.als import AlternatingLeastSquares
+from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.nearest_neighbours import CosineRecommender
 
 import sparse_eval as se
+from sparse_eval.inputs.labelled import LabelledMatrix
+from sparse_eval.models.identifiers import TrainedOn
+
+CLICKS = se.datasets.synthetic(n_users=60, n_items=50, n_interactions=1200, seed=0)
+HOLDOUT = se.split.random(CLICKS, seed=0)
+OTHER = se.split.random(CLICKS, fraction=0.5, seed=3)
+EARLY, LATE = (se.split.temporal(CLICKS, at=day).known() for day in ("2019-11-25", "2019-12-01"))
+
+
+def warns(model: Any, *data: Any) -> bool:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        se.evaluate_model(model, *data, "ndcg@10")
+    return any("was trained on pairs that are not in train" in str(one.message) for one in caught)
+
+
+def fitted_by_callback(train: Any) -> Any:
+    callback = se.EvaluationCallback(train, HOLDOUT.validation, "ndcg@10")
+    return callback.fit(AlternatingLeastSquares(4, iterations=2, random_state=0), progress=False)
+
+
+TRAINERS = {
+    "als": lambda train: se.train_als(train, factors=4, iterations=2),
+    "bpr": lambda train: se.train_model(BayesianPersonalizedRanking(4, iterations=2), train),
+    "neighbours": lambda train: se.train_model(CosineRecommender(), train),
+    "callback": fitted_by_callback,
+    "item_knn": se.baselines.item_knn,
+    "ease": se.baselines.ease,
+}
+
+
+@pytest.mark.parametrize("kind", TRAINERS)
+def test_another_training_part_is_noticed(kind: str, tmp_path: Path) -> None:
+    model = TRAINERS[kind](HOLDOUT.train)
+    saved = se.save_model(model, tmp_path / "model.npz")
+    for given in (model, saved):
+        assert not warns(given, HOLDOUT)
+        assert not warns(given, HOLDOUT.train.csr, HOLDOUT.validation)
+        assert warns(given, OTHER)
+    if kind == "als":
+        assert warns(AlternatingLeastSquares.load(str(saved)), OTHER)
+
+
+def test_a_sweep_names_the_checkpoints(tmp_path: Path) -> None:
+    for name, train in {"own": HOLDOUT, "other": OTHER, "whole": CLICKS}.items():
+        se.save_model(se.train_als(train, factors=4), tmp_path / f"{name}.npz")
+    with pytest.warns(
+        UserWarning, match=r"other\.npz \(and 1 more\) was trained on pairs that are not in train"
+    ):
+        table = se.sweep(tmp_path, HOLDOUT, "ndcg@10")
+    assert table["status"].tolist() == ["ok"] * 3
+
+
+def test_earlier_events_are_trusted() -> None:
+    early, late, whole = (se.train_als(one, factors=4) for one in (EARLY, LATE, CLICKS))
+    assert not warns(early, LATE)
+    assert warns(late, EARLY)
+    assert warns(whole, EARLY)
+    assert warns(whole, LATE)
+
+
+def test_a_model_without_the_record_is_trusted(tmp_path: Path) -> None:
+    model = AlternatingLeastSquares(4, iterations=2, random_state=0)
+    model.fit(OTHER.train.csr, show_progress=False)
+    assert not warns(model, HOLDOUT.train.csr, HOLDOUT.validation.csr)
+
+
+def test_of_folded_users_what_was_trained_on_counts() -> None:
+    split = se.split.users(CLICKS, seed=0)
+    assert not warns(se.train_als(split, factors=4), split)
+    assert warns(se.train_als(CLICKS, factors=4), split)
+
+
+def test_neither_the_numbering_nor_the_values_count() -> None:
+    whole = CLICKS.matrix()
+    rows, columns = np.random.default_rng(0).permutation(60), np.arange(50)[::-1]
+    assert whole.users is not None
+    assert whole.items is not None
+    csr = (whole.csr[rows][:, columns] * 2).sorted_indices()
+    other = LabelledMatrix(csr, whole.users[rows], whole.items[columns])
+    one = TrainedOn.of(whole)
+    assert TrainedOn.of(other)[:2] == one[:2]
+    assert TrainedOn.parse(str(one)) == one
+    for text in (
+        None,
+        0.5,
+        "",
+        "Gowalla",
+        f"{one}x",
+        "7 ids:00ff",
+        "7 ids:0123456789abcdef 2020-13-40",
+    ):
+        assert TrainedOn.parse(text) is None
+    assert TrainedOn.of(LabelledMatrix(csr, whole.users, whole.items)).digest != one.digest
+
 
 #: The filters of the test run ignore this warning.
-MESSAGE = "has no ids, but the data have"
+WITHOUT_IDS = "has no ids, but the data have"
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +133,8 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
     ids: dict[str, Any] = {"users": holdout.users, "items": holdout.items}
     scores = users @ items.T
     weights = np.asarray(se.baselines.ease(holdout).weights)
-    (folder / "factors").mkdir()
-    np.save(folder / "factors" / "user_factors.npy", users)
-    np.save(folder / "factors" / "item_factors.npy", items)
     return {
         "no checkpoint": folder / "plain.npz",
-        "no folder": folder / "factors",
         "no fitted": fitted,
         "no recommender": se.Recommender(fitted),
         "no neighbours": se.train_model(CosineRecommender(5), plain),
@@ -55,7 +147,6 @@ def models(holdout: se.Holdout, tmp_path_factory: pytest.TempPathFactory) -> dic
         "with trained": with_ids,
         "with recommender": se.Recommender(with_ids),
         "with factors": se.factor_model(users, items, **ids),
-        "with scores": se.Scorer(scores, **ids),
         "with ease": se.baselines.ease(holdout),
     }
 
@@ -65,9 +156,9 @@ def count(call: Callable[[], object]) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    found = [str(one.message) for one in caught if MESSAGE in str(one.message)]
+    found = [str(one.message) for one in caught if WITHOUT_IDS in str(one.message)]
     assert all("se.save_model" in text for text in found)
-    assert all(one.filename == __file__ for one in caught if MESSAGE in str(one.message))
+    assert all(one.filename == __file__ for one in caught if WITHOUT_IDS in str(one.message))
     return len(found)
 
 
@@ -122,7 +213,7 @@ def test_no_warning_for_models_that_are_trained_here(holdout: se.Holdout, tmp_pa
     assert count(lambda: se.sweep(tmp_path, holdout, "ndcg@5")) == 0
 
 
-def test_new_users(tmp_path: Path) -> None:
+def test_warns_of_new_users_without_ids(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=90, n_items=60, seed=0)
     holdout = se.split.users(clicks, fraction=0.3, seed=0)
     model = se.train_als(holdout.train.csr, factors=4)
