@@ -132,33 +132,18 @@ def test_refuses_missing_ids(column, other, missing):
 
 
 @pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ([5, -7], [5, -7]),
-        (np.array([5, 7], dtype=np.uint8), [5, 7]),
-        (pd.array([5, 7], dtype="Int64"), [5, 7]),
-        ([5.0, 7.0], [5, 7]),
-        (["1970-01-01", "1970-01-02 00:00:00.000000001"], [0, 86400 * 10**9 + 1]),
-        (["5", "-7"], [5, -7]),
-        (pd.to_datetime(["1970-01-01", "1970-01-02"]), [0, 86400 * 10**9]),
-        (pd.to_datetime(["1970-01-01 01:00+01:00"] * 2), [0, 0]),
-        (pd.to_datetime(["1970-01-01 00:00:01"] * 2).as_unit("s"), [10**9, 10**9]),
-        (pd.Series([pd.Timestamp(5), pd.Timestamp(7)], dtype=object), [5, 7]),
-    ],
-)
-def test_reads_timestamps(times, expected):
-    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "at": times})
-    interactions = load_frame(frame, timestamp="at")
-    assert interactions.timestamps.dtype == np.int64
-    assert interactions.timestamps.tolist() == expected
-    dates = "date" in pd.api.types.infer_dtype(times) or str(times[0]).startswith("1970-")
-    assert interactions.time_unit == ("ns" if dates else None)
-    assert interactions.n_undated == 0
-
-
-@pytest.mark.parametrize(
     ("times", "expected", "unit"),
     [
+        ([5, -7], [5, -7], None),
+        (np.array([5, 7], dtype=np.uint8), [5, 7], None),
+        (pd.array([5, 7], dtype="Int64"), [5, 7], None),
+        ([5.0, 7.0], [5, 7], None),
+        (["1970-01-01", "1970-01-02 00:00:00.000000001"], [0, 86400 * 10**9 + 1], "ns"),
+        (["5", "-7"], [5, -7], None),
+        (pd.to_datetime(["1970-01-01", "1970-01-02"]), [0, 86400 * 10**9], "ns"),
+        (pd.to_datetime(["1970-01-01 01:00+01:00"] * 2), [0, 0], "ns"),
+        (pd.to_datetime(["1970-01-01 00:00:01"] * 2).as_unit("s"), [10**9, 10**9], "ns"),
+        (pd.Series([pd.Timestamp(5), pd.Timestamp(7)], dtype=object), [5, 7], "ns"),
         (pd.to_datetime([None, "1970-01-02", None]), [UNDATED, 86400 * 10**9, UNDATED], "ns"),
         ([None, pd.Timestamp(5), pd.NaT], [UNDATED, 5, UNDATED], "ns"),
         ([7.0, np.nan, 5.0], [7, UNDATED, 5], None),
@@ -167,15 +152,16 @@ def test_reads_timestamps(times, expected):
         ([None] * 3, [UNDATED] * 3, None),
     ],
 )
-def test_reads_missing_times_as_undated_on_request(times, expected, unit):
-    frame = pd.DataFrame({"user": [1, 2, 3], "item": 1, "at": times})
+def test_reads_times_and_missing_ones_on_request(times, expected, unit):
+    frame = pd.DataFrame({"user": range(len(times)), "item": 1, "at": times})
     before = frame.copy()
-    interactions = load_frame(frame, timestamp="at", missing_times="undated")
+    options = {"missing_times": "undated"} if UNDATED in expected else {}
+    interactions = load_frame(frame, timestamp="at", **options)
     assert interactions.timestamps.dtype == np.int64
     assert interactions.timestamps.tolist() == expected
     assert interactions.time_unit == unit
     assert interactions.n_undated == expected.count(UNDATED)
-    assert f"{interactions.n_undated} undated" in repr(interactions)
+    assert (f"{interactions.n_undated} undated" in repr(interactions)) == (UNDATED in expected)
     again = load_frame(interactions.to_frame(), timestamp="timestamp")
     assert again.timestamps.tolist() == expected
     pd.testing.assert_frame_equal(frame, before)
