@@ -61,6 +61,20 @@ def test_refuses_duplicates_that_have_no_sum(form: str) -> None:
         canonical_csr(unsorted().asformat(form), "m", sum_duplicates=False)
 
 
+def test_a_sum_of_narrow_values_does_not_overflow() -> None:
+    for dtype in (np.int8, bool):
+        matrix = sparse.coo_matrix((np.ones(300, dtype), ([0] * 300, [0] * 300)))
+        assert canonical_csr(matrix, "m", sum_duplicates=True).data.tolist() == [300.0]
+
+
+def test_entries_beyond_indptr_are_dropped() -> None:
+    matrix = sparse.csr_matrix([[1.0, 2.0]])
+    matrix.data, matrix.indices = np.array([1.0, 2.0, 3.0]), np.array([0, 1, 9], np.int32)
+    result = canonical_csr(matrix, "m", sum_duplicates=True)
+    assert (result.data.tolist(), result.indices.tolist()) == ([1, 2], [0, 1])
+    assert len(matrix.data) == 3
+
+
 def test_refuses_what_is_no_matrix_of_real_numbers() -> None:
     masked = sparse.coo_matrix(np.eye(2))
     masked.data = np.ma.array([1.0, 1.0], mask=[True, False])

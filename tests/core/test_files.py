@@ -69,40 +69,34 @@ def is_interrupted(n: int, work: Callable[[], None]) -> bool:
 WRITERS = (write.__code__, write_both.__code__)
 
 
-@pytest.mark.parametrize("exists", [False, True])
-def test_an_interruption_at_any_bytecode_leaves_no_temporary_file(
-    tmp_path: Path, exists: bool
+@pytest.mark.parametrize(
+    ("work", "names", "before"),
+    [
+        (lambda folder: write(folder / "a.txt"), ["a.txt"], None),
+        (lambda folder: write(folder / "a.txt"), ["a.txt"], "old"),
+        (write_both, ["a.txt", "b.txt"], "old"),
+    ],
+    ids=["new", "replaced", "together"],
+)
+def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
+    tmp_path: Path, work: Callable[[Path], None], names: list[str], before: str | None
 ) -> None:
-    target = tmp_path / "table.csv"
     texts = []
     interrupted = True
     while interrupted:
-        target.unlink(missing_ok=True)
-        if exists:
-            target.write_text("old")
-        interrupted = is_interrupted(len(texts) + 1, lambda: write(target))
-        texts.append(target.read_text() if target.exists() else None)
-        assert {path.name for path in tmp_path.iterdir()} <= {"table.csv"}, len(texts)
-    before = "old" if exists else None
+        for name in names:
+            (tmp_path / name).unlink(missing_ok=True)
+            if before:
+                (tmp_path / name).write_text(before)
+        interrupted = is_interrupted(len(texts) + 1, lambda: work(tmp_path))
+        assert {path.name for path in tmp_path.iterdir()} <= {*names}  # no temporary file
+        paths = [tmp_path / name for name in names]
+        found = {path.read_text() if path.exists() else None for path in paths}
+        assert len(found) == 1
+        texts += found
     assert len(texts) > 100
     assert set(texts) == {before, "new"}
     assert texts == sorted(texts, key=lambda text: text == "new")  # old before new, never half
-
-
-def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
-    tmp_path: Path,
-) -> None:
-    texts = []
-    interrupted = True
-    while interrupted:
-        for name in ("a.txt", "b.txt"):
-            (tmp_path / name).write_text("old")
-        interrupted = is_interrupted(len(texts) + 1, lambda: write_both(tmp_path))
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
-        texts.append([(tmp_path / name).read_text() for name in ("a.txt", "b.txt")])
-    assert len(texts) > 100
-    assert all(one == other for one, other in texts), texts
-    assert {one for one, _ in texts} == {"old", "new"}
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666, 0o755, 0o444, 0o400, 0o000])

@@ -133,7 +133,7 @@ def test_an_archive_takes_no_more_memory_than_its_size_explains() -> None:
         read_arrays(stream)
 
 
-def test_a_member_has_the_numbers_that_it_says() -> None:
+def test_a_member_has_the_numbers_that_its_header_promises() -> None:
     square = b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:

@@ -58,6 +58,31 @@ def test_labels_on_one_side(model: Any, holdout: se.Holdout, truth: pd.DataFrame
         se.evaluate(lists, relevance, "ndcg@10", train=plain)
 
 
+def test_doubtful_sides(model: Any, holdout: se.Holdout) -> None:
+    train, held = holdout.train.csr.copy(), holdout.validation.csr
+    unseen, any_items = (
+        se.Rankings.from_topk(se.top_k(model, k=10, seen=seen).ids) for seen in (train, None)
+    )
+    for part in (holdout.validation, held):  # the validation part as train
+        with raises(InvalidDataError):
+            se.evaluate(unseen, part, "ndcg@10", train=part)
+    with warns(), raises(InvalidDataError):  # it was trained on another part
+        se.evaluate_model(model, held, held, "ndcg@10")
+    with warns():  # seen items in lists
+        se.evaluate(any_items, holdout.validation, "ndcg@10", train=holdout.train)
+    ranks = se.ranks(model, holdout.validation, seen=holdout.train)
+    with warns():  # the ranks are of unseen items, and nobody says which these are
+        se.evaluate(ranks, holdout.validation, "auc")
+    with warns():  # no item in common
+        se.evaluate(sparse.csr_matrix([[1, 0]]), sparse.csr_matrix([[0, 1]]), "recall@5")
+    train.data[: train.indptr[100]] = 0
+    train.eliminate_zeros()
+    with warns():
+        ev = se.evaluate_model(se.train_als(train, factors=4, iterations=2), train, held, "mrr@10")
+    assert ev.n_cold
+    assert f"{ev.n_cold} cold" in str(ev)
+
+
 def test_a_transposed_side() -> None:
     positions = sparse.csr_matrix(([1, 1], ([0, 1], [4, 2])), shape=(2, 5))
     with raises(InvalidDataError):

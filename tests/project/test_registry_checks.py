@@ -18,7 +18,6 @@ from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.cpu.lmf import LogisticMatrixFactorization
 from implicit.nearest_neighbours import CosineRecommender, TFIDFRecommender
-from merge_cases import every_metric
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
@@ -47,20 +46,6 @@ def test_metrics_by_convention(convention: str) -> None:
     for metrics in (accuracy, lists):  # lists have no gaps in the second call
         if metrics:
             check_metric(se.Protocol(metrics, convention=convention), n_problems=1)
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [
-        {"no_relevant": "zero"},
-        {"no_relevant": "judged", "without_list": "exclude"},
-        {"filter_seen": False},
-    ],
-)
-def test_every_metric_by_rules(rules: dict[str, Any]) -> None:
-    items = se.ItemData(groups=[0], vectors=[[0]], propensity=[1])
-    names = [name for name in every_metric("train", items) if name not in ("psndcg@3",)]
-    check_metric(se.Protocol(names, **rules), n_problems=1)
 
 
 # ---- models
