@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +129,16 @@ def test_refuses_what_is_of_no_kind(name: str, paths: dict[str, Path]) -> None:
         kind_of(paths[name])
 
 
-def evaluated(argument: str, path: Path, paths: dict[str, Path], model: Any) -> se.Evaluation:
+def evaluated(
+    argument: str, path: Path, paths: dict[str, Path], model: Any, memory: int | None
+) -> se.Evaluation:
     """Evaluate with a path as one argument, and the other sides with ids of the same type."""
     kind = KINDS.get(path.name)
     if argument == "model":
-        return se.evaluate_model(path, TRAIN, HELD, METRICS)
+        return se.evaluate_model(path, TRAIN, HELD, METRICS, memory=memory)
     if argument.endswith("beside a model"):
         sides = {"train": TRAIN, "validation": HELD, argument.partition(" ")[0]: path}
-        return se.evaluate_model(model, metrics=METRICS, **sides)
+        return se.evaluate_model(model, metrics=METRICS, memory=memory, **sides)
     text = kind in (Kind.RUN, Kind.QRELS)  # whose ids are text
     names = ("als.run", "test.qrels") if text else ("recs.csv", "held.parquet")
     sides: dict[str, Any] = dict(zip(("predictions", "validation"), names, strict=True))
@@ -149,17 +152,19 @@ def evaluated(argument: str, path: Path, paths: dict[str, Path], model: Any) -> 
     return se.evaluate(**sides | {argument: path}, metrics=METRICS)
 
 
-MATRICES = {"seen-npy", "seen.npz", "held-npy", "held.npz"}
+SEEN = {"seen-npy", "seen.npz", "held-npy", "held.npz"}
 RANKED = {name for name in KINDS if name.startswith(("recs", "als.run"))}
 GAINS = {name for name in KINDS if name.startswith(("held", "test.qrels"))}
+MATRICES = {name for name in KINDS if KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)}
+TABLES = {name for name in KINDS if KINDS[name].is_table}
 
-#: The files that each argument takes and evaluates alike, and those that it takes for others.
+#: The files that each argument takes, with the same numbers; and files that it takes for others.
 ARGUMENTS: dict[str, tuple[set[str], set[str]]] = {
-    "predictions": (RANKED, {"held-npy", "held.npz", "seen-npy", "seen.npz"}),
-    "validation": (GAINS, RANKED | MATRICES),
-    "train": (set(), RANKED | GAINS | MATRICES),
-    "train beside a model": ({"seen-npy", "seen.npz"}, RANKED | MATRICES),
-    "validation beside a model": ({"held-npy", "held.npz"}, RANKED | MATRICES),
+    "predictions": (RANKED, MATRICES),
+    "validation": (GAINS, MATRICES | TABLES),
+    "train": (set(), MATRICES | TABLES | GAINS),
+    "train beside a model": ({"seen-npy", "seen.npz"}, MATRICES),
+    "validation beside a model": ({"held-npy", "held.npz"}, MATRICES),
     "model": ({"als.npz", "factors"}, set()),
 }
 
@@ -170,16 +175,18 @@ def test_arguments(
     name: str, argument: str, model: Any, paths: dict[str, Path], whole: se.Evaluation
 ) -> None:
     alike, taken = ARGUMENTS[argument]
-    if name in alike:
-        found = evaluated(argument, paths[name], paths, model)
-        assert found["ndcg@3"] == whole["ndcg@3"]
-        assert found["recall@2"] == whole["recall@2"]
-    elif name not in taken:
-        with pytest.raises(SparseEvalError, match=re.escape(str(paths[name]))):
-            evaluated(argument, paths[name], paths, model)
+    for memory in (None, 1 << 28) if "model" in argument else (None,):
+        evaluate = partial(evaluated, argument, paths[name], paths, model, memory)
+        if name in alike:
+            found = evaluate()
+            assert found["ndcg@3"] == whole["ndcg@3"]
+            assert found["recall@2"] == whole["recall@2"]
+        elif name not in taken:
+            with pytest.raises(SparseEvalError, match=re.escape(str(paths[name]))):
+                evaluate()
 
 
-@pytest.mark.parametrize("name", sorted(MATRICES | GAINS))
+@pytest.mark.parametrize("name", sorted(SEEN | GAINS))
 def test_train_of_lists(name: str, paths: dict[str, Path]) -> None:
     numbered = KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)
     suffix = "qrels" if name.startswith("test") else "csv"

@@ -60,34 +60,27 @@ def expected_of(recs: pd.DataFrame, truth: pd.DataFrame) -> se.Evaluation:
 LIBRARIES = ["pandas", "polars", "lazy polars", "arrow", "reader", "duckdb", "csv", "parquet"]
 
 
-@pytest.mark.parametrize("text", [False, True])
 @pytest.mark.parametrize("order", ["rank", "score"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_other_names_on_each_side(library: str, order: str, text: bool, tmp_path: Path) -> None:
-    recs, truth = tables(text=text)
-    expected = expected_of(recs, truth)
-    renamed = (recs.rename(columns=RECS_NAMES), truth.rename(columns=TRUTH_NAMES))
-    sides = [
-        made(library, frame, tmp_path, name)
-        for frame, name in zip(renamed, ("recs", "truth"), strict=True)
-    ]
+def test_other_names_on_each_side(library: str, order: str, tmp_path: Path) -> None:
+    recs, truth = tables(text=order == "rank")
     rankings = se.Rankings.scan(
-        sides[0],
+        made(library, recs.rename(columns=RECS_NAMES), tmp_path, "recs"),
         user=RECS_NAMES["user"],
         item=RECS_NAMES["item"],
         **{order: RECS_NAMES[order]},
     )
-    relevance = se.Relevance.scan(sides[1], **TRUTH_NAMES)
+    renamed = made(library, truth.rename(columns=TRUTH_NAMES), tmp_path, "truth")
+    relevance = se.Relevance.scan(renamed, **TRUTH_NAMES)
+    expected = expected_of(recs, truth)
     same_numbers(se.evaluate(rankings, relevance, METRICS), expected)
     if library == "parquet":
         same_numbers(se.evaluate(rankings, relevance, METRICS, memory=1 << 24), expected)
     if library == "reader":
         with raises(InvalidDataError):
             se.evaluate(rankings, truth, METRICS)
-        return
-    # One side named, the other as usual.
-    usual = made(library, truth, tmp_path, "usual")
-    same_numbers(se.evaluate(rankings, usual, METRICS), expected)
+    else:  # one side named, the other as usual
+        same_numbers(se.evaluate(rankings, truth, METRICS), expected)
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 24])
