@@ -42,6 +42,17 @@ def test_keeps_what_meets_the_conditions():
     assert len(clicks) == 6
 
 
+def test_conditions_are_repeated_until_all_are_met():
+    # Without d, item z has one user; without z, so has nobody but a and b two items.
+    clicks = Interactions.from_frame(FRAME)
+    kept = clicks.filter(min_user_interactions=2)
+    assert kept.users.tolist() == ["a", "b"]
+    chain = [{"user": u, "item": i} for u in range(10) for i in (u, u + 1)]
+    assert len(Interactions.from_frame(chain).filter(min_user_interactions=2)) == 20
+    with raises(InvalidDataError):
+        Interactions.from_frame(chain).filter(min_user_interactions=2, min_item_interactions=2)
+
+
 EVENTS = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
     min_size=1,
