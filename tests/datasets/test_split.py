@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
@@ -66,7 +66,9 @@ def assert_same(one, other):
     assert one.shape == other.shape
 
 
-@given(name=st.sampled_from(list(SPLITS)), events=EVENTS, rng=st.randoms(use_true_random=False))
+@pytest.mark.parametrize("name", SPLITS)
+@settings(max_examples=30)
+@given(events=EVENTS, rng=st.randoms(use_true_random=False))
 def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
     data = interactions_of(events)
     whole = data.matrix()
@@ -141,6 +143,8 @@ def test_another_seed_gives_another_split():
     for function in (split.random, split.leave_k_out, lambda *a, **k: next(split.k_fold(*a, **k))):
         one, other = (function(data, seed=seed).validation.csr for seed in (5, 2**200))
         assert (one != other).nnz > 0
+    held_out = [np.diff(split.users(data, seed=seed).validation.indptr) > 0 for seed in (5, 6)]
+    assert (held_out[0] != held_out[1]).any()
 
 
 def test_split_of_a_user_does_not_depend_on_other_users():
