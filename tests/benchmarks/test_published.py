@@ -80,25 +80,6 @@ def test_printed_rows_are_whole() -> None:
             assert not row.get("stochastic") or "note" in row
 
 
-def test_shows_print_figure_range_and_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = module("suites.published.tables", monkeypatch)
-    row = {
-        "title": "EASE",
-        "printed": ["0.25", ""],
-        "note": "Why.",
-        "values": {"a": [0.2512, 0.2514], "b": [0.5, 0.5]},
-        "differences": {"a": 0.0013},
-    }
-    assert tables.lines(row) == [
-        ("EASE", "printed", "0.25", ""),
-        ("", "here, mean of 2 numberings", "0.251", "0.500"),
-        ("", "range", "0.251 to 0.251", "0.500 to 0.500"),
-        ("", "difference", "+0.001", ""),
-    ]
-    assert tables.note(row, 0.0005) == "EASE: 0.0013 at most. Why."
-    assert not tables.note(row, 0.002)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the published files are not beside the project")
 @pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import pandas as pd
 import pytest
 from raising import raises
 
@@ -22,7 +21,6 @@ from sparse_eval.core.files import (
     remove,
     replacing,
     replacing_together,
-    write_parquet,
 )
 from sparse_eval.errors import InvalidDataError, OutputError
 
@@ -71,40 +69,34 @@ def is_interrupted(n: int, work: Callable[[], None]) -> bool:
 WRITERS = (write.__code__, write_both.__code__)
 
 
-@pytest.mark.parametrize("exists", [False, True])
-def test_an_interruption_at_any_bytecode_leaves_no_temporary_file(
-    tmp_path: Path, exists: bool
+@pytest.mark.parametrize(
+    ("work", "names", "before"),
+    [
+        (lambda folder: write(folder / "a.txt"), ["a.txt"], None),
+        (lambda folder: write(folder / "a.txt"), ["a.txt"], "old"),
+        (write_both, ["a.txt", "b.txt"], "old"),
+    ],
+    ids=["new", "replaced", "together"],
+)
+def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
+    tmp_path: Path, work: Callable[[Path], None], names: list[str], before: str | None
 ) -> None:
-    target = tmp_path / "table.csv"
     texts = []
     interrupted = True
     while interrupted:
-        target.unlink(missing_ok=True)
-        if exists:
-            target.write_text("old")
-        interrupted = is_interrupted(len(texts) + 1, lambda: write(target))
-        texts.append(target.read_text() if target.exists() else None)
-        assert {path.name for path in tmp_path.iterdir()} <= {"table.csv"}, len(texts)
-    before = "old" if exists else None
+        for name in names:
+            (tmp_path / name).unlink(missing_ok=True)
+            if before:
+                (tmp_path / name).write_text(before)
+        interrupted = is_interrupted(len(texts) + 1, lambda: work(tmp_path))
+        assert {path.name for path in tmp_path.iterdir()} <= {*names}  # no temporary file
+        paths = [tmp_path / name for name in names]
+        found = {path.read_text() if path.exists() else None for path in paths}
+        assert len(found) == 1
+        texts += found
     assert len(texts) > 100
     assert set(texts) == {before, "new"}
     assert texts == sorted(texts, key=lambda text: text == "new")  # old before new, never half
-
-
-def test_an_interruption_at_any_bytecode_leaves_files_of_before_or_all_new_ones(
-    tmp_path: Path,
-) -> None:
-    texts = []
-    interrupted = True
-    while interrupted:
-        for name in ("a.txt", "b.txt"):
-            (tmp_path / name).write_text("old")
-        interrupted = is_interrupted(len(texts) + 1, lambda: write_both(tmp_path))
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
-        texts.append([(tmp_path / name).read_text() for name in ("a.txt", "b.txt")])
-    assert len(texts) > 100
-    assert all(one == other for one, other in texts), texts
-    assert {one for one, _ in texts} == {"old", "new"}
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666, 0o755, 0o444, 0o400, 0o000])
@@ -148,22 +140,6 @@ def test_refuses_paths_that_cannot_be_written(tmp_path: Path, name: str) -> None
     with raises(OutputError):
         write(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop"]
-
-
-@pytest.mark.parametrize("name", ["~/table", "~", "file:/table", "http:/table", "a\nb"])
-def test_no_library_takes_a_name_for_another_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    Path(name).parent.mkdir(exist_ok=True)
-    frame = pd.DataFrame({"user": ["ann"]})
-    with replacing(name) as temporary:
-        frame.to_csv(temporary)
-    assert Path(name).read_text() == ",user\n0,ann\n"
-    with replacing(name) as temporary:
-        write_parquet(frame, temporary, index=False)
-    assert Path(name).read_bytes().startswith(b"PAR1")
 
 
 def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:

@@ -26,15 +26,6 @@ def test_reads_one_file(write):
     assert rows(load(train)) == rows(interactions)
 
 
-def test_several_files_share_one_encoding(write):
-    train, test = write("train.txt", "b x y\na x\n"), write("test.txt", "c 10\nb x\n")
-    first, second = load_parts(train, test, format="adjacency")
-    assert first.shape == second.shape == (3, 3)
-    assert first.users is second.users
-    assert first.items.tolist() == ["10", "x", "y"]
-    assert rows(second) == [("c", "10", 1.0), ("b", "x", 1.0)]
-
-
 def test_refuses_or_skips_malformed_lines_and_empty_files(write):
     path = write("a.txt", "1 2\n3,4,5\n")
     with raises(InvalidFileError, line=2):
@@ -85,12 +76,3 @@ def test_files_that_disagree_are_an_error(write):
         load_parts(train, test, format="adjacency")
     first, _ = load_parts(train, test, format="adjacency", counts=False)
     assert first.users.tolist() == [0, 1, 2, 7]
-
-
-def test_reads_gowalla(gowalla):
-    train, test = load_parts(gowalla / "train.txt", gowalla / "test.txt")
-    assert train.shape == test.shape == (29_858, 40_981)
-    assert (len(train), len(test)) == (810_128, 217_242)
-    assert train.users.tolist() == list(range(29_858))
-    assert train.matrix().csr.multiply(test.matrix().csr).nnz == 0
-    assert guess_format(gowalla / "train.txt") == "adjacency"

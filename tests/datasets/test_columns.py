@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pandas as pd
 import pytest
 from events import rows
@@ -95,25 +97,22 @@ def test_errors_about_recognized_columns_say_how_to_do_without(tmp_path, column,
 BX = pd.DataFrame({"User-ID": [1, 1, 2], "ISBN": ["0x", "1", "2"], "Book-Rating": [0, 8, 0]})
 
 
-def test_zeros_among_ratings_are_said(tmp_path):
-    for read in sources(tmp_path, BX):
-        with warns(GuessWarning):
-            clicks = read()
-        assert clicks.values.tolist() == [0.0, 8.0, 0.0]
-        with warns(GuessWarning):
-            read(value="Book-Rating")  # named, but called a rating
+@pytest.mark.parametrize(
+    ("column", "options", "warned"),
+    [
+        ("Book-Rating", {}, True),
+        ("Book-Rating", {"value": "Book-Rating"}, True),  # named, but called a rating
+        ("clicks", {}, True),
+        ("clicks", {"value": "clicks"}, False),
+        ("value", {}, False),
+        ("value", {"value": "value"}, False),
+    ],
+)
+def test_zeros_of_a_column_that_nobody_chose_are_doubted(tmp_path, column, options, warned):
+    for read in sources(tmp_path, BX.rename(columns={"Book-Rating": column})):
+        with warns(GuessWarning) if warned else nullcontext():
+            assert read(**options).values.tolist() == [0.0, 8.0, 0.0]
         assert read(value=None).values.tolist() == [1.0, 1.0, 1.0]  # no warning, which is an error
-
-
-def test_zeros_are_no_surprise_where_the_values_are_named(tmp_path):
-    for name in ("value", "clicks"):
-        for read in sources(tmp_path, BX.rename(columns={"Book-Rating": name})):
-            assert read(value=name).values.tolist() == [0.0, 8.0, 0.0]
-    for read in sources(tmp_path, BX.rename(columns={"Book-Rating": "value"})):
-        assert read().values.tolist() == [0.0, 8.0, 0.0]
-    for read in sources(tmp_path, BX.rename(columns={"Book-Rating": "clicks"})):
-        with warns(GuessWarning):
-            read()
 
 
 def test_keeps_events_of_some_types(tmp_path):

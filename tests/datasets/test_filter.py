@@ -53,14 +53,6 @@ def test_conditions_are_repeated_until_all_are_met():
         Interactions.from_frame(chain).filter(min_user_interactions=2, min_item_interactions=2)
 
 
-def test_distinct_chosen_items_count():
-    shown = [("a", "x", 1), ("a", "x", 1), ("a", "y", 0), ("b", "x", 1), ("b", "y", 1)]
-    clicks = Interactions.from_frame(pd.DataFrame(shown, columns=["user", "item", "value"]))
-    kept = clicks.filter(min_user_interactions=2)
-    assert kept.users.tolist() == ["b"]
-    assert kept.dropped == {"min_user_interactions": 3}
-
-
 EVENTS = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
     min_size=1,

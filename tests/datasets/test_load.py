@@ -1,7 +1,8 @@
-"""Guessing formats, and loading several files with one encoding."""
+"""Guessing formats, loading several files with one encoding, and files that none can read."""
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,18 @@ from events import CSV
 from raising import raises
 from scipy import sparse
 
-from sparse_eval.datasets import FORMATS, guess_format, load, load_parts
+from sparse_eval.datasets import (
+    FORMATS,
+    guess_format,
+    load,
+    load_adjacency,
+    load_csv,
+    load_mind,
+    load_movielens,
+    load_npz,
+    load_parquet,
+    load_parts,
+)
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
 
@@ -115,3 +127,31 @@ def test_ids_of_different_types_in_a_folder_are_refused(tmp_path: Path) -> None:
         load(tmp_path)
     (tmp_path / "1.parquet").unlink()
     assert load(tmp_path).users.tolist() == ["7", "8"]
+
+
+@pytest.mark.parametrize("loader", [load_csv, load_mind, load_movielens, load_adjacency])
+def test_refuses_missing_empty_binary_and_unreadable_files(write, tmp_path, loader):
+    with raises(InvalidFileError):
+        loader(tmp_path / "nothing")
+    for content in (b"", b"\n \n", b"\xef\xbb\xbf"):
+        with raises(InvalidFileError):
+            loader(write("empty", content))
+    unreadable = [(b"user,item\n1,\0\n", 2), ("\ufeffuser".encode("utf-16-le"), 1)]
+    if loader not in (load_csv, load_adjacency):  # they try Latin-1
+        unreadable.append((b"user,item\n1,\xff2\n", 2))
+    for content, line in unreadable:
+        with raises(InvalidFileError, line=line):
+            loader(write("binary", content))
+    for content in (gzip.compress(b"user" * 100)[:-9], gzip.compress(b"")[:5]):
+        with raises(InvalidFileError):
+            loader(write("broken.gz", content))
+
+
+def test_refuses_folders_without_one_known_file(tmp_path):
+    for loader in (load_csv, load_adjacency, load_parquet, load_npz, load_mind, load_movielens):
+        with raises(InvalidFileError):
+            loader(tmp_path)
+    for name in ("u.data", "ratings.dat"):
+        (tmp_path / name).touch()
+    with raises(InvalidFileError, path=tmp_path):
+        load_movielens(tmp_path)

@@ -11,7 +11,7 @@ from raising import raises
 import sparse_eval as se
 from sparse_eval.datasets import load_parquet
 from sparse_eval.errors import InvalidFileError
-from sparse_eval.inputs.tables import open_table
+from sparse_eval.inputs.tables import open_table, to_pandas
 from sparse_eval.results.segments import item_table
 
 pa = pytest.importorskip("pyarrow")
@@ -100,3 +100,12 @@ def thrift(number: int) -> bytes:
         number, low = divmod(number, 128)
         groups.append(low | 128 * (number > 0))
     return bytes([0x16, *groups])
+
+
+def test_metadata_of_pandas_that_are_damaged(tmp_path):
+    path = tmp_path / "plans.parquet"
+    table = pa.Table.from_pandas(pd.DataFrame({"user": ["a", "b"], "plan": ["free", "paid"]}))
+    metadata = {b"pandas": table.schema.metadata[b"pandas"].replace(b"numpy_type", b"numpygtype")}
+    parquet.write_table(table.replace_schema_metadata(metadata), path)
+    with raises(InvalidFileError):
+        to_pandas(path)

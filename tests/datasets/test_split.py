@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from raising import raises
 from scipy import sparse
@@ -35,6 +35,7 @@ SPLITS = {
     "temporal": lambda data: split.temporal(data, fraction=0.3),
     "rolling": lambda data: list(split.rolling(data, window=2, fraction=0.5)),
     "k_fold": lambda data: list(split.k_fold(data, k=3)),
+    "users": lambda data: split.users(data, fraction=0.3),
 }
 BY_TIME = ("last_n", "temporal")
 
@@ -54,7 +55,7 @@ def holdouts_of(name, data):
     try:
         result = SPLITS[name](data)
     except InvalidDataError:
-        assert name in ("temporal", "rolling")
+        assert name in ("temporal", "rolling", "users")
         return []
     return result if isinstance(result, list) else [result]
 
@@ -65,7 +66,9 @@ def assert_same(one, other):
     assert one.shape == other.shape
 
 
-@given(name=st.sampled_from(list(SPLITS)), events=EVENTS, rng=st.randoms(use_true_random=False))
+@pytest.mark.parametrize("name", SPLITS)
+@settings(max_examples=30)
+@given(events=EVENTS, rng=st.randoms(use_true_random=False))
 def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
     data = interactions_of(events)
     whole = data.matrix()
@@ -76,6 +79,9 @@ def test_parts_add_up_to_the_whole_in_any_order_of_the_rows(name, events, rng):
         train, validation = holdout.train.csr, holdout.validation.csr
         assert_same(train, other.train)
         assert_same(validation, other.validation)
+        if name == "users":
+            assert_same(holdout.fold_in, other.fold_in)
+            train = holdout.seen.csr
         if name == "rolling":
             continue
         for part in (train, validation):
@@ -137,6 +143,8 @@ def test_another_seed_gives_another_split():
     for function in (split.random, split.leave_k_out, lambda *a, **k: next(split.k_fold(*a, **k))):
         one, other = (function(data, seed=seed).validation.csr for seed in (5, 2**200))
         assert (one != other).nnz > 0
+    held_out = [np.diff(split.users(data, seed=seed).validation.indptr) > 0 for seed in (5, 6)]
+    assert (held_out[0] != held_out[1]).any()
 
 
 def test_split_of_a_user_does_not_depend_on_other_users():
@@ -156,18 +164,6 @@ def test_every_item_is_equally_likely():
     assert (abs(counts - 4000) < 5 * np.sqrt(4000 * 0.8)).all()
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "dok"])
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
-def test_splits_matrices_of_every_format_unchanged(kind, make):
-    matrix = make([[1, 2, 3, 0], [0, 4, 0, 0], [0, 0, 0, 0]]).asformat(kind)
-    before = matrix.toarray()
-    holdout = split.leave_k_out(matrix)
-    assert (holdout.users, holdout.items) == (None, None)
-    assert (holdout.train.nnz, holdout.validation.nnz) == (3, 1)
-    assert ((holdout.train.csr + holdout.validation.csr).toarray() == before).all()
-    assert (matrix.toarray() == before).all()
-
-
 def test_sums_duplicates_of_any_object_with_a_matrix():
     class Log:
         def matrix(self):
@@ -178,23 +174,48 @@ def test_sums_duplicates_of_any_object_with_a_matrix():
     assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[0, 3]]
 
 
-@pytest.mark.parametrize(
-    ("function", "options"),
-    [
-        *[
-            (function, {"fraction": fraction})
-            for function in (split.random, split.temporal)
-            for fraction in (0, 1, np.nan, "0.2")
-        ],
-        *[(split.leave_k_out, {"k": k}) for k in (0, 1.0)],
-        (split.last_n, {"n": 0}),
-        (split.k_fold, {"k": 1}),
-        *[(f, {"seed": -1}) for f in (split.random, split.leave_k_out, split.k_fold)],
-        (split.random, {"min_interactions": 0}),
-    ],
-)
-def test_refuses_options_out_of_range(function, options):
-    data = interactions_of([(0, 0, 1.0, 0), (0, 1, 1.0, 1)])
+REFUSED = [
+    (split.random, {"fraction": 0}),
+    (split.random, {"fraction": 1}),
+    (split.random, {"fraction": np.nan}),
+    (split.random, {"fraction": "0.2"}),
+    (split.random, {"seed": -1}),
+    (split.random, {"min_interactions": 0}),
+    (split.leave_k_out, {"k": 0}),
+    (split.leave_k_out, {"k": 1.0}),
+    (split.leave_k_out, {"seed": -1}),
+    (split.k_fold, {"k": 1}),
+    (split.k_fold, {"seed": -1}),
+    (split.users, {"fraction": 1.0}),
+    (split.users, {"fold_in": 0}),
+    (split.users, {"order": "late"}),
+    (split.last_n, {"n": 0}),
+    (split.temporal, {"fraction": 1}),
+    (split.temporal, {"at": 5, "fraction": 0.2}),
+    (split.temporal, {"at": 5, "test": 5}),
+    (split.temporal, {"at": 5, "test": 0.5}),
+    (split.temporal, {"test": 1.5}),
+    (split.temporal, {"test": "2019-11-14"}),
+    (split.temporal, {"fraction": 0.6, "test": 0.4}),
+    (split.temporal, {"at": 5, "gap": -1}),
+    (split.temporal, {"at": 5, "repeats": "no"}),
+    (split.temporal, {"at": "2019-11-14"}),
+    (split.temporal, {"at": 5, "gap": "1D"}),
+    (split.temporal, {"at": 5, "gap": 5}),
+    (split.temporal, {"at": 9}),
+    (split.temporal, {"at": 5, "test": 20}),
+    (split.rolling, {"window": 0}),
+    (split.rolling, {"window": None}),
+    (split.rolling, {"window": 1, "step": 0}),
+    (split.rolling, {"window": 1, "train_window": 0}),
+    (split.rolling, {"window": 1, "at": 5, "fraction": 0.2}),
+    (split.rolling, {"window": 1, "repeats": None}),
+]
+
+
+@pytest.mark.parametrize(("function", "options"), REFUSED)
+def test_refuses_options_at_the_call(function, options):
+    data = interactions_of([(0, 0, 1.0, 0), (0, 1, 2.0, 5), (0, 0, 4.0, 9)])
     with raises(InvalidDataError):
         function(data, **options)
 
@@ -202,7 +223,8 @@ def test_refuses_options_out_of_range(function, options):
 def test_refuses_unusable_input():
     matrix = sparse.csr_matrix([[1, 1]])
     undated = Interactions.from_frame(pd.DataFrame({"user": [1], "item": [1]}))
-    for function in (split.last_n, split.temporal, partial(split.rolling, window=1)):
+    by_time = partial(split.users, order="time")
+    for function in (split.last_n, split.temporal, partial(split.rolling, window=1), by_time):
         for data in (matrix, undated):
             with raises(InvalidDataError):
                 function(data)
@@ -223,30 +245,60 @@ def test_refuses_unusable_input():
 # ------------------------------------------------------------------------------ Holdout
 
 
-@pytest.mark.parametrize(
-    ("users", "items"),
-    [
-        (pd.Index(["a", "é"]), pd.Index([7, 2**40, -1])),
-        (pd.RangeIndex(2), pd.Index(["", "x y", "z" * 50])),
-        (None, pd.Index(["1", "2", "3"])),
-        (None, None),
-    ],
-)
-def test_saves_and_loads(tmp_path, users, items):
+def labelled(users, items):
     matrix = sparse.csr_matrix(([1.0, 0.0, 0.1], ([0, 0, 1], [0, 2, 1])), shape=(2, 3))
     parts = split.leave_k_out(matrix)
-    holdout = split.Holdout(parts.train, parts.validation, users, items)
-    folder = tmp_path / "new" / "folder"
-    for _ in range(2):  # and over what is there
-        holdout.save(folder)
-    names = {"labels.npz", "train.npz", "validation.npz"}
-    assert {file.name for file in folder.iterdir()} == names
+    return split.Holdout(parts.train, parts.validation, users, items)
+
+
+CLICKS = synthetic(50, 60, n_interactions=900)
+SAVED = {
+    "text and numbers": labelled(pd.Index(["a", "é"]), pd.Index([7, 2**40, -1])),
+    "a range and odd text": labelled(pd.RangeIndex(2), pd.Index(["", "x y", "z" * 50])),
+    "items only": labelled(None, pd.Index(["1", "2", "3"])),
+    "no labels": labelled(None, None),
+    "new users": split.users(CLICKS, fold_in=0.5, test=0.1),
+    "dates": split.temporal(CLICKS, at="2019-11-20", test="2019-12-01", gap="1D").known(),
+    "times": split.temporal(
+        interactions_of([(0, 0, 1.0, 5), (0, 1, 1.0, 9), (0, 0, 1.0, 9)]), at=7
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_saves_and_loads(tmp_path, name):
+    holdout, folder = SAVED[name], tmp_path / "new" / "folder"
+    SAVED["new users"].save(folder)  # and over what is there
+    holdout.save(folder)
     loaded = split.Holdout.load(str(folder))
-    assert_same(loaded.train, holdout.train)
-    assert_same(loaded.validation, holdout.validation)
-    for one, other in ((loaded.users, users), (loaded.items, items)):
+    assert repr(loaded) == repr(holdout)
+    files = {"labels.npz"}
+    for part in ("train", "fold_in", "validation", "test"):
+        one, other = getattr(loaded, part), getattr(holdout, part)
+        assert (one is None) == (other is None)
+        if one is not None:
+            files.add(f"{part}.npz")
+            assert_same(one, other)
+            assert one.part == part
+    assert {file.name for file in folder.iterdir()} == files
+    for one, other in ((loaded.users, holdout.users), (loaded.items, holdout.items)):
         assert (one is None) == (other is None)
         assert one is None or one.equals(other)
+    assert (loaded.left_out, loaded.cut) == (holdout.left_out, holdout.cut)
+    assert type(loaded.cut) is type(holdout.cut)
+
+
+def test_refuses_a_folder_without_its_test_part(tmp_path):
+    three = SAVED["dates"]
+    three.save(tmp_path)
+    (tmp_path / "test.npz").unlink()
+    with raises(InvalidFileError):
+        split.Holdout.load(tmp_path)
+    sparse.save_npz(tmp_path / "test.npz", three.train.csr)
+    with raises(InvalidFileError):
+        split.Holdout.load(tmp_path)
+    with raises(InvalidDataError):
+        SAVED["times"].for_test()
 
 
 @pytest.mark.parametrize(
@@ -263,34 +315,6 @@ def test_refuses_to_save_labels_that_need_pickle(tmp_path, labels):
     with raises(InvalidDataError):
         holdout.save(tmp_path / "new")
     assert not (tmp_path / "new").exists()
-
-
-def test_saves_and_loads_what_is_beside_the_two_parts(tmp_path):
-    data = synthetic(50, 60, n_interactions=900)
-    three = split.temporal(data, at="2019-11-20", test="2019-12-01", gap="1D").known()
-    three.save(tmp_path)
-    loaded = split.Holdout.load(tmp_path)
-    assert repr(loaded) == repr(three)
-    assert_same(loaded.test, three.test)
-    assert loaded.test.part == "test"
-    assert loaded.cut == np.datetime64("2019-11-20")
-    assert loaded.left_out == three.left_out
-    assert loaded.left_out.outside > 0
-    whole = split.temporal(interactions_of([(0, 0, 1.0, 5), (0, 1, 1.0, 9), (0, 0, 1.0, 9)]), at=7)
-    whole.save(tmp_path)
-    assert not (tmp_path / "test.npz").exists()  # of the other split
-    loaded = split.Holdout.load(tmp_path)
-    assert (loaded.test, loaded.cut, loaded.left_out) == (None, 7, (1, 0, 0))
-    assert type(loaded.cut) is int
-    with raises(InvalidDataError):
-        loaded.for_test()
-    three.save(tmp_path)
-    (tmp_path / "test.npz").unlink()
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path)
-    sparse.save_npz(tmp_path / "test.npz", three.train.csr)
-    with raises(InvalidFileError):
-        split.Holdout.load(tmp_path)
 
 
 def test_refuses_different_shapes():
@@ -349,25 +373,3 @@ def test_refuses_damaged_labels(tmp_path, changed):
         np.savez(path, **arrays | changed)
     with raises(InvalidFileError, path=path):
         split.Holdout.load(tmp_path)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_a_split_that_cannot_be_saved_leaves_the_one_before(tmp_path, monkeypatch, error):
-    data = sparse.random(30, 20, 0.3, format="csr", random_state=0)
-    before, after = (split.random(data, seed=seed) for seed in (1, 2))
-    before.save(tmp_path)
-    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    save, calls = sparse.save_npz, []
-
-    def failing(*given):
-        calls.append(given)
-        if len(calls) == 2:
-            raise error
-        save(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sparse, "save_npz", failing)
-        with pytest.raises((KeyboardInterrupt, OutputError)):
-            after.save(tmp_path)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
-    assert_same(split.Holdout.load(tmp_path).train, before.train)

@@ -261,36 +261,6 @@ def test_durations_are_those_of_the_numbers():
     assert numbers == days
 
 
-REFUSED = [
-    (split.temporal, {"at": 5, "fraction": 0.2}),
-    (split.temporal, {"at": 5, "test": 5}),
-    (split.temporal, {"at": 5, "test": 0.5}),
-    (split.temporal, {"test": 1.5}),
-    (split.temporal, {"test": "2019-11-14"}),
-    (split.temporal, {"fraction": 0.6, "test": 0.4}),
-    (split.temporal, {"at": 5, "gap": -1}),
-    (split.temporal, {"at": 5, "repeats": "no"}),
-    (split.temporal, {"at": "2019-11-14"}),
-    (split.temporal, {"at": 5, "gap": "1D"}),
-    (split.temporal, {"at": 5, "gap": 5}),
-    (split.temporal, {"at": 9}),
-    (split.temporal, {"at": 5, "test": 20}),
-    (split.rolling, {"window": 0}),
-    (split.rolling, {"window": None}),
-    (split.rolling, {"window": 1, "step": 0}),
-    (split.rolling, {"window": 1, "train_window": 0}),
-    (split.rolling, {"window": 1, "at": 5, "fraction": 0.2}),
-    (split.rolling, {"window": 1, "repeats": None}),
-]
-
-
-@pytest.mark.parametrize(("divide", "options"), REFUSED)
-def test_refuses_options_at_the_call(divide, options):
-    data = interactions_of([(0, 0, 0), (0, 1, 5), (0, 0, 9)])
-    with raises(InvalidDataError):
-        divide(data, **options)
-
-
 def test_refuses_events_without_any_date():
     data = interactions_of([(0, 0, 1), (0, 1, 2)])
     data = replace(data, timestamps=np.full(2, UNDATED))

@@ -78,32 +78,26 @@ def test_reads_dates(value, seconds):
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["", "5", "20191114", "2019-11", "2019-11-31", "14.11.2019", 1.5, True, pd.NaT, timedelta(1)],
+    ("unit", "value"),
+    [
+        *(("s", value) for value in ("", "5", "20191114", "2019-11", "2019-11-31", "14.11.2019")),
+        *(("s", value) for value in (1.5, True, pd.NaT, timedelta(1), 2**63)),
+        ("ns", "2500-01-01"),
+        (None, "2019-11-14"),
+    ],
 )
-def test_refuses_what_is_no_time(value):
-    with raises(InvalidDataError, argument="at"):
-        Clock("s").time("at", value)
+def test_refuses_what_is_no_time(unit, value):
+    with raises(InvalidDataError):
+        Clock(unit).time("at", value)
 
 
 @pytest.mark.parametrize(
     "value",
-    ["", "1.5", "-1D", "1M", timedelta(-1), 1.5, True, None, pd.NaT, np.timedelta64(1, "M")],
+    ["", "1.5", "-1D", "1M", timedelta(-1), 1.5, True, None, pd.NaT, np.timedelta64(1, "M"), "0D"],
 )
 def test_refuses_what_is_no_duration(value):
     with raises(InvalidDataError, argument="gap"):
-        Clock("s").duration("gap", value, 0)
-
-
-def test_refuses_numbers_out_of_range():
-    with raises(InvalidDataError, argument="window"):
-        Clock("s").duration("window", "0D", 1)
-    with raises(InvalidDataError, argument="at"):
-        Clock("s").time("at", 2**63)
-    with raises(InvalidDataError, argument="at"):
-        Clock("ns").time("at", "2500-01-01")
-    with raises(InvalidDataError):
-        Clock(None).time("at", "2019-11-14")
+        Clock("s").duration("gap", value, 1)
 
 
 @given(UNITS, st.lists(st.datetimes(datetime(1995, 1, 1), datetime(2032, 12, 31)), min_size=1))

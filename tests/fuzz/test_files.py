@@ -28,7 +28,6 @@ MODEL = se.train_als(HOLDOUT.train, factors=4, iterations=1)
 TRAIN, VALIDATION = (part.csr.copy() for part in (HOLDOUT.train, HOLDOUT.validation))
 PARTS = (TRAIN, VALIDATION, "mrr@5")
 FRAME = CLICKS.to_frame()
-OTHERS = {"als": MODEL, "popularity": se.baselines.popularity(HOLDOUT)}
 LISTS = se.top_k(MODEL, k=5, seen=HOLDOUT.train)
 LABELLED = se.Rankings.from_topk(LISTS.ids, users=HOLDOUT.users, items=HOLDOUT.items)
 
@@ -79,17 +78,6 @@ def saved_night(path: Path) -> None:
 def nights(path: Path) -> object:
     history = se.History(path)
     return history.to_frame(), history.changes(), history.notes()
-
-
-def search(path: Path) -> object:
-    return se.tune(
-        *PARTS, space={"factors": [2, 3], "iterations": 2}, out=path.parent, progress=False
-    )
-
-
-def segmented(path: Path) -> object:
-    evs = {name: se.evaluate_model(m, HOLDOUT, "ndcg@5") for name, m in OTHERS.items()}
-    return se.compare(evs, by=path)
 
 
 def resume(path: Path) -> object:
@@ -148,14 +136,9 @@ def of_folder(path: Path) -> object:
 #: What writes a file, and what reads it, by the path from the folder of the case.
 FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
     "clicks.csv": (lambda path: FRAME.to_csv(path, index=False), load),
-    "quoted.tsv": (
-        lambda path: FRAME.to_csv(path, index=False, sep="\t", quoting=2, encoding="utf-16"),
-        lambda path: load(path, encoding="utf-16"),
-    ),
     "clicks.csv.gz": (lambda path: FRAME.to_csv(path, index=False), load),
     "clicks.parquet": (lambda path: FRAME.to_parquet(path, index=False), load),
     "u.data": (text("".join(f"{i % 9}\t{i % 7}\t3\t88125{i:04}\n" for i in range(60))), load),
-    "ratings.dat": (text("".join(f"{i % 9}::{i % 7}::3::97830{i:04}\n" for i in range(60))), load),
     "behaviors.tsv": (text(MIND), load),
     "adjacency.txt": (
         text("".join(f"{i} {' '.join(str((i * j) % 11) for j in range(6))}\n" for i in range(30))),
@@ -166,7 +149,6 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
     "knn.npz": (lambda path: se.baselines.item_knn(HOLDOUT).save(path), of_model),
     "factors/user_factors.npy": (factors, of_folder),
     "csr/indptr.npy": (csr_folder, lambda path: se.evaluate_model(MODEL, path.parent, *PARTS[1:])),
-    "csr/indices.npy": (csr_folder, lambda path: se.evaluate_model(MODEL, path.parent, *PARTS[1:])),
     "split/train.npz": (saved_split, lambda path: se.Holdout.load(path.parent)),
     "split/labels.npz": (saved_split, lambda path: se.Holdout.load(path.parent)),
     "ev/summary.json": (saved_evaluation, lambda path: _load(path.parent)),
@@ -177,22 +159,6 @@ FORMATS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = 
         lambda path: se.CrossValidation.load(path.parent).summary(),
     ),
     "nights.jsonl": (saved_night, nights),
-    "search/study.jsonl": (search, search),
-    "plans.csv": (
-        text("user,plan\n" + "".join(f"{u},{'ab'[i % 2]}\n" for i, u in enumerate(HOLDOUT.users))),
-        segmented,
-    ),
-    "candidates.csv": (
-        lambda path: FRAME[["user", "item"]].to_csv(path, index=False),
-        lambda path: se.evaluate_model(MODEL, HOLDOUT, "ndcg@5", candidates=path),
-    ),
-    "ml/ratings.csv": (
-        text(
-            "userId,movieId,rating,timestamp\n"
-            + "".join(f"{i % 9},{i % 7},3.5,97830{i:04}\n" for i in range(60))
-        ),
-        lambda path: load(path.parent),
-    ),
     "tables/recs.csv": (tables("csv"), evaluated),
     "tables/truth.csv": (tables("csv"), evaluated),
     "blocks/recs.parquet": (tables("parquet"), evaluated),

@@ -85,12 +85,3 @@ def test_what_is_combined_equals_pandas(rows: list[tuple[str, str, float]], comb
 def test_refuses_events(options: dict[str, object]) -> None:
     with raises(InvalidDataError):
         Relevance.from_frame(EVENTS.assign(worth=1), **options)
-
-
-@pytest.mark.parametrize("value", [None, " "])
-def test_refuses_events_without_a_name(value: object) -> None:
-    events = EVENTS["event"].tolist()
-    events[4] = value
-    df = EVENTS.assign(event=pd.Series(events, dtype=object))
-    with raises(InvalidDataError):
-        Relevance.from_frame(df, event="event", gains=WORTH)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import zipfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from merge_cases import same_numbers
 from raising import raises
 from scipy import sparse
 from tables_cases import saved_csr
@@ -59,13 +57,9 @@ def paths(model: Any, whole: se.Evaluation, tmp_path_factory: Any) -> dict[str, 
     tables = {"recs": rows(positions, "rank"), "held": rows(HELD, "gain")}
     for name, table in tables.items():
         table.to_parquet(folder / f"{name}.parquet", index=False)
-        (folder / f"{name}-parts").mkdir()
-        table.to_parquet(folder / f"{name}-parts" / "part-0.parquet", index=False)
         table.to_csv(folder / f"{name}.csv", index=False)
-        table.to_csv(folder / f"{name}-semicolon.txt", index=False, sep=";")
         table.to_csv(folder / f"{name}.csv.gz", index=False)
     rows(TRUTH, "gain").to_csv(folder / "truth.csv", index=False)
-    (folder / "held-mark.csv").write_bytes(b"\xef\xbb\xbf" + (folder / "held.csv").read_bytes())
     for name, matrix in (("recs", positions), ("held", HELD), ("seen", TRAIN)):
         saved_csr(folder / f"{name}-npy", matrix)
         sparse.save_npz(folder / f"{name}.npz", matrix)
@@ -100,15 +94,10 @@ BROKEN = {
 
 KINDS = {
     "recs.parquet": Kind.PARQUET,
-    "recs-parts": Kind.PARQUET,
     "recs.csv": Kind.CSV,
-    "recs-semicolon.txt": Kind.CSV,
     "recs.csv.gz": Kind.CSV,
     "held.parquet": Kind.PARQUET,
-    "held-parts": Kind.PARQUET,
     "held.csv": Kind.CSV,
-    "held-mark.csv": Kind.CSV,
-    "held-semicolon.txt": Kind.CSV,
     "held.csv.gz": Kind.CSV,
     "recs-npy": Kind.CSR_FOLDER,
     "held-npy": Kind.CSR_FOLDER,
@@ -140,97 +129,73 @@ def test_refuses_what_is_of_no_kind(name: str, paths: dict[str, Path]) -> None:
         kind_of(paths[name])
 
 
-def with_matrices(paths: dict[str, Path], name: str, argument: str) -> se.Evaluation:
-    """Evaluate, the other sides being numbered matrices."""
-    sides: dict[str, Any] = {"predictions": paths["recs-npy"], "validation": HELD}
-    return se.evaluate(**sides | {argument: paths[name]}, metrics=METRICS)
+def evaluated(
+    argument: str, path: Path, paths: dict[str, Path], model: Any, memory: int | None
+) -> se.Evaluation:
+    """Evaluate with a path as one argument, and the other sides with ids of the same type."""
+    kind = KINDS.get(path.name)
+    if argument == "model":
+        return se.evaluate_model(path, TRAIN, HELD, METRICS, memory=memory)
+    if argument.endswith("beside a model"):
+        sides = {"train": TRAIN, "validation": HELD, argument.partition(" ")[0]: path}
+        return se.evaluate_model(model, metrics=METRICS, memory=memory, **sides)
+    text = kind in (Kind.RUN, Kind.QRELS)  # whose ids are text
+    names = ("als.run", "test.qrels") if text else ("recs.csv", "held.parquet")
+    sides: dict[str, Any] = dict(zip(("predictions", "validation"), names, strict=True))
+    sides = {side: paths[name] for side, name in sides.items()}
+    if kind in (Kind.CSR_FOLDER, Kind.MATRIX):
+        sides = {"predictions": paths["recs-npy"], "validation": HELD}
+    if argument == "train":
+        sides["validation"] = paths["truth.qrels"] if text else paths["truth.csv"]
+        if kind in (Kind.CSR_FOLDER, Kind.MATRIX):
+            sides["validation"] = TRUTH
+    return se.evaluate(**sides | {argument: path}, metrics=METRICS)
 
 
-def with_labels(paths: dict[str, Path], name: str, argument: str) -> se.Evaluation:
-    """Evaluate, the other sides having ids."""
-    text = KINDS.get(name) in (Kind.RUN, Kind.QRELS)  # whose ids are text
-    others = ("als.run", "test.qrels") if text else ("recs.csv", "held.parquet")
-    sides: dict[str, Any] = dict(zip(("predictions", "validation"), others, strict=True))
-    sides = {side: paths[other] for side, other in sides.items()}
-    return se.evaluate(**sides | {argument: paths[name]}, metrics=METRICS)
-
-
-def assert_refused(evaluate: Callable[[], Any], path: Path) -> None:
-    """Assert that a path raises an error that names it."""
-    with pytest.raises(SparseEvalError, match=re.escape(str(path))):
-        evaluate()
-
-
+SEEN = {"seen-npy", "seen.npz", "held-npy", "held.npz"}
 RANKED = {name for name in KINDS if name.startswith(("recs", "als.run"))}
 GAINS = {name for name in KINDS if name.startswith(("held", "test.qrels"))}
-SEEN = {"seen-npy", "seen.npz", "held-npy", "held.npz"}
+MATRICES = {name for name in KINDS if KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)}
+TABLES = {name for name in KINDS if KINDS[name].is_table}
+
+#: The files that each argument takes, with the same numbers; and files that it takes for others.
+ARGUMENTS: dict[str, tuple[set[str], set[str]]] = {
+    "predictions": (RANKED, MATRICES),
+    "validation": (GAINS, MATRICES | TABLES),
+    "train": (set(), MATRICES | TABLES | GAINS),
+    "train beside a model": ({"seen-npy", "seen.npz"}, MATRICES),
+    "validation beside a model": ({"held-npy", "held.npz"}, MATRICES),
+    "model": ({"als.npz", "factors"}, set()),
+}
 
 
-@pytest.mark.parametrize("argument", ["predictions", "validation"])
+@pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_sides(name: str, argument: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
-    kind = KINDS.get(name)
-    is_matrix = kind in (Kind.CSR_FOLDER, Kind.MATRIX)
-    if name in (RANKED if argument == "predictions" else GAINS):
-        found = (with_matrices if is_matrix else with_labels)(paths, name, argument)
-        assert found["ndcg@3"] == whole["ndcg@3"]
-        assert found["recall@2"] == whole["recall@2"]
-        if is_matrix:
-            same_numbers(found, whole)
-    elif not (is_matrix or (argument == "validation" and kind in (Kind.PARQUET, Kind.CSV))):
-        # Numbers may be positions, and rows may be gains.
-        assert_refused(lambda: with_labels(paths, name, argument), paths[name])
-
-
-@pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_train(name: str, paths: dict[str, Path]) -> None:
-    metrics = ["novelty@2", "ndcg@3"]
-
-    def evaluate(train: Any) -> se.Evaluation:
-        return se.evaluate(paths["recs.npz"], TRUTH, metrics, train=train)
-
-    if name in SEEN:
-        same_numbers(evaluate(paths[name]), evaluate(TRAIN if name.startswith("seen") else HELD))
-        return
-    if name in GAINS:
-        labelled = se.evaluate(
-            paths["als.run" if name.startswith("test") else "recs.csv"],
-            paths["truth.qrels" if name.startswith("test") else "truth.csv"],
-            metrics,
-            train=paths[name],
-        )
-        assert labelled["novelty@2"] == pytest.approx(evaluate(HELD)["novelty@2"])
-        return
-    if KINDS.get(name) in (Kind.PARQUET, Kind.CSV, Kind.CSR_FOLDER, Kind.MATRIX):
-        return
-    assert_refused(lambda: evaluate(paths[name]), paths[name])
-
-
-@pytest.mark.parametrize("argument", ["train", "validation"])
-@pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_matrices_beside_a_model(
+def test_arguments(
     name: str, argument: str, model: Any, paths: dict[str, Path], whole: se.Evaluation
 ) -> None:
-    sides = {"train": TRAIN, "validation": HELD, argument: paths[name]}
-    if name.startswith("seen" if argument == "train" else "held") and name in SEEN:
-        same_numbers(se.evaluate_model(model, metrics=METRICS, **sides), whole)
-        same_numbers(se.evaluate_model(model, metrics=METRICS, memory=1 << 28, **sides), whole)
-        return
-    if KINDS.get(name) in (Kind.CSR_FOLDER, Kind.MATRIX):
-        return
-    for memory in (None, 1 << 28):
-        evaluate = partial(se.evaluate_model, model, metrics=METRICS, memory=memory, **sides)
-        assert_refused(evaluate, paths[name])
+    alike, taken = ARGUMENTS[argument]
+    for memory in (None, 1 << 28) if "model" in argument else (None,):
+        evaluate = partial(evaluated, argument, paths[name], paths, model, memory)
+        if name in alike:
+            found = evaluate()
+            assert found["ndcg@3"] == whole["ndcg@3"]
+            assert found["recall@2"] == whole["recall@2"]
+        elif name not in taken:
+            with pytest.raises(SparseEvalError, match=re.escape(str(paths[name]))):
+                evaluate()
 
 
-@pytest.mark.parametrize("name", [*KINDS, *NEITHER])
-def test_model(name: str, paths: dict[str, Path], whole: se.Evaluation) -> None:
-    for memory in (None, 1 << 28):
-        evaluate = partial(se.evaluate_model, paths[name], TRAIN, HELD, METRICS, memory=memory)
-        if name in ("als.npz", "factors"):
-            same_numbers(evaluate(), whole)
-        else:
-            assert_refused(evaluate, paths[name])
+@pytest.mark.parametrize("name", sorted(SEEN | GAINS))
+def test_train_of_lists(name: str, paths: dict[str, Path]) -> None:
+    numbered = KINDS[name] in (Kind.CSR_FOLDER, Kind.MATRIX)
+    suffix = "qrels" if name.startswith("test") else "csv"
+    recs = {"qrels": "als.run", "csv": "recs.csv"}[suffix]
+    sides = (paths["recs.npz"], TRUTH) if numbered else (paths[recs], paths[f"truth.{suffix}"])
+    found = se.evaluate(*sides, "novelty@2", train=paths[name])
+    train = TRAIN if name.startswith("seen") else HELD
+    expected = se.evaluate(paths["recs.npz"], TRUTH, "novelty@2", train=train)
+    assert found["novelty@2"] == pytest.approx(expected["novelty@2"])
 
 
 def test_text_that_is_packed_is_read_whatever_it_is_called(

@@ -14,12 +14,6 @@ def training() -> Training:
     return as_training(csr_matrix(stored, shape=(4, 3)), 5, 3)
 
 
-def test_counts_what_is_not_an_explicit_zero(training):
-    assert training.user_counts.tolist() == [1, 2, 0, 1, 0]
-    assert training.item_counts.tolist() == [1, 1, 2]
-    assert [part.tolist() for part in training.item_users] == [[0, 1, 2, 4], [0, 1, 1, 3]]
-
-
 def test_keeps_explicit_zeros_as_seen_but_not_in_the_history(training):
     users = np.array([0, 2, 1])
     assert [part.tolist() for part in training.seen(users)] == [[0, 2, 3, 5], [0, 2, 0, 1, 2]]

@@ -39,26 +39,6 @@ def test_the_image_calls_commands_and_copies_files_that_exist() -> None:
     assert "USER 10001:10001" in text
 
 
-def test_the_job_is_one_that_kubernetes_would_take(job: Any) -> None:
-    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
-    template = job["spec"]["jobTemplate"]["spec"]
-    pod = template["template"]["spec"]
-    (container,) = pod["containers"]
-    assert pod["restartPolicy"] == "Never"  # which podFailurePolicy needs
-    (rule,) = template["podFailurePolicy"]["rules"]
-    assert rule["onExitCodes"]["containerName"] == container["name"]
-    assert pod["securityContext"]["runAsUser"] == 10001
-    assert container["securityContext"]["readOnlyRootFilesystem"] is True
-    volumes = {volume["name"] for volume in pod["volumes"]}
-    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
-    command, *words = container["args"]
-    assert {word for word in words if word.startswith("--")} <= options_of(command)
-    writable = [
-        mount["mountPath"] for mount in container["volumeMounts"] if "readOnly" not in mount
-    ]
-    assert writable == [words[words.index("--out") + 1]]
-
-
 def test_the_job_scores_a_folder(
     command: Command, job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,15 +44,6 @@ def test_models_and_results(folder: Path, tmp_path: Path, command: Command) -> N
     assert SHOWN in page.read_text(encoding="utf-8")
 
 
-def test_names_of_evaluations(tmp_path: Path) -> None:
-    ev = se.evaluate_model(se.baselines.popularity(HOLDOUT), HOLDOUT, "ndcg@10")
-    both = {"a\ud800": ev, "b": ev}
-    assert se.compare(both).names == ("a\\ud800", "b")
-    page = tmp_path / "report.html"
-    se.write_report(both, page)
-    assert "a\\ud800" in page.read_text(encoding="utf-8")
-
-
 def test_a_folder_named_like_a_checkpoint(folder: Path, tmp_path: Path, command: Command) -> None:
     (tmp_path / "x.npz").mkdir()
     se.save_model(se.baselines.popularity(HOLDOUT), tmp_path / "good.npz")

@@ -91,34 +91,6 @@ def test_models_are_saved_whole_or_not_at_all(
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
 
 
-def save_checkpoints(i: int, folder: Path) -> None:
-    (folder / "models").mkdir(exist_ok=True)
-    for factors in (1, 2):
-        model = se.factor_model(np.full((60, factors), i + 1.0), np.ones((40, factors)))
-        se.save_model(model, folder / "models" / f"{factors}.npz")
-
-
-def sweep(i: int, folder: Path) -> None:
-    save_checkpoints(i, folder)
-    se.sweep(folder / "models", SPLITS[0], "ndcg@5", out=folder, save=True)
-
-
-def score(i: int, folder: Path) -> None:
-    save_checkpoints(i, folder)
-    SPLITS[0].save(folder / "split")
-    words = ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@5")
-    outputs = {"--out": "", "--history": "h.jsonl", "--prometheus": "p.prom"}
-    run(*words, *(word for name, file in outputs.items() for word in (name, folder / file)))
-
-
-def recommend(i: int, folder: Path) -> None:
-    save_checkpoints(i, folder)
-    SPLITS[0].save(folder / "split")
-    for suffix in ("csv", "parquet", "jsonl"):
-        words = ("recommend", folder / "models" / "1.npz", folder / "split", "-k", 2)
-        run(*words, "--out", folder / f"recommended.{suffix}")
-
-
 def run_everything(i: int, folder: Path) -> None:
     CLICKS.to_frame().to_csv(folder / "clicks.csv", index=False)
     words = ("--factors", 2, "--iterations", 1, "--seed", i, "--out", folder)
@@ -147,9 +119,6 @@ WRITERS: dict[str, Callable[[int, Path], object]] = {
     "qrels": lambda i, folder: se.trec.write_qrels(
         se.Relevance.from_csr(SPLITS[i].validation), folder / "q.txt"
     ),
-    "sweep": sweep,
-    "score": score,
-    "recommend": recommend,
     "run": run_everything,
 }
 

@@ -11,7 +11,6 @@ from typing import Any
 import distributed
 import libraries
 import numpy as np
-import oracle
 import pandas as pd
 import pytest
 from dask import dataframe
@@ -19,10 +18,7 @@ from implicit.cpu.als import AlternatingLeastSquares
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from implicit.cpu.lmf import LogisticMatrixFactorization
 from implicit.nearest_neighbours import CosineRecommender, TFIDFRecommender
-from merge_cases import every_metric
-from scipy import sparse
 from scipy.sparse import csr_matrix
-from tables_cases import saved_csr
 from threadpoolctl import threadpool_limits
 
 import sparse_eval as se
@@ -38,25 +34,6 @@ def test_metric(name: str, n_problems: int) -> None:
     check_metric(name, n_problems=n_problems, seed=n_problems)
 
 
-#: The largest gain and the candidates of a user are no part of a list.
-NEEDS_MORE = {"err": ("largest",), "rbp": ("linear", "raw"), "auc": ("candidates",)}
-
-
-@pytest.mark.parametrize("name", [name for name in oracle.OPTIONS if name not in oracle.NO_CUTOFF])
-def test_metric_as_defined(name: str) -> None:
-    for number, (metric, options) in enumerate(oracle.METRICS):
-        if metric == name and not {*NEEDS_MORE.get(name, ())} & {*options.values()}:
-            k = (1, 3, 5)[number % 3]
-
-            def expected(items: list[int], gains: dict[int, float]) -> float:
-                ranked = {item: rank for rank, item in enumerate(items, 1)}
-                context = oracle.Context(n_items=0, largest_gain=1)
-                return oracle.value(name, options, k, ranked, gains, context)  # noqa: B023 - called here
-
-            spelling = oracle.spelling(name, options, k)
-            check_metric(spelling, expected=expected, n_problems=1, seed=number)
-
-
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_metrics_by_convention(convention: str) -> None:
     rules = CONVENTIONS[convention]
@@ -69,20 +46,6 @@ def test_metrics_by_convention(convention: str) -> None:
     for metrics in (accuracy, lists):  # lists have no gaps in the second call
         if metrics:
             check_metric(se.Protocol(metrics, convention=convention), n_problems=1)
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [
-        {"no_relevant": "zero"},
-        {"no_relevant": "judged", "without_list": "exclude"},
-        {"filter_seen": False},
-    ],
-)
-def test_every_metric_by_rules(rules: dict[str, Any]) -> None:
-    items = se.ItemData(groups=[0], vectors=[[0]], propensity=[1])
-    names = [name for name in every_metric("train", items) if name not in ("psndcg@3",)]
-    check_metric(se.Protocol(names, **rules), n_problems=1)
 
 
 # ---- models
@@ -262,38 +225,6 @@ FORMS: dict[str, Callable[[Sides, Path], Sides]] = {
 }
 
 
-def matrices(sides: Sides, _: Path) -> Sides:
-    lists, held = sides
-    return tuple(  # type: ignore[return-value]
-        csr_matrix((one[value], (one["user"], one["item"])), TRAIN.shape)
-        for one, value in ((lists, "rank"), (held, "gain"))
-    )
-
-
-def matrix_files(sides: Sides, folder: Path) -> Sides:
-    for name, matrix in zip(("lists", "held"), matrices(sides, folder), strict=True):
-        sparse.save_npz(folder / name, matrix)
-    return folder / "lists.npz", folder / "held.npz"
-
-
-def matrix_folders(sides: Sides, folder: Path) -> Sides:
-    lists, held = matrices(sides, folder)
-    return saved_csr(folder / "lists", lists), saved_csr(folder / "held", held)
-
-
-def matrix_arrays(sides: Sides, folder: Path) -> Sides:
-    lists, held = matrices(sides, folder)
-    return sparse.csr_array(lists), sparse.coo_matrix(held)
-
-
-def numbered(sides: Sides, folder: Path) -> Sides:
-    lists, held = matrices(sides, folder)
-    return se.Rankings.from_positions(lists), se.Relevance.from_csr(held)
-
-
-MATRICES = [matrix_files, matrix_folders, matrix_arrays, numbered]
-
-
 @pytest.fixture(scope="module")
 def runners() -> Iterator[dict[str, dict[str, Any]]]:
     """Return options that choose where to evaluate."""
@@ -339,112 +270,6 @@ def crossed(forms: Any, every: Any) -> list[Any]:
 def test_data_with_ids(form: str, runner: str, runners: Any, tmp_path: Path) -> None:
     sides = plain(ids=True)
     check_source(*FORMS[form](sides, tmp_path), like=sides, **runners[runner])
-
-
-@ANY
-@pytest.mark.parametrize(("form", "runner"), crossed(MATRICES, numbered))
-def test_matrices(form: Any, runner: str, runners: Any, tmp_path: Path) -> None:
-    sides = plain(ids=False)
-    metrics = ["ndcg@10", "coverage@5", "auc", "popularity@3", "personalization@4"]
-    options = {"like": matrices(sides, tmp_path), "train": TRAIN, "metrics": metrics}
-    check_source(*form(sides, tmp_path), **options, **runners[runner])
-
-
-# ---- splits
-
-#: Splits by name: what makes them of interactions and a seed, and whether they go by time.
-SPLITS: dict[str, tuple[Callable[..., Any], bool]] = {
-    "random": (lambda data, seed: [se.split.random(data, fraction=0.3, seed=seed)], False),
-    "leave_k_out": (lambda data, seed: [se.split.leave_k_out(data, k=2, seed=seed)], False),
-    "k_fold": (lambda data, seed: list(se.split.k_fold(data, k=3, seed=seed)), False),
-    "users": (lambda data, seed: [se.split.users(data, fraction=0.3, seed=seed)], False),
-    "last_n": (lambda data, _: [se.split.last_n(data, n=2)], True),
-    "temporal": (lambda data, _: [se.split.temporal(data, fraction=0.3)], True),
-    "rolling": (lambda data, _: list(se.split.rolling(data, window=20, fraction=0.5)), True),
-}
-
-
-def events(seed: int) -> pd.DataFrame:
-    """Return events with different times, one or more of each pair; some users have few."""
-    rng = np.random.default_rng(seed)
-    n = 150
-    users, items = (20 * rng.random(n) ** 3).astype(int), rng.integers(0, 15, n)
-    return pd.DataFrame({"user": users, "item": items, "time": rng.permutation(n)})
-
-
-def pairs(matrix: Any) -> set[tuple[int, int]]:
-    return set(zip(*(axis.tolist() for axis in matrix.tocoo().coords), strict=True))
-
-
-def test_every_split_is_checked() -> None:
-    assert set(SPLITS) == {name for name in se.split.__all__ if name.islower()}
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", SPLITS)
-def test_split(name: str, seed: int) -> None:
-    split, by_time = SPLITS[name]
-    table = events(seed)
-    data, shuffled = (
-        se.Interactions.from_frame(one, timestamp="time")
-        for one in (table, table.sample(frac=1, random_state=seed))
-    )
-    whole, sizes = pairs(data.matrix()), np.diff(data.matrix().indptr)
-    parts = split(data, seed)
-    first = table.groupby(["user", "item"])["time"].min()
-    for holdout, again, other in zip(parts, split(data, seed), split(shuffled, seed), strict=True):
-        train, held = pairs(holdout.train), pairs(holdout.validation)
-        known = train if holdout.fold_in is None else train | pairs(holdout.fold_in)
-        assert held
-        assert not known & held
-        assert known | held <= whole
-        assert by_time or known | held == whole
-        for one in (again, other):
-            assert (holdout.users.equals(one.users), holdout.items.equals(one.items)) == (True,) * 2
-            assert (pairs(one.train), pairs(one.validation)) == (train, held)
-        if by_time:
-            before, after = (
-                [(row, first[holdout.users[row], holdout.items[column]]) for row, column in part]
-                for part in (train, held)
-            )
-            if name == "last_n":
-                held_out = {row: min(t for user, t in after if user == row) for row, _ in after}
-                assert all(time < held_out.get(row, np.inf) for row, time in before)
-            else:
-                times = [max(time for _, time in before), min(time for _, time in after)]
-                assert times[0] < holdout.cut <= times[1]
-        check_sizes(name, holdout, sizes, [first[user].sort_values() for user in holdout.users])
-    if not by_time:
-        assert any(
-            pairs(one.validation) != pairs(two.validation)
-            for one, two in zip(parts, split(data, seed + 1), strict=True)
-        )
-    if name == "k_fold":
-        folds = [pairs(holdout.validation) for holdout in parts]
-        assert sum(map(len, folds)) == len(set().union(*folds))
-
-
-def check_sizes(name: str, holdout: Any, sizes: Any, met: list[Any]) -> None:
-    """Check how many pairs are held out of each user, and which by time."""
-    found = np.diff(holdout.validation.indptr).tolist()
-    if name == "random":
-        assert found == [min(round(0.3 * n), n - 1) for n in sizes.tolist()]
-    elif name in ("leave_k_out", "last_n"):
-        assert found == [2 if n > 2 else 0 for n in sizes.tolist()]
-    elif name == "k_fold":
-        assert all(abs(held - n / 3) < 1 for held, n in zip(found, sizes.tolist(), strict=True))
-    elif name == "users":
-        given = np.diff(holdout.fold_in.indptr).tolist()
-        assert sum(map(bool, found)) == round(0.3 * (sizes > 1).sum())
-        for n, held, known in zip(sizes.tolist(), found, given, strict=True):
-            assert held == 0 or known == max(1, min(n - 1, round(0.8 * n)))
-    elif name == "temporal":
-        n_pairs = sum(map(len, met))
-        assert sum(found) == round(0.3 * n_pairs)
-    if name == "last_n":
-        for row, times in enumerate(met):
-            held = {item for user, item in pairs(holdout.validation) if user == row}
-            assert not held or {holdout.items[item] for item in held} == set(times.index[-2:])
 
 
 def test_items_that_only_train_names_belong_to_the_catalogue() -> None:
