@@ -1,4 +1,4 @@
-"""Draw the speed of the libraries into data/speed.svg and data/speed-dark.svg, from results/.
+"""Draw a chart of each suite of `CHARTS` into data/, from results/.
 
     python benchmarks/charts.py            draws
     python benchmarks/charts.py --check    exit code 1 if a chart has other labels
@@ -18,11 +18,23 @@ from harness.format import duration, label
 from harness.report import read
 from matplotlib.figure import Figure
 
-CASE = "ndcg@10, objects in hand"
-#: The colours of text, of our bar and of the other bars, by file name.
-COLORS = {
-    "speed.svg": ("#1c2430", "#1f6fb5", "#b4bcc7"),
-    "speed-dark.svg": ("#e8ebf0", "#6cb1f0", "#596373"),
+#: The colours of text, of our bars and of other bars.
+LIGHT = ("#1c2430", "#1f6fb5", "#b4bcc7")
+DARK = ("#e8ebf0", "#6cb1f0", "#596373")
+BOTH = ("#76808f", "#3f8fd2", "#8d97a5")  # readable on white and on black
+#: The suite, the case, the title and the colours of each chart.
+LISTS = ("lists", "ndcg@10, objects in hand", "ndcg@10 of {n_lists:,} lists: shorter is faster")
+CHARTS = {
+    "speed.svg": (*LISTS, LIGHT),
+    "speed-dark.svg": (*LISTS, DARK),
+    "checkpoint.svg": (
+        "checkpoint",
+        "gowalla-als64-k20",
+        "the best 20 unseen items of Gowalla's test users, 64 factors",
+        BOTH,
+    ),
+    "loading.svg": ("loading", "csv-5m", "five million events from CSV", BOTH),
+    "startup.svg": ("startup", "import", "import", BOTH),
 }
 #: Text stays text. Without a date and with a fixed salt, the same chart has the same bytes.
 SETTINGS: dict[Any, Any] = {
@@ -38,9 +50,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing, only compare")
     arguments = parser.parse_args()
-    report, code = read("lists"), 0
-    for name, colors in COLORS.items():
-        path, drawn = REPOSITORY / "data" / name, chart(report, *colors)
+    code = 0
+    for name, (suite, case, title, colors) in CHARTS.items():
+        path, drawn = REPOSITORY / "data" / name, chart(read(suite), case, title, *colors)
         if not arguments.check:
             path.write_text(drawn, encoding="utf-8")
         elif TEXT.findall(path.read_text(encoding="utf-8")) != TEXT.findall(drawn):
@@ -49,33 +61,38 @@ def main() -> int:
     return code
 
 
-def chart(report: dict[str, Any], ink: str, ours: str, others: str) -> str:
-    """Return an SVG with one bar for each library, the fastest on top."""
-    entries = report["cases"][CASE]["contestants"]
+def chart(report: dict[str, Any], case: str, title: str, *colors: str) -> str:
+    """Return an SVG with one bar for each contestant of a case, the fastest on top."""
+    ink, ours, others = colors
+    entries = report["cases"][case]["contestants"]
     times = {
         label(report, name): entry["median_seconds"]
         for name, entry in entries.items()
         if "failed" not in entry
     }
     names = sorted(times, key=lambda name: times[name])
-    n_lists = report["inputs"]["full"]["n_lists"]
+    title = title.format(**report["inputs"].get("full", {}))
     with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(8.6, 0.4 + 0.3 * len(names)))
         axes = figure.add_subplot()
-        colors = [ours if name.startswith("sparse_eval") else others for name in names]
-        bars = axes.barh(names, [times[name] for name in names], color=colors, height=0.68)
+        of_us = [name.startswith("sparse_eval") for name in names]
+        fills = [ours if own else others for own in of_us]
+        bars = axes.barh(names, [times[name] for name in names], color=fills, height=0.68)
         axes.bar_label(bars, [duration(times[name]) for name in names], color=ink, padding=5)
-        axes.set_title(f"ndcg@10 of {n_lists:,} lists: shorter is faster", color=ink, fontsize=12)
+        axes.set_title(title, color=ink, fontsize=12)
         axes.invert_yaxis()
         axes.margins(x=0.12)
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, labelbottom=False, colors=ink)
-        axes.get_yticklabels()[names.index("sparse_eval")].set_weight("bold")
-        text = io.StringIO()
+        for text, own in zip(axes.get_yticklabels(), of_us, strict=True):
+            text.set_weight("bold" if own else "normal")
+        drawn = io.StringIO()
         metadata = {"Date": None, "Creator": None}
-        figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata=metadata)
+        figure.savefig(
+            drawn, format="svg", transparent=True, bbox_inches="tight", metadata=metadata
+        )
     # matplotlib ends some lines with a space.
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
 
 
 if __name__ == "__main__":

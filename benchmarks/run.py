@@ -93,7 +93,7 @@ def parse() -> argparse.Namespace:
         help=f"rivals beside {environment.REFERENCE} (default: all; none with --checkout)",
     )
     parser.add_argument(
-        "--rounds", type=int, default=7, help="timed rounds after the warm-up (default: 7)"
+        "--rounds", type=rounds, default=7, help="timed rounds after the warm-up (default: 7)"
     )
     parser.add_argument(
         "--checkout",
@@ -123,6 +123,12 @@ def parse() -> argparse.Namespace:
         help="toy sizes, one round, in the running environment; writes no results",
     )
     return parser.parse_args()
+
+
+def rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of rounds, which is at least 1")
+    return int(text)
 
 
 def rivals(text: str) -> list[str]:

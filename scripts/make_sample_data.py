@@ -29,8 +29,8 @@ nothing of MIND itself. Run the script again to get the same bytes.
 `report.png` shows the top of a report: `scripts/make_report_picture.py` evaluates models of
 synthetic clicks, writes their report and opens it in a browser.
 
-`speed.svg` and `speed-dark.svg` are the chart of README.md: `benchmarks/charts.py` draws them from
-`benchmarks/results/lists.json`.
+`benchmarks/charts.py` draws the charts of README.md and `benchmarks/RESULTS.md` from
+`benchmarks/results`: `speed.svg`, `speed-dark.svg`, `checkpoint.svg`, `loading.svg`, `startup.svg`.
 """
 
 

@@ -12,7 +12,7 @@ from .progress import say
 
 
 class Client:
-    """Starts a rival's worker in the rival's environment, and sends requests to it.
+    """Starts a rival's worker, which builds the native input, and sends requests to it.
 
     The rival's script in the folder of the suite defines the measurement. If the worker has ended,
     `RuntimeError` is raised with the last line that it wrote.
@@ -34,8 +34,8 @@ class Client:
         self.tasks: list[str] = []
 
     def prepare(self) -> float:
-        """Build the library's native input, and get the names of its tasks; return the seconds."""
-        answer = self._ask(do="prepare")
+        """Wait until the library's native input is built; return the seconds."""
+        answer = self._answer()
         self.tasks = answer["tasks"]
         return answer["seconds"]
 
@@ -60,6 +60,9 @@ class Client:
             self._requests.flush()
         except BrokenPipeError:
             pass  # the answer is empty, too
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
         line = self._answers.readline()
         if not line:
             self._process.wait()

@@ -37,10 +37,17 @@ def amount(entry: dict[str, Any]) -> str:
 
 
 def conditions(report: dict[str, Any]) -> str:
+    return (
+        f"Medians of {report['rounds']} rounds taken in turn, after a warm-up; {measured(report)}"
+    )
+
+
+def measured(report: dict[str, Any]) -> str:
+    """Return the machine and the date of a measurement."""
     machine = report["machine"]
     return (
-        f"Medians of {report['rounds']} rounds taken in turn, after a warm-up; {machine['cpu']}, "
-        f"{machine['cores']} cores, Python {machine['python']}, {report['date'][:10]}."
+        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
+        f"{report['date'][:10]}."
     )
 
 

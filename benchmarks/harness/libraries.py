@@ -1,8 +1,8 @@
 """Compare our values with libraries' values, each computed in the library's own environment.
 
-A suite that does this has a script for each library in `rivals`; `worker.py`, whose `answer` runs
-one of them in the library's environment; and `probe.py`, whose `compare` compares the values with
-ours in our environment.
+A suite that does this has a script for each library in `rivals`; `worker.py`, whose `answer` gets
+the numbers of a script in the library's environment; and `probe.py`, whose `compare` compares them
+with ours in our environment.
 """
 
 import importlib
@@ -11,10 +11,10 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from . import environment
+from .call import plain
 from .job import Job, MismatchError
 from .progress import say
 
@@ -22,13 +22,16 @@ from .progress import say
 PARTS = {"CONVENTION": None, "TOLERANCE": 1e-9, "IMPRECISE": None, "NOT_COMPARED": {}}
 
 
-def load(script: str) -> tuple[ModuleType, dict[str, Any]]:
-    """Import a library's script, in the library's environment; return it, and its description."""
+def answer(suite: str, script: str, problems: str, values: str) -> None:
+    """Write a library's numbers and its description, in the library's environment."""
     warnings.simplefilter("ignore")
     # Waking a second thread takes longer than a problem.
     os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    library = importlib.import_module(script)
-    return library, {part.lower(): getattr(library, part, PARTS[part]) for part in PARTS}
+    library = importlib.import_module(script)  # before NumPy, which then starts one thread
+    report = {part.lower(): getattr(library, part, PARTS[part]) for part in PARTS}
+    worker = importlib.import_module(f"suites.{suite}.worker")
+    report |= worker.answer(library, json.loads(Path(problems).read_text(encoding="utf-8")))
+    Path(values).write_text(json.dumps(report, default=plain), encoding="utf-8")
 
 
 def compare_all(job: Job, suite: str, problems: list[Any], one: str, many: str) -> dict[str, Any]:
@@ -39,7 +42,6 @@ def compare_all(job: Job, suite: str, problems: list[Any], one: str, many: str) 
 
     Raises `MismatchError` if a library differs by more than its script allows.
     """
-    scripts = f"suites.{suite}.rivals"
     libraries: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "problems.json")
@@ -49,9 +51,8 @@ def compare_all(job: Job, suite: str, problems: list[Any], one: str, many: str) 
                 continue
             say(f"{name}: comparing values")
             values = Path(folder, f"{name}.json")
-            environment.call(
-                name, f"suites.{suite}.worker:answer", f"{scripts}.{name}", path, values
-            )
+            script = f"suites.{suite}.rivals.{name}"
+            environment.call(name, f"{__name__}:answer", suite, script, path, values)
             libraries[name] = job.call(f"suites.{suite}.probe:compare", path, values)
     wrong = [
         f"{name}: {value} by {entry['max_difference']:.3g}, in {one} {entry[f'furthest_{one}']}"

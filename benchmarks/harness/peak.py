@@ -1,7 +1,6 @@
 """The peak of resident memory during some work, above the level at its start."""
 
 import ctypes
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,35 +15,9 @@ def peak_above_start() -> Iterator[list[int]]:
     # Return freed memory to the system; otherwise, it would be used again without being counted.
     ctypes.CDLL(None).malloc_trim(0)
     start = resident("VmRSS")
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
-    except OSError:
-        with sampled_peak() as sampled:
-            yield peak
-        highest = max(sampled)
-    else:
-        yield peak
-        highest = resident("VmHWM")
-    peak.append(max(0, highest - start))
-
-
-@contextmanager
-def sampled_peak() -> Iterator[list[int]]:
-    """Sample resident memory every millisecond, if its peak cannot be reset."""
-    samples = [resident("VmRSS")]
-    finished = threading.Event()
-
-    def sample() -> None:
-        while not finished.wait(0.001):
-            samples.append(resident("VmRSS"))
-
-    thread = threading.Thread(target=sample)
-    thread.start()
-    try:
-        yield samples
-    finally:
-        finished.set()
-        thread.join()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
+    yield peak
+    peak.append(max(0, resident("VmHWM") - start))
 
 
 def resident(field: str) -> int:

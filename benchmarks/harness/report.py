@@ -24,7 +24,9 @@ def write(suite: str, rounds: int, report: dict[str, Any], folder: Path = RESULT
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{suite}.json"
     with replacing(path) as unfinished:
-        unfinished.write_text(json.dumps(header | report, indent=2) + "\n", encoding="utf-8")
+        unfinished.write_text(
+            json.dumps(header | report | header, indent=2) + "\n", encoding="utf-8"
+        )
     return path
 
 
@@ -79,5 +81,4 @@ def _contests(title: str, found: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     if "contestants" in found:
         yield title, found["contestants"]
     for name, entry in found.items():
-        if name != "contestants":
-            yield from _contests(f"{title}, {name}".replace(", cases", ""), entry)
+        yield from _contests(title if name == "cases" else f"{title}, {name}", entry)

@@ -7,9 +7,8 @@ rival's script, `rivals/RIVAL.py`, has `prepare(inputs)`. This makes the library
 returns {task: (call, values)}: `call()` is timed, and `values(result)` converts its result to
 arrays, which `case.py` describes.
 
-Requests and answers:
+The first line has the seconds of `prepare` and the names of the tasks. Requests and answers:
 
-    {"do": "prepare"}                        {"seconds": 1.5, "tasks": [...]}
     {"do": "time", "task": T}                {"seconds": 0.1}
     {"do": "save", "task": T, "path": P}     {"bytes": 1000000}
 
@@ -38,14 +37,11 @@ def main(suite: str, rival: str, path: str) -> None:
 
     prepare = find(f"suites.{suite}.rivals.{rival}:prepare")
     inputs = find(f"suites.{suite}.case:read")(Path(path))
-    tasks: dict[str, Any] = {}
+    start = time.perf_counter()
+    tasks = prepare(inputs)
+    answer(seconds=time.perf_counter() - start, tasks=list(tasks))
     for line in sys.stdin:
         request = json.loads(line)
-        start = time.perf_counter()
-        if request["do"] == "prepare":
-            tasks = prepare(inputs)
-            answer(seconds=time.perf_counter() - start, tasks=list(tasks))
-            continue
         call, values = tasks[request["task"]]
         if request["do"] == "time":
             start = time.perf_counter()

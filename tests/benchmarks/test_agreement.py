@@ -54,7 +54,7 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
     values = tmp_path / "values.json"
     python = environment / "bin" / "python"
     script = f"{folder}.rivals.{name}"
-    call(f"{folder}.worker:answer", script, asked, values, python=python)
+    call("harness.libraries:answer", suite.name, script, asked, values, python=python)
     found = call(f"{folder}.probe:compare", asked, values)
     check(found[suite.numbers], name)
     assert found[f"n_{suite.problems}"] >= suite.fewest

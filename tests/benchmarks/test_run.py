@@ -43,6 +43,12 @@ def test_pages_and_charts_match_the_results(script: str) -> None:
     assert not done.returncode, done.stderr
 
 
+def test_asks_for_one_round_at_least() -> None:
+    done = run("run.py", "--suite", "memory", "--rounds", "0")
+    assert done.returncode == 2
+    assert "0 is not a number of rounds, which is at least 1" in done.stderr
+
+
 def test_refuses_a_page_that_says_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,11 @@ class Case:
         """Every item of the catalogue is in train."""
         return len({item for row in self.train for item in row}) == self.n_items
 
+    @property
+    def first_k(self) -> list[list[int]]:
+        """The lists down to the cut-off."""
+        return [items[: self.k] for items in self.lists]
+
     def listed(self, value: Any = lambda rank: float(-rank)) -> Rows:
         """Return the lists as rows, with a value for each rank from 1."""
         return [{item: value(rank) for rank, item in enumerate(row, 1)} for row in self.lists]

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from harness.values import Furthest, difference_of_metric
@@ -14,6 +14,9 @@ from .worker import Case, make_case
 
 #: A part of our error if a library counts explicit zeros as relevant.
 ZEROS = "stores a zero"
+
+#: The convention of a library, and its order of equal scores.
+Rules: TypeAlias = tuple[str | None, str | None]
 
 #: The end of the names of metrics of only judged items.
 JUDGED = " (judged)"
@@ -32,16 +35,14 @@ def compare(cases: str, values: str) -> dict[str, Any]:
             continue
         n_cases += 1
         case = make_case(**raw)
+        given = [theirs, with_zeros]
         try:
-            ours, given = (
-                evaluate_both(case, case.stored, list(theirs), *rules),
-                [theirs, with_zeros],
-            )
+            ours = evaluate_both(case, case.stored, list(theirs), rules)
         except se.errors.InvalidDataError as error:
             if ZEROS not in str(error):
                 raise
             n_refused += 1  # without explicit zeros, as our error suggests
-            ours, given = evaluate_both(case, case.relevant, list(theirs), *rules), [theirs]
+            ours, given = evaluate_both(case, case.relevant, list(theirs), rules), [theirs]
         for metric in theirs:
             evaluation, name = ours[metric.endswith(JUDGED)], name_in(case, metric)
             apart = (difference_of_metric(evaluation, name, one[metric]) for one in given if one)
@@ -50,23 +51,19 @@ def compare(cases: str, values: str) -> dict[str, Any]:
 
 
 def evaluate_both(
-    case: Case, gains: Any, metrics: list[str], *rules: str | None
+    case: Case, gains: Any, metrics: list[str], rules: Rules
 ) -> dict[bool, se.Evaluation]:
     """Evaluate whole lists, and lists of only judged items for metrics that need them."""
     chosen = {only: [m for m in metrics if m.endswith(JUDGED) == only] for only in (False, True)}
     return {
-        only: evaluate(case, gains, names, *rules, only) for only, names in chosen.items() if names
+        only: evaluate(case, gains, names, rules, only) for only, names in chosen.items() if names
     }
 
 
 def evaluate(
-    case: Case,
-    gains: Any,
-    metrics: list[str],
-    convention: str | None,
-    ties: str | None,
-    judged_only: bool,
+    case: Case, gains: Any, metrics: list[str], rules: Rules, judged_only: bool
 ) -> se.Evaluation:
+    convention, ties = rules
     names = [name_in(case, metric) for metric in metrics]
     grouped = any(re.match("alpha_ndcg|.*_ia|categorical|.*=groups", name) for name in names)
     return se.evaluate(

@@ -24,56 +24,48 @@ OF_TREC_EVAL = {
 
 def agreement(report: dict[str, Any]) -> str:
     """Return a table for each kind of metrics, and their footnotes."""
-    rows = {name: Agreement(found) for name, found in report["libraries"].items()}
-    counts = Counter(metric for row in rows.values() for metric in row.families())
+    libraries = report["libraries"]
+    counts = Counter(metric for found in libraries.values() for metric in families(found))
     footnotes: dict[str, int] = {}
     tables = []
     others = counts.keys() - OVER_LISTS - OF_TREC_EVAL
     for kind in (others, OVER_LISTS, OF_TREC_EVAL):
         columns = [name for name, _ in counts.most_common() if name in kind]
         body = []
-        for name, row in rows.items():
-            cells = [row.cell(metric, footnotes) for metric in columns]
+        for name, found in libraries.items():
+            cells = [cell(found, metric, footnotes) for metric in columns]
             if any(cells):
-                title = label(report, name) + marks(row.notes("*"), footnotes)
-                body.append((title, row.convention, str(row.n_cases), *cells))
+                title = label(report, name) + marks(notes(found, "*"), footnotes)
+                body.append((title, found["convention"] or "none", str(found["n_cases"]), *cells))
         if columns:
             tables.append(markdown(("", "convention", "cases", *columns), body))
-    notes = "\n".join(f"{number}. {note}" for note, number in footnotes.items())
-    return "\n\n".join([*tables, notes])
+    return "\n\n".join([*tables, "\n".join(f"{n}. {note}" for note, n in footnotes.items())])
 
 
-class Agreement:
-    """The result of the comparison with one library."""
+def families(found: dict[str, Any]) -> list[str]:
+    """Return the metrics of a library, each once for all its options."""
+    return list(dict.fromkeys(map(family, (*found["metrics"], *found["not_compared"]))))
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        self.found = found
-        self.convention = found["convention"] or "none"
-        self.n_cases = found["n_cases"]
 
-    def families(self) -> list[str]:
-        """Return the metrics of the library, each once for all its options."""
-        names = (*self.found["metrics"], *self.found["not_compared"])
-        return list(dict.fromkeys(map(family, names)))
+def cell(found: dict[str, Any], metric: str, footnotes: dict[str, int]) -> str:
+    compared = [name for name in found["metrics"] if family(name) == metric]
+    others = [name for name in found["not_compared"] if family(name) == metric]
+    told = [note for name in (*compared, *others) for note in notes(found, name)]
+    return ("equal" if compared else "") + marks(told, footnotes)
 
-    def cell(self, metric: str, footnotes: dict[str, int]) -> str:
-        compared = [name for name in self.found["metrics"] if family(name) == metric]
-        others = [name for name in self.found["not_compared"] if family(name) == metric]
-        notes = [note for name in (*compared, *others) for note in self.notes(name)]
-        return ("equal" if compared else "") + marks(notes, footnotes)
 
-    def notes(self, metric: str) -> list[str]:
-        notes = [f"where {why[0].lower()}{why[1:]}" for why in self.found["needs"].get(metric, ())]
-        if metric in self.found["not_compared"]:
-            notes.append(f"`{metric}` is not compared: {self.found['not_compared'][metric]}")
-        if metric == "*" and self.found["imprecise"]:
-            notes.append(f"to {self.found['tolerance']:g}: {self.found['imprecise']}")
-        if metric == "*" and self.found.get("n_refused"):
-            notes.append(
-                "it counts a pair stored with a zero as relevant, and our convention raises an "
-                "error: compared without such pairs"
-            )
-        return notes
+def notes(found: dict[str, Any], metric: str) -> list[str]:
+    told = [f"where {why[0].lower()}{why[1:]}" for why in found["needs"].get(metric, ())]
+    if metric in found["not_compared"]:
+        told.append(f"`{metric}` is not compared: {found['not_compared'][metric]}")
+    if metric == "*" and found["imprecise"]:
+        told.append(f"to {found['tolerance']:g}: {found['imprecise']}")
+    if metric == "*" and found.get("n_refused"):
+        told.append(
+            "it counts a pair stored with a zero as relevant, and our convention raises an "
+            "error: compared without such pairs"
+        )
+    return told
 
 
 def family(metric: str) -> str:

@@ -24,26 +24,21 @@ Cases and metrics are only left out because of an entry in NEEDS or NOT_COMPARED
 repeat.
 """
 
-import json
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-from harness.libraries import load
 
 from .case import Case
 
 
-def answer(script: str, cases: str, values: str) -> None:
-    library, report = load(script)
+def answer(library: Any, cases: list[dict[str, Any]]) -> dict[str, Any]:
     needs: dict[str, dict[str, str]] = getattr(library, "NEEDS", {})
     metrics = {
         metric: partial(library.values, theirs)
         for metric, theirs in getattr(library, "METRICS", {}).items()
     } | getattr(library, "FUNCTIONS", {})
     if unknown := set(needs) - set(metrics) - {"*"}:
-        raise KeyError(f"{script}: NEEDS names {unknown}, which are no metrics of it")
+        raise KeyError(f"NEEDS names {unknown}, which are no metrics")
 
     def measure(case: Case) -> dict[str, Any]:
         return {
@@ -52,8 +47,8 @@ def answer(script: str, cases: str, values: str) -> None:
             if all(getattr(case, need) for need in needs.get("*", {}) | needs.get(metric, {}))
         }
 
-    read = [make_case(**raw) for raw in json.loads(Path(cases).read_text(encoding="utf-8"))]
-    report |= {
+    read = [make_case(**raw) for raw in cases]
+    return {
         "ties": getattr(library, "TIES", None),
         "needs": {metric: reasons(entry) for metric, entry in needs.items()},
         "cases": [measure(case) for case in read],
@@ -61,7 +56,6 @@ def answer(script: str, cases: str, values: str) -> None:
             measure(replace(case, with_zeros=True)) if case.has_zeros else {} for case in read
         ],
     }
-    Path(values).write_text(json.dumps(report), encoding="utf-8")
 
 
 def reasons(needs: dict[str, str]) -> list[str]:

@@ -50,13 +50,9 @@ class Block(NamedTuple):
     norms: Array
     item_norms: Array
 
-    def bound(self, ids: Array, unit: float) -> Array:
-        """Return the largest error of a computed score, for items of each user."""
+    def bound(self, unit: float, ids: Any = slice(None)) -> Array:
+        """Return the largest error of a computed score, for some items of each user, or for all."""
         return self.norms[:, None] * self.item_norms[ids] * unit + SMALLEST
-
-    def bounds(self, unit: float) -> Array:
-        """Return the largest error of a computed score for all items."""
-        return self.norms[:, None] * self.item_norms * unit + SMALLEST
 
 
 def check(path: str, *answers: str) -> list[dict[str, Any]]:
@@ -71,7 +67,7 @@ def check(path: str, *answers: str) -> list[dict[str, Any]]:
     # The exact scores here are rounded too, in double precision.
     exact = 2 * roundoff(case, DOUBLE)
     single = roundoff(case, SINGLE) + roundoff(case, DOUBLE)
-    units = [exact, *(single for _ in found[1:])]
+    units = [exact] + [single] * len(answers[1:])
     lowest, highest = 0.0, 0.0
     for block in blocks(case):
         for answer, report, unit in zip(found, reports, units, strict=True):
@@ -134,8 +130,7 @@ def blocks(case: Checkpoint) -> Iterator[Block]:
 def check_lists(block: Block, ids: Array, unit: float, report: dict[str, Any]) -> bool:
     """Return whether all lists are right; record the first wrong list in a report."""
     right = right_lists(block, ids, unit)
-    if not right.all():
-        row = int(np.flatnonzero(~right)[0])
+    for row in np.flatnonzero(~right)[:1]:
         report["wrong"] = f"the list of user {block.users[row]}, {ids[row].tolist()}"
     return bool(right.all())
 
@@ -145,17 +140,17 @@ def count_differences(
 ) -> None:
     """Count right lists that differ from ours, and those in which only equal scores swap places."""
     mine, theirs = (np.take_along_axis(block.scores, of, axis=1) for of in (ours, ids))
-    equal = np.abs(mine - theirs) <= block.bound(ids, exact) + block.bound(ours, exact)
+    equal = np.abs(mine - theirs) <= block.bound(exact, ids) + block.bound(exact, ours)
     other = ids != ours
     differ = other.any(axis=1)
     counts = {
         "lists": len(ids),
-        "lists_that_differ": int(differ.sum()),
-        "lists_that_differ_by_equal_scores": int((differ & equal.all(axis=1)).sum()),
-        "positions_that_differ": int(other.sum()),
+        "lists_that_differ": differ.sum(),
+        "lists_that_differ_by_equal_scores": (differ & equal.all(axis=1)).sum(),
+        "positions_that_differ": other.sum(),
     }
     for name, count in counts.items():
-        report[name] = report.get(name, 0) + count
+        report[name] = report.get(name, 0) + int(count)
 
 
 def right_lists(block: Block, ids: Array, unit: float) -> Array:
@@ -167,17 +162,17 @@ def right_lists(block: Block, ids: Array, unit: float) -> Array:
     ids = np.where(right[:, None], ids, 0)  # any valid index
     scores = np.take_along_axis(block.scores, ids, axis=1)
     right &= np.isfinite(scores).all(axis=1)  # -inf: seen
-    bound = block.bound(ids, unit)
+    bound = block.bound(unit, ids)
     highest, lowest = scores + bound, scores - bound
     right &= (np.minimum.accumulate(highest, axis=1) >= lowest).all(axis=1)
-    others = block.scores - block.bounds(unit)
+    others = block.scores - block.bound(unit)
     np.put_along_axis(others, ids, -np.inf, axis=1)
     return right & (highest.min(axis=1) >= others.max(axis=1))
 
 
 def ndcg_range(case: Checkpoint, block: Block, ours: Array, unit: float) -> tuple[Array, Array]:
     """Return the smallest and the largest possible ndcg@k of each user within the bound."""
-    bound = block.bounds(unit)
+    bound = block.bound(unit)
     highest, lowest = block.scores + bound, block.scores - bound
     threshold = np.take_along_axis(lowest, ours, axis=1).min(axis=1)
     discounts = discounts_of(case)
@@ -201,8 +196,7 @@ def check_users(
     """Check that every user's ndcg is in range, allowing for rounding to single precision."""
     slack = TOLERANCE + best * np.finfo(values.dtype).eps
     wrong = ~((values >= worst - slack) & (values <= best + slack))  # NaN, too
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+    for row in np.flatnonzero(wrong)[:1]:
         report["wrong"] = (
             f"the ndcg of user {block.users[row]}, {values[row]}, is outside "
             f"[{worst[row]}, {best[row]}]"
@@ -225,18 +219,14 @@ def hits_of(case: Checkpoint, ids: Array) -> dict[str, Array]:
     held_out = case.validation.tocoo()
     keys = case.users[:, None] * n_items + ids
     rows, ranks = np.nonzero(np.isin(keys, held_out.row.astype(np.int64) * n_items + held_out.col))
-    return {
-        "hit_users": case.users[rows],
-        "hit_items": ids[rows, ranks],
-        "hit_ranks": ranks + 1,
-    }
+    users, items = case.users[rows], ids[rows, ranks]
+    return {"hit_users": users, "hit_items": items, "hit_ranks": ranks + 1}
 
 
 def ndcg_of(case: Checkpoint, hits: dict[str, Array]) -> float:
     discounts = discounts_of(case)
-    dcg = np.bincount(
-        hits["hit_users"], discounts[hits["hit_ranks"] - 1], minlength=len(case.user_factors)
-    )[case.users]
+    gains = discounts[hits["hit_ranks"] - 1]
+    dcg = np.bincount(hits["hit_users"], gains, minlength=len(case.user_factors))[case.users]
     n_relevant = np.diff(case.validation.indptr)[case.users]
     ideal = np.cumsum(discounts)[np.minimum(n_relevant, case.k) - 1]
     return float((dcg / ideal).mean())

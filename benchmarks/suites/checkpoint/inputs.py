@@ -64,12 +64,11 @@ def unit(train: csr_matrix, factors: int) -> Factors:
     """Return random factors of norm 1, which are of no use for bounds."""
     rng = np.random.default_rng(SEED)
     users, items = (rng.standard_normal((size, factors)) for size in train.shape)
-    return Factors(
-        *(
-            (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32)
-            for side in (users, items)
-        )
+    unit_users, unit_items = (
+        (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32)
+        for side in (users, items)
     )
+    return Factors(unit_users, unit_items)
 
 
 #: The training data and the training function of each model, by the name of its file.

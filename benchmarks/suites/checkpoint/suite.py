@@ -5,7 +5,6 @@ exact ranking before anything is timed. Then the contestants run in alternating 
 """
 
 import json
-import os
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from harness.client import start
 from harness.files import find
 from harness.job import Job, MismatchError
 from harness.progress import say
+from harness.report import cores
 from harness.turns import compare_workers
 
 from .tables import SUMMARY, TABLES
@@ -64,67 +64,41 @@ def run(job: Job) -> dict[str, Any]:
     Raises `MismatchError` if an answer is not right.
     """
     folder = job.inputs / SUITE
-    cases = tuple(case for case in (TOYS if job.smoke else CASES) if case.name.startswith(job.case))
-    skipped = {}
-    gowalla = folder
-    if not job.smoke:
-        try:
-            gowalla = find("gowalla", GOWALLA, job.data)
-        except FileNotFoundError as error:
-            skipped = {case.name: str(error) for case in cases if case.model.startswith("gowalla")}
-            say(f"{len(skipped)} cases left out: {error}")
-    cases = tuple(case for case in cases if case.name not in skipped)
+    cases = [case for case in (TOYS if job.smoke else CASES) if case.name.startswith(job.case)]
+    gowalla, skipped = folder, {}
+    try:
+        gowalla = folder if job.smoke else find("gowalla", GOWALLA, job.data)
+    except FileNotFoundError as error:
+        skipped = {case.name: str(error) for case in cases if case.model.startswith("gowalla")}
+        say(f"{len(skipped)} cases left out: {error}")
+    cases = [case for case in cases if case.name not in skipped]
+    say("training the models, or finding them")
+    models = list(dict.fromkeys(case.model for case in cases))
     report: dict[str, Any] = {
-        "inputs": write_inputs(job, gowalla, cases),
-        "threads": len(os.sched_getaffinity(0)),
+        "inputs": job.call("suites.checkpoint.inputs:write", folder, gowalla, models),
+        "threads": cores(),
         "skipped": skipped,
         "cases": {},
     }
     for case in cases:
         inputs = report["inputs"][case.model]
         path = folder / f"{case.name}.json"
-        path.write_text(
-            json.dumps(
-                {
-                    "model": case.model,
-                    "data": inputs["data"],
-                    "k": case.k,
-                    "threads": report["threads"],
-                }
-            ),
-            encoding="utf-8",
-        )
+        settings = {"model": case.model, "data": inputs["data"], "k": case.k}
+        text = json.dumps(settings | {"threads": report["threads"]})
+        path.write_text(text, encoding="utf-8")
         with ExitStack() as stack:
             contestants = {
                 f"{name}, {task}": (client, task)
                 for name, client in start(SUITE, job.rivals, path, stack).items()
                 for task in client.tasks
             }
-            report["cases"][case.name] = {
-                "title": case.title,
-                "model": case.model,
-                "k": case.k,
-                "contestants": compare_workers(
-                    job,
-                    case.name,
-                    contestants,
-                    partial(check, case, path),
-                    pause=PAUSE_SECONDS,
-                    long_seconds=LONG_SECONDS,
-                    reference=OURS,
-                ),
-            }
+            options = {"pause": PAUSE_SECONDS, "long_seconds": LONG_SECONDS, "reference": OURS}
+            entries = compare_workers(
+                job, case.name, contestants, partial(check, case, path), **options
+            )
+        found = {"title": case.title, "model": case.model, "k": case.k, "contestants": entries}
+        report["cases"][case.name] = found
     return report
-
-
-def write_inputs(job: Job, gowalla: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
-    """Train the models that do not exist yet; return the size of each model."""
-    say("training the models, or finding them")
-    models = list(dict.fromkeys(case.model for case in cases))
-    found: dict[str, Any] = job.call(
-        "suites.checkpoint.inputs:write", job.inputs / SUITE, gowalla, models
-    )
-    return found
 
 
 def check(case: Case, path: Path, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:

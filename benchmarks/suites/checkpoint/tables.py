@@ -27,26 +27,24 @@ def checkpoint(report: dict[str, Any]) -> str:
         shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
         rates = " / ".join(pairs_per_second(report, case, name) for name in ours)
         rows.append((f"{case['title']}, K = {case['k']}", *cells, rates, shares))
-    peaks = [
-        max(case["contestants"].get(name, {}).get("peak_bytes", 0) for case in cases)
-        for name in columns
-    ]
-    rows.append(("peak of memory above the inputs, at most", *map(size, peaks), "", ""))
+    peak = "peak of memory above the inputs, at most"
+    entries = [[case["contestants"].get(name, {}) for case in cases] for name in columns]
+    peaks = (max(entry.get("peak_bytes", 0) for entry in found) for found in entries)
+    rows.append((peak, *map(size, peaks), "", ""))
     ends = ("user–item pairs per second that we rank, in billions", "share of scores we compute")
     table = markdown(("", *heads, *ends), rows)
 
-    counted = [
+    others = [
         entry
         for case in cases
         for name, entry in case["contestants"].items()
         if "lists" in entry and name not in ours
     ]
-    total, differing = (
-        sum(entry[key] for entry in counted) for key in ("lists", "lists_that_differ")
-    )
+    total, differing = (sum(one[key] for one in others) for key in ("lists", "lists_that_differ"))
+    data = {found["data"]: found for found in report["inputs"].values()}
     sizes = ", ".join(
-        f"{name.capitalize()} has {entry['n_lists']:,} test users and {entry['n_items']:,} items"
-        for name, entry in {found["data"]: found for found in report["inputs"].values()}.items()
+        f"{name.capitalize()} has {found['n_lists']:,} test users and {found['n_items']:,} items"
+        for name, found in data.items()
     )
     note = (
         f"{sizes}. Of {total:,} lists of others, {differing:,} are not ours item for item: there, "

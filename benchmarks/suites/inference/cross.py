@@ -13,6 +13,7 @@ only.
 """
 
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,16 +24,7 @@ import sparse_eval as se
 from sparse_eval.inputs.axes import Axis
 from sparse_eval.results.runs import Fold, Run, RunValues
 
-from .probe import (
-    SEED,
-    SIGNIFICANCE,
-    draw_lists,
-    draw_users,
-    evaluate,
-    repeat,
-    scaled,
-    standard_error,
-)
+from .probe import SEED, SIGNIFICANCE, draw_lists, draw_users, evaluate, noise, repeat, scaled
 
 METRIC = "ndcg@10"
 N_USERS = 200
@@ -79,16 +71,15 @@ def simulate(scale: float) -> dict[str, Any]:
     return {
         "metric": METRIC,
         "n_users": N_USERS,
-        "repetitions": repetitions,
         "significance": SIGNIFICANCE,
-        "standard_error": standard_error(SIGNIFICANCE, repetitions),
+        **noise(SIGNIFICANCE, repetitions),
         **found,
     }
 
 
 def shares(p: Floats) -> dict[str, float]:
-    names = ("pooled", "users alone")
-    return dict(zip(names, (p < SIGNIFICANCE).mean(axis=0).tolist(), strict=True))
+    below = (p < SIGNIFICANCE).mean(axis=0).tolist()
+    return dict(zip(("pooled", "users alone"), below, strict=True))
 
 
 def p_values(design: Design, repetition: int) -> tuple[float, float]:
@@ -97,27 +88,23 @@ def p_values(design: Design, repetition: int) -> tuple[float, float]:
     rng = np.random.default_rng([SEED, CROSS, *numbers, repetition])
     users = draw_users(rng, N_USERS)
     in_fold = [np.flatnonzero(rng.random(N_USERS) < design.share) for _ in range(design.n_folds)]
-    folds = [
-        Fold(str(fold), str(fold), 100, 100 // design.n_folds) for fold in range(design.n_folds)
-    ]
     values: dict[Run, RunValues] = {}
     for model in "ab":
-        runs, rows, times = [], [], []
         of_folds = correlated(rng, design.n_folds) * design.of_folds
-        for fold, known in enumerate(in_fold):
-            for seed in range(design.n_seeds):
-                runs.append(Run(model, fold + 1, fold * design.n_seeds + seed))
-                rows.append(known)
-                x = of_folds[fold] + rng.normal() * design.of_seeds
-                times.append(np.full((len(known), 1), np.exp(x)))
+        runs, rows, times = [], [], []
+        for fold, seed in product(range(design.n_folds), range(design.n_seeds)):
+            runs.append(Run(model, fold + 1, fold * design.n_seeds + seed))
+            rows.append(in_fold[fold])
+            x = of_folds[fold] + rng.normal() * design.of_seeds
+            times.append(np.full((len(rows[-1]), 1), np.exp(x)))
         drawn = type(users)(*(column[np.concatenate(rows)] for column in users))
         lists = draw_lists(rng, drawn, np.concatenate(times))
         ev = evaluate(lists, drawn.n_relevant, [METRIC])
-        ends = np.cumsum(list(map(len, rows)))
-        for run, known, column in zip(
-            runs, rows, np.split(ev.values(METRIC), ends[:-1]), strict=True
-        ):
+        columns = np.split(ev.values(METRIC), np.cumsum([len(known) for known in rows])[:-1])
+        for run, known, column in zip(runs, rows, columns, strict=True):
             values[run] = RunValues(Axis.of(known), column[None], (float(column.mean()),), {})
+    n = design.n_folds
+    folds = [Fold(str(fold), str(fold), 100, 100 // n) for fold in range(n)]
     cv = se.CrossValidation(ev.request, folds, values)
     p = float(cv.compare(correction="none").table["p"][0])
     difference = (cv.per_user("a") - cv.per_user("b"))[METRIC].dropna()

@@ -20,6 +20,7 @@ micro averages, too, the truth is the mean over these samples.
 """
 
 from functools import cache, partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.core.hashing import hash_labels
+from sparse_eval.results.intervals import jackknife
 
 from .probe import by_metric, repeat, scaled
 
@@ -135,7 +138,7 @@ def intervals(draw: Draw, number: int) -> tuple[list[float], dict[str, Any]]:
     found = numbers(sample.counts(), sample.sums())
     errors = {"bootstrap": (bootstrap(sample), quantile(REPLICATES))}
     for n_groups in GROUPS:
-        error, left = jackknife(sample, np.array(found), n_groups)
+        error, left = jackknife_errors(sample, found, n_groups)
         errors[f"jackknife, {n_groups} groups"] = (error, quantile(left))
     return found, errors
 
@@ -155,48 +158,37 @@ def bootstrap(sample: Sample) -> Floats:
     return np.std(replicates, axis=0, ddof=1)
 
 
-def jackknife(sample: Sample, whole: Floats, n_groups: int) -> tuple[Floats, int]:
+def jackknife_errors(sample: Sample, whole: list[float], n_groups: int) -> tuple[Floats, int]:
     """Return the standard errors, and the number of groups with users."""
     group_of = groups(len(sample.n_hits), n_groups)
-    sizes = np.bincount(group_of, minlength=n_groups)
     counts, sums = sample.counts(), sample.sums()
-    order = np.argsort(group_of, kind="stable")
-    ends = np.cumsum(sizes)
-    without = []
-    for group in np.flatnonzero(sizes):
-        of_group = sample.of(order[ends[group] - sizes[group] : ends[group]])
-        without.append(numbers(counts - of_group.counts(), sums - of_group.sums()))
-    sizes = sizes[sizes > 0]
-    left = len(sizes)
-    times = (sizes.sum() / sizes)[:, None]
-    left_out = np.array(without)
-    center = left * whole - ((1 - 1 / times) * left_out).sum(axis=0)
-    pseudo = times * whole - (times - 1) * left_out
-    scaled = (pseudo - center) * np.sqrt((left - 1) / (left * (times - 1)))
-    return scaled.std(axis=0, ddof=1), left
+    without, sizes = [], []
+    for group in np.unique(group_of):
+        users = np.flatnonzero(group_of == group)
+        part = sample.of(users)
+        without.append(numbers(counts - part.counts(), sums - part.sums()))
+        sizes.append(len(users))
+    pairs = zip(whole, np.transpose(without), strict=True)
+    errors = [jackknife(*pair, np.array(sizes)).std(ddof=1) for pair in pairs]
+    return np.array(errors), len(sizes)
 
 
 @cache
 def groups(n_users: int, n_groups: int) -> Integers:
-    """Return the group of each user: splitmix64 of the row number, modulo the groups."""
-    mixed = np.arange(n_users, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(n_groups)).astype(np.int64)
+    """Return the group of each user, by the hash that the package uses."""
+    return (hash_labels(np.arange(n_users)) % np.uint64(n_groups)).astype(np.int64)
 
 
 def check(size: int) -> None:
     """Raise `RuntimeError` unless the numbers here equal those of the package."""
     sample = Draw(CATALOGUES[0], size, 200)(0)
-    rows, columns = [], []
+    relevant = np.zeros((200, sample.n_items))
     for user, items in enumerate(sample.lists):
-        listed = items[items >= 0]
+        listed, hits = items[items >= 0], sample.n_hits[user]
         others = np.setdiff1d(np.arange(sample.n_items), listed)
-        n_hits, n_relevant = sample.n_hits[user], sample.n_relevant[user]
-        relevant = [*listed[:n_hits], *others[: n_relevant - n_hits]]
-        rows += [user] * len(relevant)
-        columns += relevant
-    relevance = csr_matrix((np.ones(len(rows)), (rows, columns)), (200, sample.n_items))
+        relevant[user, listed[:hits]] = 1
+        relevant[user, others[: sample.n_relevant[user] - hits]] = 1
+    relevance = csr_matrix(relevant)
     ev = se.evaluate(
         se.Rankings.from_topk(sample.lists, shape=relevance.shape), relevance, list(METRICS)
     )
@@ -208,15 +200,11 @@ def check(size: int) -> None:
 def simulate(scale: float) -> dict[str, Any]:
     size = POPULATION_SIZE if scale >= 0.1 else POPULATION_OF_TOYS
     check(size)
-    catalogues = {
-        f"{n_items:,} items": {
-            f"{n_users:,} users": one_size(
-                Draw(n_items, size, n_users), *(scaled(n, scale) for n in numbers_of)
-            )
-            for n_users, numbers_of in SAMPLES.items()
-        }
-        for n_items in CATALOGUES
-    }
+    catalogues: dict[str, Any] = {}
+    for n_items, (n_users, (n_samples, n_truth)) in product(CATALOGUES, SAMPLES.items()):
+        draw = Draw(n_items, size, n_users)
+        found = one_size(draw, scaled(n_samples, scale), scaled(n_truth, scale))
+        catalogues.setdefault(f"{n_items:,} items", {})[f"{n_users:,} users"] = found
     return {"level": LEVEL, "population": size, "catalogues": catalogues}
 
 
@@ -226,27 +214,17 @@ def one_size(draw: Draw, n_samples: int, n_truth: int) -> dict[str, Any]:
     drawn = np.array([value for value, _ in found])
     every = np.array(repeat(partial(values, draw), n_truth))
     truth, spread = every.mean(axis=0), every.std(axis=0, ddof=1)
-    report: dict[str, Any] = {
-        "samples": n_samples,
-        "samples_of_truth": n_truth,
-        "truth": by_metric(every, METRICS),
-        "standard_error": dict(zip(METRICS, spread.tolist(), strict=True)),
-        "candidates": {},
-    }
+    candidates = {}
     for name in found[0][1]:
-        error = np.array([errors[name][0] for _, errors in found])
-        half = error * np.array([[errors[name][1]] for _, errors in found])
-        low, high = drawn - half, drawn + half
-        rows = {
-            "held": (low <= truth) & (truth <= high),
-            "truth_above": truth > high,
-            "truth_below": truth < low,
-            "error_by_true_error": [ratio(error.mean(axis=0), spread)],
-            "noise_of_error": [ratio(error.std(axis=0), error.mean(axis=0))],
-            "width_by_best": [ratio(half.mean(axis=0), NORMAL * spread)],
+        error, quantiles = zip(*(errors[name] for _, errors in found), strict=True)
+        half = np.array(error) * np.array(quantiles)[:, None]
+        held = (drawn - half <= truth) & (truth <= drawn + half)
+        width = ratio(half.mean(axis=0), NORMAL * spread)
+        candidates[name] = {
+            "held": by_metric(held, METRICS),
+            "width_by_best": by_metric([width], METRICS),
         }
-        report["candidates"][name] = {key: by_metric(row, METRICS) for key, row in rows.items()}
-    return report
+    return {"samples": n_samples, "truth": by_metric(every, METRICS), "candidates": candidates}
 
 
 def ratio(above: Floats, below: Floats) -> Floats:

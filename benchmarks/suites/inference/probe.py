@@ -13,7 +13,7 @@ separate item numbers: from 0 for items that fill a list, from 20 for relevant i
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from itertools import product
@@ -88,9 +88,7 @@ def draw_lists(rng: np.random.Generator, users: Users, times: float = 1.0) -> In
     return np.where(hit, LENGTH + found - 1, ranks - 1)
 
 
-def evaluate(
-    lists: Integers, n_relevant: Integers, metrics: Iterable[str] = METRICS
-) -> se.Evaluation:
+def evaluate(lists: Integers, n_relevant: Integers, metrics: Any = METRICS) -> se.Evaluation:
     indptr = np.concatenate(([0], np.cumsum(n_relevant)))
     items = LENGTH + np.arange(indptr[-1]) - np.repeat(indptr[:-1], n_relevant)
     shape = (len(n_relevant), LENGTH + MOST_RELEVANT)
@@ -124,12 +122,17 @@ def coverage(scale: float) -> dict[str, Any]:
     """Count how often the interval of a sample's mean contains the population's mean."""
     everybody = pair_of("moderate", "equal")
     ev = evaluate(everybody.lists[0], everybody.n_relevant)
-    sample = partial(interval_of_mean, "moderate", SAMPLES, METRICS)
-    return {
-        "level": LEVEL,
-        "population": describe(ev, everybody.n_relevant),
-        "sizes": count_held(sample, COVERAGE, ev.mean(), scale),
+    values = {name: ev.values(name) for name in METRICS}
+    population = {
+        "n_users": ev.n_users,
+        "one_relevant": float((everybody.n_relevant == 1).mean()),
+        "mean": ev.mean(),
+        "zero": {name: float((column == 0).mean()) for name, column in values.items()},
+        "skewness": {name: float(stats.skew(column)) for name, column in values.items()},
     }
+    sample = partial(interval_of_mean, "moderate", SAMPLES, METRICS)
+    sizes = count_held(sample, COVERAGE, ev.mean(), scale)
+    return {"level": LEVEL, "population": population, "sizes": sizes}
 
 
 def means(scale: float) -> dict[str, Any]:
@@ -137,11 +140,9 @@ def means(scale: float) -> dict[str, Any]:
     kinds = {}
     for kind in LISTS:
         everybody = pair_of(kind, "equal")
-        truth = everybody.means[0]
-        sizes = count_held(
-            partial(interval_of_mean, kind, MEANS, BOTH_METRICS), MEAN_SIZES, truth, scale
-        )
-        kinds[kind] = {"mean": truth, "found": everybody.found, "sizes": sizes}
+        sample = partial(interval_of_mean, kind, MEANS, BOTH_METRICS)
+        sizes = count_held(sample, MEAN_SIZES, everybody.means[0], scale)
+        kinds[kind] = {"mean": everybody.means[0], "found": everybody.found, "sizes": sizes}
     return {"level": LEVEL, "lists": kinds}
 
 
@@ -153,18 +154,18 @@ def interval_of_mean(
     rng = np.random.default_rng([SEED, purpose, n_users, repetition])
     drawn = rng.integers(POPULATION_SIZE, size=n_users)
     ev = evaluate(everybody.lists[0][drawn], everybody.n_relevant[drawn], metrics)
-    return ev.summary(level=LEVEL)[["ci_low", "ci_high", "interval"]]
+    return ev.summary(level=LEVEL)
 
 
 def differences(scale: float) -> dict[str, Any]:
     """Count how often intervals contain the difference, and contradict their t-test."""
-    kinds: dict[str, Any] = {}
+    kinds: dict[str, Any] = {kind: {} for kind in LISTS}
     for kind, second in product(LISTS, SECOND):
         a, b = pair_of(kind, second).means
         truth = {name: 0.0 if second == "equal" else a[name] - b[name] for name in BOTH_METRICS}
         sample = partial(interval_of_difference, kind, second)
         sizes = count_held(sample, DIFFERENCE_SIZES, truth, scale)
-        kinds.setdefault(kind, {})[second] = {"truth": list(truth.values()), "sizes": sizes}
+        kinds[kind][second] = {"truth": list(truth.values()), "sizes": sizes}
     return {"level": LEVEL, "lists": kinds}
 
 
@@ -178,8 +179,7 @@ def interval_of_difference(kind: str, second: str, n_users: int, repetition: int
         swapped = rng.random((n_users, 1)) < 0.5
         lists = [np.where(swapped, *lists), np.where(swapped, *lists[::-1])]
     a, b = (evaluate(some, everybody.n_relevant[drawn], BOTH_METRICS) for some in lists)
-    table = se.compare({"a": a, "b": b}, correction="none", level=LEVEL).table
-    return table[["ci_low", "ci_high", "interval", "p"]]
+    return se.compare({"a": a, "b": b}, correction="none", level=LEVEL).table
 
 
 def count_held(
@@ -198,51 +198,26 @@ def count_held(
     for n_users, repetitions in sizes.items():
         found = repeat(partial(sample, n_users), scaled(repetitions, scale))
         low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
-        shares = {
-            "held": (low <= truth) & (truth <= high),
-            "truth_above": truth > high,
-            "truth_below": truth < low,
-        }
+        shares = {"held": (low <= truth) & (truth <= high)}
         if "p" in found[0]:
             significant = np.array([one["p"] for one in found]) < SIGNIFICANCE
             shares["contradicts"] = ((low > 0) | (high < 0)) != significant
         counted[n_users] = {
             "interval": "/".join(sorted({kind for one in found for kind in one["interval"]})),
-            "repetitions": len(found),
-            "standard_error": standard_error(LEVEL, len(found)),
+            **noise(LEVEL, len(found)),
             **{name: by_metric(happened, means) for name, happened in shares.items()},
         }
     return counted
-
-
-def describe(everybody: se.Evaluation, n_relevant: Integers) -> dict[str, Any]:
-    values = {name: everybody.values(name) for name in METRICS}
-    return {
-        "n_users": len(n_relevant),
-        "list_length": LENGTH,
-        "one_relevant": float((n_relevant == 1).mean()),
-        "mean_relevant": float(n_relevant.mean()),
-        "mean": everybody.mean(),
-        "zero": by_metric(np.transpose(list(values.values())) == 0),
-        "skewness": {name: float(stats.skew(column)) for name, column in values.items()},
-    }
 
 
 def false_positives(scale: float) -> dict[str, Any]:
     """Count how often a test shows a difference between two models that are equally good."""
     entries = []
     for (test, n_users), (metrics, most) in FALSE_POSITIVES.items():
-        repetitions = scaled(most, scale)
-        p = np.array(repeat(partial(p_of_equals, test, n_users, metrics), repetitions))
-        entries.append(
-            {
-                "test": test,
-                "n_users": n_users,
-                "repetitions": repetitions,
-                "standard_error": standard_error(SIGNIFICANCE, repetitions),
-                "shown": by_metric(p < SIGNIFICANCE),
-            }
-        )
+        found = repeat(partial(p_of_equals, test, n_users, metrics), scaled(most, scale))
+        shown = by_metric(np.array(found) < SIGNIFICANCE)
+        entry = {"test": test, "n_users": n_users, "shown": shown}
+        entries.append(entry | noise(SIGNIFICANCE, len(found)))
     return {"significance": SIGNIFICANCE, "tests": entries}
 
 
@@ -258,20 +233,12 @@ def families(scale: float) -> dict[str, Any]:
     found = {}
     repetitions = scaled(FAMILY_REPETITIONS, scale)
     for number, title in enumerate(FIVE):
-        wrong = np.array(repeat(partial(errors, number), repetitions))
-        shares = wrong.mean(axis=0).tolist()
-        noise = (wrong.std(axis=0, ddof=1) / np.sqrt(repetitions)).tolist()
-        names = ("holm, any error", "bh, share of errors")
+        wrong = np.array(repeat(partial(errors, number), repetitions)).T
         found[title] = {
-            name: {"share": share, "standard_error": error}
-            for name, share, error in zip(names, shares, noise, strict=True)
+            name: {"share": shares.mean(), "standard_error": stats.sem(shares)}
+            for name, shares in zip(("holm, any error", "bh, share of errors"), wrong, strict=True)
         }
-    return {
-        "n_users": FAMILY_USERS,
-        "test": "t",
-        "repetitions": repetitions,
-        "families": found,
-    }
+    return {"n_users": FAMILY_USERS, "repetitions": repetitions, "families": found}
 
 
 def errors(number: int, repetition: int) -> tuple[float, float]:
@@ -283,14 +250,13 @@ def errors(number: int, repetition: int) -> tuple[float, float]:
         str(model): evaluate(draw_lists(rng, users, times), users.n_relevant)
         for model, times in enumerate(models)
     }
-    counts = {}
+    counts = []
     for correction in ("holm", "bh"):
-        table = se.compare(five, correction=correction, level=LEVEL).table
-        shown = table[table["better"] != ""]
+        shown = se.compare(five, correction=correction, level=LEVEL).table.query("better != ''")
         pairs = zip(shown["a"].astype(int), shown["b"].astype(int), strict=True)
-        wrong = sum(models[a] == models[b] for a, b in pairs)
-        counts[correction] = wrong, len(shown)
-    return float(counts["holm"][0] > 0), counts["bh"][0] / max(counts["bh"][1], 1)
+        counts.append((sum(models[a] == models[b] for a, b in pairs), len(shown)))
+    (holm, _), (bh, n_shown) = counts
+    return float(holm > 0), bh / max(n_shown, 1)
 
 
 def p_values(scale: float, file: str) -> dict[str, Any]:
@@ -358,10 +324,12 @@ def scaled(repetitions: int, scale: float) -> int:
     return max(4, round(scale * repetitions))
 
 
-def by_metric(happened: Any, metrics: Iterable[str] = METRICS) -> dict[str, float]:
+def by_metric(happened: Any, metrics: Any = METRICS) -> dict[str, float]:
     """Return the shares of the repetitions, one for each of the metrics or of the first ones."""
     return dict(zip(metrics, np.mean(happened, axis=0).tolist(), strict=False))
 
 
-def standard_error(chance: float, repetitions: int) -> float:
-    return math.sqrt(chance * (1 - chance) / repetitions)
+def noise(chance: float, repetitions: int) -> dict[str, float]:
+    """Return the number of repetitions, and the standard error of a share with this chance."""
+    error = math.sqrt(chance * (1 - chance) / repetitions)
+    return {"repetitions": repetitions, "standard_error": error}

@@ -58,8 +58,9 @@ def estimates(ranks: tuple[int, ...], samples: int, rng: np.random.Generator) ->
     for name, corrected in HOW.items():
         among = candidates.corrected(corrected) if corrected else candidates
         ev = se.evaluate(lists, relevant, list(METRICS), candidates=among)
-        values = {metric: ev.values(metric).reshape(samples, -1).mean(axis=1) for metric in METRICS}
-        found[name] = values
+        found[name] = {
+            metric: ev.values(metric).reshape(samples, -1).mean(axis=1) for metric in METRICS
+        }
     return found
 
 
@@ -70,27 +71,30 @@ def simulate(scale: float) -> dict[str, Any]:
     rng = np.random.default_rng(SEED)
     truth = {name: whole(ranks) for name, ranks in RANKS.items()}
     found = {name: estimates(ranks, samples, rng) for name, ranks in RANKS.items()}
-    report: dict[str, Any] = {"samples": samples, "n_items": N_ITEMS, "m": M, "recommenders": {}}
-    for name in RANKS:
-        report["recommenders"][name] = {
+    recommenders = {
+        name: {
             "ranks": RANKS[name],
             "all_items": truth[name],
             "estimates": {
                 how: {
-                    metric: {
-                        "mean": float(values.mean()),
-                        "bias": float(values.mean() - truth[name][metric]),
-                        "deviation": float(values.std(ddof=1)),
-                    }
+                    metric: {"mean": values.mean(), "deviation": values.std(ddof=1)}
                     for metric, values in by_metric.items()
                 }
                 for how, by_metric in found[name].items()
             },
         }
-    report["best_found"] = {
+        for name in RANKS
+    }
+    best = {
         how: {metric: best_found(truth, found, how, metric) for metric in METRICS} for how in HOW
     }
-    return report
+    return {
+        "samples": samples,
+        "n_items": N_ITEMS,
+        "m": M,
+        "recommenders": recommenders,
+        "best_found": best,
+    }
 
 
 def best_found(truth: Any, found: Any, how: str, metric: str) -> float:

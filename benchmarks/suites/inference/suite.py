@@ -5,10 +5,12 @@ p-values are compared with ranx, and with direct calls of `scipy.stats`.
 
 import math
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from harness import environment
+from harness.bounds import NOISE, Share, out_of_bounds
 from harness.job import Job
 from harness.progress import say
 from harness.report import read
@@ -17,8 +19,6 @@ from .tables import TABLES, simulated_differences
 
 __all__ = ["TABLES", "run"]
 
-#: The keys that the harness writes above the results.
-HEADER = ("suite", "date", "rounds", "machine")
 #: The simulations, and their functions.
 PARTS = {
     **{
@@ -41,23 +41,13 @@ HELD_DIFFERENCE = (0.93, 1.0)
 SHOWN = (0.04, 0.06)
 # False positives of cross-validated models, with few folds and seeds.
 CROSS_SHOWN = (0.03, 0.07)
-# The bound for wrong results among several comparisons, and the noise in standard errors.
+# The bound for wrong results among several comparisons.
 MOST_WRONG = 0.05
-NOISE = 2
 
 # The largest allowed difference of p-values from ours. If random signs are drawn, it is in standard
 # errors, and large enough that none of about twenty pairs fails by chance.
 TOLERANCES = {"scipy": 0.0, "ranx": 1e-12}
 MONTE_CARLO = 5
-NOTES = {
-    "scipy": "called directly: equal to the last bit; a permutation test of many users, which "
-    "draws signs of its own, within Monte-Carlo error",
-    "ranx": {
-        "student": f"equal to {TOLERANCES['ranx']:g}",
-        "fisher": "draws signs of its own: within Monte-Carlo error of our permutation test",
-        "tukey": "not compared: we have none",
-    },
-}
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -68,7 +58,7 @@ def run(job: Job) -> dict[str, Any]:
     outside their bounds are reported.
     """
     scale = TOY if job.smoke else 1.0
-    report: dict[str, Any] = before() if job.case else {}
+    report: dict[str, Any] = read("inference") if job.case else {}
     if "p_values".startswith(job.case):
         say("comparing p-values")
         report["p_values"] = p_values(job, scale)
@@ -76,23 +66,8 @@ def run(job: Job) -> dict[str, Any]:
         if name.startswith(job.case):
             say(f"simulating {name.replace('_', ' ')}")
             report[name] = job.call(simulate, scale)
-    report["bounds"] = {
-        "held": HELD,
-        "held by differences": HELD_DIFFERENCE,
-        "shown": SHOWN,
-        "shown by cross-validation": CROSS_SHOWN,
-        "wrong": MOST_WRONG,
-    }
-    report["out_of_bounds"] = [] if job.smoke else out_of_bounds(report)
-    for found in report["out_of_bounds"]:
-        say(f"out of bounds: {found}")
+    report["out_of_bounds"] = [] if job.smoke else out_of_bounds(shares(report))
     return report
-
-
-def before() -> dict[str, Any]:
-    """Return the previous results without the header, which is written again."""
-    found = read("inference")
-    return {name: part for name, part in found.items() if name not in HEADER}
 
 
 def p_values(job: Job, scale: float) -> dict[str, Any]:
@@ -112,11 +87,8 @@ def p_values(job: Job, scale: float) -> dict[str, Any]:
     for case, tests in cases.items():
         for test, p in tests.items():
             check(f"{test}, {case}", p, permutations)
-    return {
-        "notes": NOTES if takes_part else NOTES | {"ranx": "not compared: took no part"},
-        "permutations": permutations,
-        "cases": cases,
-    }
+    ranx = {"student": f"equal to {TOLERANCES['ranx']:g}"} if takes_part else "not compared"
+    return {"notes": {"ranx": ranx}, "permutations": permutations, "cases": cases}
 
 
 def check(what: str, p: dict[str, Any], permutations: int) -> None:
@@ -139,42 +111,29 @@ def monte_carlo(p: float, permutations: int) -> float:
     return MONTE_CARLO * math.sqrt(2 * p * (2 - p) / permutations) + 2 / permutations
 
 
-def out_of_bounds(report: dict[str, Any]) -> list[str]:
-    """Return the shares that are outside their bounds, as text."""
-    shares = [
-        (f"{metric}, {n_users} users: held", share, HELD)
-        for n_users, size in report["coverage"]["sizes"].items()
-        if int(n_users) >= FEWEST_USERS
-        for metric, share in size["held"].items()
-    ]
+def shares(report: dict[str, Any]) -> Iterator[Share]:
+    """Yield each share that has bounds, with its description."""
+    for n_users, size in report["coverage"]["sizes"].items():
+        if int(n_users) >= FEWEST_USERS:
+            yield from of_metrics(f"{n_users} users: held", size["held"], *HELD)
     for title, n_users, size in simulated_differences(report):
+        what = f"differences, {title}, {n_users} users"
         if n_users >= FEWEST_USERS:
             low, high = HELD_DIFFERENCE
             least = low - NOISE * size["standard_error"]
-            shares += [
-                (f"differences, {title}, {metric}, {n_users} users: held", share, (least, high))
-                for metric, share in size["held"].items()
-            ]
-        shares += [
-            (f"differences, {title}, {metric}, {n_users} users: contradicts", share, (0.0, 0.0))
-            for metric, share in size["contradicts"].items()
-        ]
-    shares += [
-        (f"{entry['test']}, {metric}, {entry['n_users']} users: shown", share, SHOWN)
-        for entry in report["false_positives"]["tests"]
-        for metric, share in entry["shown"].items()
-    ]
-    shares += [
-        (f"cross-validation, {title}: shown", found["pooled"], CROSS_SHOWN)
-        for title, found in report["cross_validation"]["identical"].items()
-    ]
-    shares += [
-        (f"{title}, {name}", found["share"], (0.0, MOST_WRONG + NOISE * found["standard_error"]))
-        for title, family in report["families"]["families"].items()
-        for name, found in family.items()
-    ]
-    return [
-        f"{what} {100 * share:.2f} %, not between {100 * low:.2f} and {100 * high:.2f} %"
-        for what, share, (low, high) in shares
-        if not low <= share <= high
-    ]
+            yield from of_metrics(f"{what}: held", size["held"], least, high)
+        yield from of_metrics(f"{what}: contradicts", size["contradicts"], 0.0, 0.0)
+    for entry in report["false_positives"]["tests"]:
+        what = f"{entry['test']}, {entry['n_users']} users: shown"
+        yield from of_metrics(what, entry["shown"], *SHOWN)
+    for title, found in report["cross_validation"]["identical"].items():
+        yield f"cross-validation, {title}: shown", found["pooled"], *CROSS_SHOWN
+    for title, family in report["families"]["families"].items():
+        for name, found in family.items():
+            most = MOST_WRONG + NOISE * found["standard_error"]
+            yield f"{title}, {name}", found["share"], 0.0, most
+
+
+def of_metrics(what: str, found: dict[str, float], low: float, high: float) -> Iterator[Share]:
+    for metric, share in found.items():
+        yield f"{what}, {metric}", share, low, high

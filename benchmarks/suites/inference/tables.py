@@ -7,17 +7,14 @@ from harness.format import Row, markdown, percent
 
 
 def inference(report: dict[str, Any]) -> str:
-    """Return a table of the intervals, a table of the tests, and notes on other results."""
+    """Return tables of intervals, tests and cross-validated models, with notes."""
     coverage, positives = report["coverage"], report["false_positives"]
     metrics = tuple(coverage["population"]["mean"])
-    level, significance = percent(coverage["level"], 0), percent(positives["significance"], 0)
     intervals = shares_table(
-        (f"{level} intervals that hold the truth", *metrics, "samples"),
-        [
-            (f"{int(n_users):,} users, {found['interval']}", found)
-            for n_users, found in coverage["sizes"].items()
-        ],
+        (f"{percent(coverage['level'], 0)} intervals that hold the truth", *metrics, "samples"),
+        of_sizes("", coverage["sizes"]),
     )
+    significance = percent(positives["significance"], 0)
     tests = shares_table(
         (f"differences shown at {significance} where there are none", *metrics, "pairs"),
         [(f"{found['n_users']:,} users, {found['test']}", found) for found in positives["tests"]],
@@ -32,22 +29,24 @@ def inference(report: dict[str, Any]) -> str:
     return "\n\n".join([*parts, *of_cross_validation(report["cross_validation"])])
 
 
+def of_sizes(title: str, sizes: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the rows of a simulation with several numbers of users."""
+    return [
+        (f"{title}{int(n_users):,} users, {found['interval']}", found)
+        for n_users, found in sizes.items()
+    ]
+
+
 def shares_table(
     headings: Row, found: Iterable[tuple[str, dict[str, Any]]], what: str = "held"
 ) -> str:
     """Return a table with a row for each simulation, and a column for each metric."""
-    _, *metrics, _ = headings
-    return markdown(
-        headings,
-        [
-            (
-                title,
-                *(percent(one[what][name]) if name in one[what] else "" for name in metrics),
-                f"{one['repetitions']:,} (± {percent(one['standard_error'])})",
-            )
-            for title, one in found
-        ],
-    )
+    rows = []
+    for title, one in found:
+        shares = (percent(one[what][name]) if name in one[what] else "" for name in headings[1:-1])
+        noise = percent(one["standard_error"])
+        rows.append((title, *shares, f"{one['repetitions']:,} (± {noise})"))
+    return markdown(headings, rows)
 
 
 def of_few_users(report: dict[str, Any]) -> list[str]:
@@ -56,9 +55,7 @@ def of_few_users(report: dict[str, Any]) -> list[str]:
     metrics = tuple(kinds["sparse"]["mean"])
     level = percent(report["means"]["level"], 0)
     of_means = [
-        (f"{kind} lists, {int(n_users):,} users, {size['interval']}", size)
-        for kind, found in kinds.items()
-        for n_users, size in found["sizes"].items()
+        row for kind, found in kinds.items() for row in of_sizes(f"{kind} lists, ", found["sizes"])
     ]
     differences = list(simulated_differences(report))
     of_differences = [(f"{title}, {n_users:,} users", size) for title, n_users, size in differences]
@@ -112,11 +109,9 @@ def of_cross_validation(found: dict[str, Any]) -> list[str]:
 
 
 def of_families(found: dict[str, Any]) -> str:
+    families = found["families"].items()
     holm, bh = (
-        " and ".join(
-            f"{percent(wrong[name]['share'])} ({title})"
-            for title, wrong in found["families"].items()
-        )
+        " and ".join(f"{percent(one[name]['share'])} ({title})" for title, one in families)
         for name in ("holm, any error", "bh, share of errors")
     )
     return (
@@ -148,13 +143,11 @@ def overall(report: dict[str, Any]) -> str:
     rows = []
     for catalogue, sizes in found["catalogues"].items():
         for n_users, one in sizes.items():
+            metrics = tuple(one["truth"])
             for name, entry in one["candidates"].items():
-                cells = (
-                    f"{percent(held)}, {entry['width_by_best'][metric]:.2f}×"
-                    for metric, held in entry["held"].items()
-                )
+                held, width = entry["held"], entry["width_by_best"]
+                cells = (f"{percent(held[metric])}, {width[metric]:.2f}×" for metric in metrics)
                 rows.append((f"{catalogue}, {n_users}, {name}", *cells, f"{one['samples']:,}"))
-    metrics = next(iter(next(iter(found["catalogues"].values())).values()))["truth"]
     level = percent(found["level"], 0)
     return markdown((f"{level} intervals that hold the truth", *metrics, "samples"), rows)
 
@@ -186,17 +179,14 @@ def sampled(report: dict[str, Any]) -> str:
         ranks = ", ".join(f"{rank:,}" for rank in one["ranks"])
         rows.append((f"{name}, ranks {ranks}: all items", *map(_three, one["all_items"].values())))
         rows.append((f"{name}, as printed by them", *map(_with_deviation, PRINTED[name])))
-        rows += [
-            (f"{name}, {how}", *(_with_deviation((x["mean"], x["deviation"])) for x in by.values()))
-            for how, by in one["estimates"].items()
-        ]
-    rows += [
-        (f"samples in which the best of the three has the most, {how}", *map(percent, by.values()))
-        for how, by in found["best_found"].items()
-    ]
-    metrics = next(iter(found["recommenders"].values()))["all_items"]
+        for how, by_metric in one["estimates"].items():
+            estimates = ((x["mean"], x["deviation"]) for x in by_metric.values())
+            rows.append((f"{name}, {how}", *map(_with_deviation, estimates)))
+    for how, by_metric in found["best_found"].items():
+        title = f"samples in which the best of the three has the most, {how}"
+        rows.append((title, *map(percent, by_metric.values())))
     heading = f"{found['m']} of {found['n_items']:,} items sampled, {found['samples']:,} times"
-    return markdown((heading, *metrics), rows)
+    return markdown((heading, *found["best_found"]["unbiased"]), rows)
 
 
 def _with_deviation(estimate: tuple[float, float]) -> str:
@@ -214,21 +204,13 @@ def few_users(report: dict[str, Any]) -> str:
     chosen = ("ndcg@10", "map@10")
     sizes = kinds["sparse"]["sizes"]
     headings = (f"{kind} lists, {metric}" for kind in kinds for metric in chosen)
-    rows = [
-        (
-            f"{int(n_users):,}",
-            *(
-                percent(found["sizes"][n_users]["held"][metric], 0)
-                for found in kinds.values()
-                for metric in chosen
-            ),
-        )
-        for n_users in sizes
-    ]
-    hits = " and ".join(
-        f"{percent(found['found']['ndcg@10'], 0)} with {kind} lists"
-        for kind, found in kinds.items()
-    )
+    rows = []
+    for n_users in sizes:
+        held = [found["sizes"][n_users]["held"] for found in kinds.values()]
+        shares = (percent(one[metric], 0) for one in held for metric in chosen)
+        rows.append((f"{int(n_users):,}", *shares))
+    shares = {kind: percent(found["found"]["ndcg@10"], 0) for kind, found in kinds.items()}
+    hits = " and ".join(f"{share} with {kind} lists" for kind, share in shares.items())
     note = f"Users with a hit in the first ten: {hits}."
     return f"{markdown(('users', *headings), rows)}\n\n{note}"
 

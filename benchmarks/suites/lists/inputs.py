@@ -1,4 +1,4 @@
-"""Write the lists, the validation data and the training data for all rivals.
+"""Write the lists and the data for all rivals, and compare their answers.
 
 This runs in an environment with a pinned NumPy, so the inputs are the same everywhere. The shape is
 that of MIND-small's validation half: 50,000 users, 47,235 of them with relevant items, 51,277
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from harness.draw import first_distinct
+from harness.values import difference
 from scipy.sparse import csr_matrix
 
 SEED = 0
@@ -52,16 +53,11 @@ def write(place: str, name: str) -> dict[str, dict[str, int]]:
     train = without(make_clicks(rng, np.arange(n_users), draw_items, size, mean=2.75), users, ids)
 
     folder.mkdir(parents=True, exist_ok=True)
-    few = slice(n_few)
+    few, chosen = slice(n_few), users[:n_few]
+    of_few = (ids[few], np.arange(n_few), validation[chosen], train[chosen])
     return {
         "full": save(folder / "full.npz", ids, users, validation, train),
-        "few": save(
-            folder / "few.npz",
-            ids[few],
-            np.arange(n_few),
-            validation[users[few]],
-            train[users[few]],
-        ),
+        "few": save(folder / "few.npz", *of_few),
     }
 
 
@@ -101,17 +97,9 @@ def save(
     path: Path, ids: Integers, users: Integers, validation: csr_matrix, train: csr_matrix
 ) -> dict[str, int]:
     """Write one file of lists; return its size and shape."""
-    np.savez(
-        path,
-        ids=ids.astype(np.int32),  # as a recommender returns them
-        users=users,
-        indptr=validation.indptr,
-        indices=validation.indices,
-        data=validation.data,
-        shape=validation.shape,
-        train_indptr=train.indptr,
-        train_indices=train.indices,
-    )
+    parts = {name: getattr(validation, name) for name in ("data", "indices", "indptr", "shape")}
+    parts |= {f"train_{name}": getattr(train, name) for name in ("indices", "indptr")}
+    np.savez(path, ids=ids.astype(np.int32), users=users, **parts)  # as a recommender returns ids
     n_users, n_items = validation.shape
     return {
         "n_users": n_users,
@@ -121,3 +109,16 @@ def save(
         "n_relevant": validation.nnz,
         "n_train": train.nnz,
     }
+
+
+def compare(reference: str, other: str) -> dict[str, float]:
+    """Return the largest difference of each metric that two files of answers have.
+
+    If the other file has a single number, it is a mean, and is compared with the mean.
+    """
+    ours, theirs = (dict(np.load(path, allow_pickle=False)) for path in (reference, other))
+    for name in ours:
+        if name in theirs and theirs[name].size == 1:
+            ours[name] = np.nanmean(ours[name], keepdims=True)
+    both = sorted(ours.keys() & theirs.keys())
+    return {name: difference(ours[name].tolist(), theirs[name].tolist()) for name in both}

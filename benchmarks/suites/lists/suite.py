@@ -102,7 +102,7 @@ def compare(case: Case, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:
     report = {}
     for name, answer in answers.items():
         found: dict[str, float] = environment.call(
-            environment.PINNED, "suites.lists.compare:compare", answers[first], answer
+            environment.PINNED, "suites.lists.inputs:compare", answers[first], answer
         )
         for metric, difference in found.items():
             if difference > TOLERANCE:
@@ -110,10 +110,7 @@ def compare(case: Case, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:
                     f"{case.name}: {name} and {first} differ by {difference:.3g} in {metric}, more "
                     f"than {TOLERANCE:g}"
                 )
-        report[name] = {
-            "max_difference": max(found.values()),
-            "metrics_compared": sorted(found),
-        }
+        report[name] = {"max_difference": max(found.values()), "metrics_compared": sorted(found)}
     return report
 
 
@@ -124,14 +121,10 @@ def lists(report: dict[str, Any]) -> str:
         head = f"{name}: {inputs['n_lists']:,} lists of {inputs['list_length']}"
         if case["rounds"] != report["rounds"]:
             head += f" ({case['rounds']} rounds)"
-        rows = [
-            (
-                *row,
-                exponent(entry.get("max_difference")),
-                str(len(entry.get("metrics_compared", ()))),
-            )
-            for row, entry in zip(medians(report, contestants), contestants.values(), strict=True)
-        ]
+        rows = []
+        for row, entry in zip(medians(report, contestants), contestants.values(), strict=True):
+            n_compared = len(entry.get("metrics_compared", ()))
+            rows.append((*row, exponent(entry.get("max_difference")), str(n_compared)))
         columns = (head, "median", "× ours", "largest difference", "metrics")
         tables.append(markdown(columns, rows))
     return "\n\n".join([*tables, conditions(report)])

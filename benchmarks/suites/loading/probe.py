@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,10 +35,7 @@ def make(place: str, n: int) -> dict[str, int]:
     folder.mkdir(parents=True, exist_ok=True)
     n_users, n_items = max(n // 50, 1), max(n // 250, 1)
     rng = np.random.default_rng(0)
-    users, items = (
-        pa.array([f"{kind}{number:08x}" for number in rng.permutation(10 * size)[:size].tolist()])
-        for kind, size in (("user", n_users), ("item", n_items))
-    )
+    users, items = map(pa.array, make_ids(rng, n_users, n_items))
     names = {"user": pa.string(), "item": pa.string(), "timestamp": pa.int64()}
     schema = pa.schema(names.items())
     plain, quoted = (pyarrow.csv.WriteOptions(quoting_style=how) for how in ("none", "all_valid"))
@@ -61,6 +59,14 @@ def make(place: str, n: int) -> dict[str, int]:
     return {"n_events": n, "n_users": n_users, "n_items": n_items}
 
 
+def make_ids(rng: np.random.Generator, n_users: int, n_items: int) -> list[list[str]]:
+    """Draw distinct text ids of users and of items."""
+    return [
+        [f"{kind}{number:08x}" for number in rng.permutation(10 * size)[:size].tolist()]
+        for kind, size in (("user", n_users), ("item", n_items))
+    ]
+
+
 def load(folder: str, file: str, library: str) -> dict[str, Any]:
     """Read a file with a library, and number its ids."""
     load_events = LOAD[library]
@@ -81,51 +87,44 @@ def divide(folder: str, name: str) -> dict[str, Any]:
     """Time a split, the matrix, or NumPy's argsort."""
     events = se.datasets.load(Path(folder, "events.parquet"))
     keys = events.user_codes.astype(np.int64) * events.n_items + events.item_codes
-    calls = {
-        "argsort": lambda: np.argsort(keys),
+    calls: dict[str, Callable[[], Any]] = {
+        "argsort": partial(np.argsort, keys),
         "matrix": events.matrix,
-        "random": lambda: se.split.random(events),
-        "temporal": lambda: se.split.temporal(events),
-        "last_n": lambda: se.split.last_n(events),
     }
+    for split in (se.split.random, se.split.temporal, se.split.last_n):
+        calls[split.__name__] = partial(split, events)
     return {"seconds": timed(calls[name])[0]}
 
 
 def frames(kind: str, library: str) -> dict[str, Any]:
     """Score lists of 50,000 users; the polars code reads pandas frames with `from_pandas`."""
-    lists, relevant = make_frames()
-    score = score_by_polars if library == "polars" else score_by_sparse_eval
-    if kind == "polars":
-        sides: list[Any] = [lists, relevant]
-    else:
+    sides: list[Any] = list(make_frames())
+    if kind != "polars":
         dtypes: dict[str, Any] = dict.fromkeys(("user", "item"), kind)
-        sides = [side.to_pandas().astype(dtypes) for side in (lists, relevant)]
-    if library == "polars" and kind != "polars":
-        seconds, value = timed(lambda: score(*map(pl.from_pandas, sides)))
-    else:
-        seconds, value = timed(lambda: score(*sides))
+        sides = [side.to_pandas().astype(dtypes) for side in sides]
+
+    def score() -> float:
+        if library == "sparse_eval":
+            return se.evaluate(*sides, f"ndcg@{K}")[f"ndcg@{K}"]
+        return score_by_polars(*(sides if kind == "polars" else map(pl.from_pandas, sides)))
+
+    seconds, value = timed(score)
     return {"seconds": seconds, "values": value}
 
 
 def make_frames() -> tuple[pl.DataFrame, pl.DataFrame]:
     """Draw lists, and five relevant items per user, with at least two of them in the list."""
     rng = np.random.default_rng(0)
-    users, items = (
-        np.array([f"{kind}{number:08x}" for number in rng.permutation(10 * n)[:n].tolist()])
-        for kind, n in (("user", USERS), ("item", ITEMS))
-    )
+    users, items = map(np.array, make_ids(rng, USERS, ITEMS))
     first = rng.integers(0, ITEMS, (USERS, 1))
     listed = (first + 7 * np.arange(K)) % ITEMS  # distinct items
     held = (first + np.array([7, 21, 1, 2, 3])) % ITEMS
+    ranks = np.tile(np.arange(1, K + 1), USERS)
+    lists = pl.DataFrame(
+        {"user": np.repeat(users, K), "item": items[listed.reshape(-1)], "rank": ranks}
+    )
     relevant = pl.DataFrame(
         {"user": np.repeat(users, held.shape[1]), "item": items[held.reshape(-1)]}
-    )
-    lists = pl.DataFrame(
-        {
-            "user": np.repeat(users, K),
-            "item": items[listed.reshape(-1)],
-            "rank": np.tile(np.arange(1, K + 1), USERS),
-        }
     )
     return lists, relevant.sample(fraction=1, shuffle=True, seed=0)
 
@@ -146,10 +145,6 @@ def score_by_polars(lists: pl.DataFrame, relevant: pl.DataFrame) -> float:
     scored = users.join(hits, on="user", how="left")
     value: float = scored.select((pl.col("dcg").fill_null(0) / pl.col("idcg")).mean()).item()
     return value
-
-
-def score_by_sparse_eval(lists: Any, relevant: Any) -> float:
-    return se.evaluate(lists, relevant, f"ndcg@{K}")[f"ndcg@{K}"]
 
 
 def model(inputs: str) -> dict[str, Any]:

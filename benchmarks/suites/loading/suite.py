@@ -3,7 +3,8 @@
 Each round starts a new process for each side, in turn.
 """
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from harness import environment
 from harness.format import conditions, label, markdown, size, timed
@@ -26,7 +27,9 @@ FILES = {
 }
 DIVIDED = ("matrix", "random", "temporal", "last_n")
 #: The names of others, and the last arguments of their calls.
-LIBRARIES = {name: name for name in ("polars", "pyarrow", "duckdb")}
+Others: TypeAlias = Mapping[str, str]
+LIBRARIES: Others = {name: name for name in ("polars", "pyarrow", "duckdb")}
+FRAMES: Others = {"polars": "polars"}
 ARGSORT, MATRICES = {"numpy.argsort": "argsort"}, {"plain matrices": "matrices"}
 
 
@@ -47,10 +50,21 @@ def run(job: Job) -> dict[str, Any]:
     Raises `MismatchError` if a library finds different content in a file, or a different value.
     """
     report: dict[str, Any] = {"inputs": {}, "cases": {}}
+
+    def contest(title: str, ours: Sequence[Any], others: Others, rounds: int | None = None) -> None:
+        """Measure our call and those of others, which differ in the last argument."""
+        function, *arguments, last = ours
+        lasts = {name: (name, last) for name in job.references}
+        lasts |= {label: (environment.REFERENCE, other) for label, other in others.items()}
+        sides = {
+            label: (name, f"{PROBE}:{function}", *arguments, argument)
+            for label, (name, argument) in lasts.items()
+        }
+        entries, _ = compare_processes(job, title, sides, rounds=rounds, tolerance=TOLERANCE)
+        report["cases"][title] = {"contestants": entries}
+
     for events, (n_events, rounds) in SIZES.items():
-        titles = [f"{file}-{events}" for file in FILES]
-        if events == "5m":
-            titles += [f"{call}-{events}" for call in DIVIDED]
+        titles = [f"{what}-{events}" for what in (*FILES, *(DIVIDED if events == "5m" else ()))]
         titles = [title for title in titles if title.startswith(job.case)]
         if not titles or (job.smoke and events != "5m"):  # all toys have the same size
             continue
@@ -60,38 +74,16 @@ def run(job: Job) -> dict[str, Any]:
         for title in titles:
             what = title.partition("-")[0]
             if what in FILES:
-                call = ("load", folder, FILES[what][0])
-                found = contest(job, title, call, OURS, LIBRARIES, rounds)
+                contest(title, ("load", folder, FILES[what][0], OURS), LIBRARIES, rounds)
             else:
-                found = contest(job, title, ("divide", folder), what, ARGSORT, rounds)
-            report["cases"][title] = found
+                contest(title, ("divide", folder, what), ARGSORT, rounds)
     for title in SCORED:
         what, _, kind = title.partition("-")
-        call = (what, kind) if what == "frames" else (what,)
-        rivals = {"polars": "polars"} if what == "frames" else MATRICES
-        if title.startswith(job.case):
-            report["cases"][title] = contest(job, title, call, OURS, rivals)
+        if title.startswith(job.case) and what == "frames":
+            contest(title, ("frames", kind, OURS), FRAMES)
+        elif title.startswith(job.case):
+            contest(title, ("model", OURS), MATRICES)
     return report
-
-
-def contest(
-    job: Job,
-    title: str,
-    call: tuple[Any, ...],
-    ours: str,
-    rivals: dict[str, str],
-    rounds: int | None = None,
-) -> dict[str, Any]:
-    """Measure our call, and the calls of others; they differ in the last argument."""
-    function, *arguments = call
-    last = {name: (name, ours) for name in job.references}
-    last |= {label: (environment.REFERENCE, rival) for label, rival in rivals.items()}
-    sides = {
-        label: (name, f"{PROBE}:{function}", *arguments, argument)
-        for label, (name, argument) in last.items()
-    }
-    entries, _ = compare_processes(job, title, sides, rounds=rounds, tolerance=TOLERANCE)
-    return {"contestants": entries}
 
 
 EVENTS = {"5m": "five million events", "50m": "fifty million events"}

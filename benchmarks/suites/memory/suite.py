@@ -19,31 +19,23 @@ def run(job: Job) -> dict[str, Any]:
     folder = job.inputs / "memory" / f"{users}x{items}"
     shape = job.call(f"{PROBE}:make", folder, users, items)
     calls = {name: (name, f"{PROBE}:score", folder) for name in job.references}
-    entries, runs = compare_processes(job, "memory", calls, unit="bytes")
+    entries, _ = compare_processes(job, "memory", calls, unit="bytes")
+    n_bytes = BYTES_PER_SCORE * shape["n_users"] * shape["n_items"]
     return {
         "inputs": shape,
         "cases": {"evaluate_model": {"contestants": entries}},
-        "runs": runs[environment.REFERENCE],
-        "dense_scores": {
-            "bytes": BYTES_PER_SCORE * shape["n_users"] * shape["n_items"],
-            "how": f"arithmetic: n_users x n_items x {BYTES_PER_SCORE} bytes, not measured",
-        },
+        "dense_scores": {"bytes": n_bytes},  # not measured
     }
 
 
 def memory(report: dict[str, Any]) -> str:
     inputs = report["inputs"]
     head = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
-    rows = [
-        (f"{label(report, key)}, `{case}`", amount(entry))
-        for case, found in report["cases"].items()
-        for key, entry in found["contestants"].items()
-    ]
-    rows.append(
-        ("all scores as a dense matrix (arithmetic)", size(report["dense_scores"]["bytes"]))
-    )
-    table = markdown((head, "peak above the inputs"), rows)
-    return f"{table}\n\n{conditions(report)}"
+    entries = report["cases"]["evaluate_model"]["contestants"]
+    rows = [(f"{label(report, key)}, `evaluate_model`", amount(entries[key])) for key in entries]
+    dense = size(report["dense_scores"]["bytes"])
+    rows.append(("all scores as a dense matrix (arithmetic)", dense))
+    return f"{markdown((head, 'peak above the inputs'), rows)}\n\n{conditions(report)}"
 
 
 def summary(report: dict[str, Any]) -> list[Row]:

@@ -72,21 +72,19 @@ def simulate(scale: float) -> dict[str, Any]:
     def share(stops: Callable[[int], bool]) -> float:
         return float(np.mean(repeat(stops, nights)))
 
+    noisy = f"noise on the factors of {FACTOR_USERS} users"
+    equal = {title: share(partial(lists_of, case, 1.0)) for title, case in EQUAL.items()}
     return {
         "level": LEVEL,
         "power": POWER,
         "nights": nights,
-        "n_users": Case(2000, METRIC).n_users,
-        "kept": {str(size): value for size, value in kept.items()},
-        "equal": {title: share(partial(lists_of, case, 1.0)) for title, case in EQUAL.items()}
-        | {f"noise on the factors of {FACTOR_USERS} users": share(noisy_factors)},
+        "n_users": EQUAL["1 metric"].n_users,
+        "equal": equal | {noisy: share(noisy_factors)},
         "lost": {
             title: share(partial(lists_of, case, kept[case.n_users]))
             for title, case in LOST.items()
         },
-        "another seed": {
-            str(n_users): share(partial(trainings, n_users)) for n_users in TRAINING_USERS
-        },
+        "another seed": {str(n): share(partial(trainings, n)) for n in TRAINING_USERS},
     }
 
 
@@ -94,14 +92,10 @@ def lists_of(case: Case, times: float, night: int) -> bool:
     """Return whether the last model, which finds items `times` as often, is stopped."""
     rng = np.random.default_rng([SEED, LISTS, *case[::2], len(case.metrics), case.loses, night])
     users = draw_users(rng, case.n_users)
-    evs = {
-        f"model {model}": evaluate(
-            draw_lists(rng, users, times if model == case.n_models else 1.0),
-            users.n_relevant,
-            case.metrics,
-        )
-        for model in range(1, case.n_models + 1)
-    }
+    evs = {}
+    for model in range(1, case.n_models + 1):
+        lists = draw_lists(rng, users, times if model == case.n_models else 1.0)
+        evs[f"model {model}"] = evaluate(lists, users.n_relevant, case.metrics)
     return is_stopped(evs)
 
 
@@ -142,16 +136,11 @@ def noisy_factors(night: int) -> bool:
     held_out = se.Relevance.from_csr(csr_matrix((likes > np.quantile(likes, 0.98)) * 1.0))
     seen = np.zeros(likes.shape)
     seen[np.arange(FACTOR_USERS), likes.argmin(axis=1)] = 1  # as for known users
-    evs = {
-        name: se.evaluate_model(
-            (users + rng.standard_normal(users.shape), items),
-            csr_matrix(seen),
-            held_out,
-            ["ndcg@10", "recall@20"],
-            num_threads=1,
-        )
-        for name in ("before", "tonight")
-    }
+    evs = {}
+    for name in ("before", "tonight"):
+        model = (users + rng.standard_normal(users.shape), items)
+        data = (csr_matrix(seen), held_out, ["ndcg@10", "recall@20"])
+        evs[name] = se.evaluate_model(model, *data, num_threads=1)
     return is_stopped(evs)
 
 

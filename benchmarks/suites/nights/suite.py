@@ -1,16 +1,16 @@
 """Suite `nights`: `compare --fail-if-worse` stops nightly runs as often as it should."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
+from harness.bounds import NOISE, Share, out_of_bounds
 from harness.format import markdown, percent
 from harness.job import Job
 from harness.progress import say
 
 #: The nights of a toy run, as a share of the usual number.
 TOY = 0.001
-#: The noise of a simulation, in standard errors.
-NOISE = 2
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -18,29 +18,23 @@ def run(job: Job) -> dict[str, Any]:
     say("simulating nights")
     scale = TOY if job.smoke else 1.0
     report = job.call("suites.nights.probe:simulate", scale)
-    report["out_of_bounds"] = [] if job.smoke else out_of_bounds(report)
-    for found in report["out_of_bounds"]:
-        say(f"out of bounds: {found}")
+    report["out_of_bounds"] = [] if job.smoke else out_of_bounds(shares(report))
     return report
 
 
-def out_of_bounds(report: dict[str, Any]) -> list[str]:
-    """Return the shares that are outside their bounds, as text."""
-    most = round(1 - report["level"], 12)
-    most += NOISE * math.sqrt(most * (1 - most) / report["nights"])
-    found = [
-        f"{title}: stopped {100 * share:.1f} % of equally good models, more than {100 * most:.1f} %"
-        for title, share in report["equal"].items()
-        if share > most
-    ]
-    power = report["power"]
-    least = power - NOISE * math.sqrt(power * (1 - power) / report["nights"])
-    found += [
-        f"{title}: stopped {100 * share:.1f} % of detectable losses, less than {100 * least:.1f} %"
-        for title, share in report["lost"].items()
-        if title.startswith("1 metric") and share < least
-    ]
-    return found
+def shares(report: dict[str, Any]) -> Iterator[Share]:
+    """Yield the share of stopped nights, with at most false alarms and at least the power."""
+    most, least = round(1 - report["level"], 12), report["power"]
+    for title, share in report["equal"].items():
+        yield f"{title}: stopped equally good models", share, 0.0, most + noise(most, report)
+    for title, share in report["lost"].items():
+        if title.startswith("1 metric"):
+            low = least - noise(least, report)
+            yield f"{title}: stopped detectable losses", share, low, 1.0
+
+
+def noise(share: float, report: dict[str, Any]) -> float:
+    return NOISE * math.sqrt(share * (1 - share) / report["nights"])
 
 
 def nights(report: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 
-from .problem import Problem, read
+from .worker import Problem, make_problem
 
 #: Numbers by name: an evaluation, or the parts of a split.
 Found: TypeAlias = se.Evaluation | dict[str, Any]
@@ -29,14 +29,13 @@ def compare(problems: str, values: str) -> dict[str, Any]:
     library = json.loads(text, object_hook=with_matrix)
     ask = PROTOCOLS[library["protocol"]]
     numbers = Furthest("problem")
-    answers = [
-        (number, problem, answer)
-        for number, (problem, answer) in enumerate(
-            zip(read(problems), library.pop("answers"), strict=True)
-        )
-        if answer is not None
-    ]
-    for number, problem, answer in answers:
+    n_problems = 0
+    raws = json.loads(Path(problems).read_text(encoding="utf-8"))
+    for number, (raw, answer) in enumerate(zip(raws, library.pop("answers"), strict=True)):
+        if answer is None:
+            continue
+        n_problems += 1
+        problem = make_problem(**raw)
         names = {name: name.replace("@k", f"@{problem.k}") for name in answer["values"]}
         options = {"metrics": list(names.values()), "convention": library["convention"]}
         for found in ask(problem, answer.get("given", {}), options):
@@ -44,7 +43,7 @@ def compare(problems: str, values: str) -> dict[str, Any]:
             for name, theirs in answer["values"].items():
                 ours = (found[name],) if isinstance(found, dict) else (found, names[name])
                 numbers.add(name, number, compared(*ours, theirs))
-    return library | {"n_problems": len(answers), "numbers": numbers.found}
+    return library | {"n_problems": n_problems, "numbers": numbers.found}
 
 
 def with_matrix(found: dict[str, Any]) -> Any:

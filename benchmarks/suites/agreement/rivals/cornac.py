@@ -15,11 +15,11 @@ NEEDS = {
 }
 NOT_COMPARED = {"arhr@k": "its NCRR is divided by that of the ideal list"}
 METRICS = {
-    "ndcg@k": lambda k: metrics.NDCG(k),
-    "precision@k": lambda k: metrics.Precision(k),
-    "recall@k": lambda k: metrics.Recall(k),
-    "f1@k": lambda k: metrics.FMeasure(k),
-    "hit_rate@k": lambda k: metrics.HitRatio(k),
+    "ndcg@k": metrics.NDCG,
+    "precision@k": metrics.Precision,
+    "recall@k": metrics.Recall,
+    "f1@k": metrics.FMeasure,
+    "hit_rate@k": metrics.HitRatio,
     "auc": lambda _: metrics.AUC(),
     "map": lambda _: metrics.MAP(),
     "mrr": lambda _: metrics.MRR(),

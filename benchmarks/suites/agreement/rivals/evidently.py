@@ -69,30 +69,27 @@ def users_of_items(case):
 
 
 def popularity(case):
-    metric = metrics.PopularityBias(k=case.k)
-    counts, _ = users_of_items(case)
+    metric, (counts, _) = metrics.PopularityBias(k=case.k), users_of_items(case)
     value, _ = metric.get_apr(case.k, table(case), counts, False, "prediction", "user", "item")
-    return float(value)
+    return value
 
 
 def coverage(case):
-    counts, _ = users_of_items(case)
-    metric = metrics.PopularityBias(k=case.k)
-    return float(metric.get_coverage(case.k, table(case), counts, "prediction", "item"))
+    metric, (counts, _) = metrics.PopularityBias(k=case.k), users_of_items(case)
+    return metric.get_coverage(case.k, table(case), counts, "prediction", "item")
 
 
 def novelty(case):
     counts, n_users = users_of_items(case)
-    metric = metrics.NoveltyMetric(k=case.k)
-    shares = counts / n_users
+    metric, shares = metrics.NoveltyMetric(k=case.k), counts / n_users
     _, value = metric.get_miuf(table(case), case.k, RecomType.RANK, *COLUMNS, shares)
-    return float(value)
+    return value
 
 
 def personalization(case):
     metric = metrics.PersonalizationMetric(k=case.k)
     value, _ = metric.get_diversity(table(case), *COLUMNS, case.k, RecomType.RANK)
-    return float(value)
+    return value
 
 
 METRICS = {"precision@k": "precision", "recall@k": "recall", "map@k": "map", "mar@k": "mar"}

@@ -46,7 +46,7 @@ METRICS = {
 
 @lru_cache(maxsize=1)
 def scores(case):
-    measures = [measure(case.k) for measure in METRICS.values()]
+    measures = [make(case.k) for make in METRICS.values()]
     found = ir.iter_calc(measures, case.named(case.stored), case.named(case.run()))
     return {(metric.measure, int(metric.query_id)): metric.value for metric in found}
 

@@ -14,8 +14,7 @@ _FULL = {"full_lists": "scores are given to whole lists only"}
 @lru_cache(maxsize=1)
 def of_frames(case):
     """Return means over frames; users without a list or a relevant item are in only one frame."""
-    rows = ([items[: case.k] for items in case.lists], case.pairs)
-    frames = (case.frame(row, "user", "item") for row in rows)
+    frames = (case.frame(rows, "user", "item") for rows in (case.first_k, case.pairs))
     return evaluate_recommendation_df(*frames, "user", "item", n_threads=1)
 
 

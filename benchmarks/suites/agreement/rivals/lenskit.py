@@ -13,18 +13,19 @@ NEEDS = {
     "gini@k": {"all_lists": "fails on an empty list"},
 }
 NOT_COMPARED = {"popularity@k": "a mean of popularity ranks"}
+#: The metric, and its options.
 METRICS = {
-    "dcg(gain=binary)@k": lambda k: DCG(k),
-    "dcg(gain=linear)@k": lambda k: DCG(k, gain="rating"),
-    "ndcg(gain=binary)@k": lambda k: metrics.NDCG(k),
-    "ndcg(gain=linear)@k": lambda k: metrics.NDCG(k, gain="rating"),
-    "precision@k": lambda k: metrics.Precision(k),
-    "recall@k": lambda k: metrics.Recall(k),
-    "hit_rate@k": lambda k: metrics.Hit(k),
-    "mrr@k": lambda k: metrics.RecipRank(k),
-    "map@k": lambda k: AveragePrecision(k),
-    "rbp(p=0.85)@k": lambda k: metrics.RBP(k),
-    "rbp(p=0.6)@k": lambda k: metrics.RBP(k, patience=0.6),
+    "dcg(gain=binary)@k": (DCG, {}),
+    "dcg(gain=linear)@k": (DCG, {"gain": "rating"}),
+    "ndcg(gain=binary)@k": (metrics.NDCG, {}),
+    "ndcg(gain=linear)@k": (metrics.NDCG, {"gain": "rating"}),
+    "precision@k": (metrics.Precision, {}),
+    "recall@k": (metrics.Recall, {}),
+    "hit_rate@k": (metrics.Hit, {}),
+    "mrr@k": (metrics.RecipRank, {}),
+    "map@k": (AveragePrecision, {}),
+    "rbp(p=0.85)@k": (metrics.RBP, {}),
+    "rbp(p=0.6)@k": (metrics.RBP, {"patience": 0.6}),
 }
 
 
@@ -44,8 +45,9 @@ def collections(case):
     return tuple(ItemListCollection.from_dict(each, "user_id") for each in (run, true))
 
 
-def values(make, case):
-    found = metrics.RunAnalysis(make(case.k)).measure(*collections(case))
+def values(theirs, case):
+    metric, options = theirs
+    found = metrics.RunAnalysis(metric(case.k, **options)).measure(*collections(case))
     ((_, column),) = found.list_metrics().items()
     return column.tolist()
 

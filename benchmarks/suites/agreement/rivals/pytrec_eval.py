@@ -11,7 +11,8 @@ NOT_COMPARED = {"rbp": "first in trec_eval 10"}
 
 #: Our name of a metric, and the measure. A suffix of its name in the results is behind a space.
 METRICS = {
-    "ndcg": "ndcg",
+    **{name: name for name in ("ndcg", "map", "bpref", "set_map", "utility")},
+    **{name: name for name in ("num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")},
     "ndcg@k": "ndcg_cut.{k}",
     "precision@k": "P.{k}",
     "precision(denominator=min)@k": "relative_P.{k}",
@@ -19,21 +20,13 @@ METRICS = {
     "recall@k": "recall.{k}",
     "hit_rate@k": "success.{k}",
     "mrr": "recip_rank",
-    "map": "map",
     "map@k": "map_cut.{k}",
     "r_precision": "Rprec",
-    "bpref": "bpref",
     "infap": "infAP",
     "iprec_at_recall": "11pt_avg",
     "set_precision": "set_P",
     "set_relative_precision": "set_relative_P",
-    "set_map": "set_map",
     "set_f": "set_F",
-    "utility": "utility",
-    "num_ret": "num_ret",
-    "num_rel": "num_rel",
-    "num_rel_ret": "num_rel_ret",
-    "num_nonrel_judged_ret": "num_nonrel_judged_ret",
 }
 METRICS |= {
     f"iprec_at_recall(level={level / 10:g})": f"iprec_at_recall _{level / 10:.2f}"

@@ -42,5 +42,4 @@ def objects(case):
 def values(theirs, case):
     metric, options, graded = theirs
     rankings, labels = objects(case)
-    found = metric(case.k, **options).score(labels[graded], rankings)
-    return [None if np.isnan(value) else float(value) for value in found]
+    return metric(case.k, **options).score(labels[graded], rankings)  # NaN for users left out

@@ -6,18 +6,11 @@ from ranx import Qrels, Run, evaluate
 
 CONVENTION = "ranx"
 NEEDS = {"cg@k": {"binary": "counts hits"}}
+SAME = ("ndcg", "precision", "recall", "hit_rate", "f1", "mrr", "map")
 METRICS = {
-    "ndcg": "ndcg",
-    "ndcg@k": "ndcg@{k}",
+    **{name: name for name in ("ndcg", "mrr", "map")},
+    **{f"{name}@k": f"{name}@{{k}}" for name in SAME},
     "ndcg(gain=exp)@k": "ndcg_burges@{k}",
-    "precision@k": "precision@{k}",
-    "recall@k": "recall@{k}",
-    "hit_rate@k": "hit_rate@{k}",
-    "f1@k": "f1@{k}",
-    "mrr": "mrr",
-    "mrr@k": "mrr@{k}",
-    "map": "map",
-    "map@k": "map@{k}",
     "r_precision": "r-precision",
     "rbp(p=0.8)": "rbp.80",
     "cg@k": "hits@{k}",

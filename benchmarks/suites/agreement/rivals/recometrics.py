@@ -46,9 +46,4 @@ def found(case):
 
 
 def values(name, case):
-    return without_nan(found(case)[name])
-
-
-def without_nan(column):
-    """Return the values of users; users without a relevant item have NaN."""
-    return [None if np.isnan(value) else value for value in column.tolist()]
+    return found(case)[name]  # NaN for users without a relevant item

@@ -41,31 +41,27 @@ def frames(case):
 
 def values(theirs, case):
     metric, options = theirs
-    return float(metric(*frames(case), k=case.k, **options))
+    return metric(*frames(case), k=case.k, **options)
 
 
 def over_lists(metric, case):
-    listed = [items[: case.k] for items in case.lists]
-    return float(metric(case.frame(case.train, *PAIR), case.frame(listed, *PAIR)))
+    return metric(case.frame(case.train, *PAIR), case.frame(case.first_k, *PAIR))
 
 
 def serendipity(case):
-    listed = [
-        {item: float(item in gains) for item in items[: case.k]}
-        for items, gains in zip(case.lists, case.relevant, strict=True)
-    ]
-    frame = case.frame(listed, *PAIR, "relevance")
-    train = case.frame(case.train, *PAIR)
-    return float(evaluation.serendipity(train, frame, col_relevance="relevance"))
+    pairs = zip(case.first_k, case.relevant, strict=True)
+    listed = [{item: float(item in gains) for item in items} for items, gains in pairs]
+    train, frame = case.frame(case.train, *PAIR), case.frame(listed, *PAIR, "relevance")
+    return evaluation.serendipity(train, frame, col_relevance="relevance")
 
 
 def jaccard_diversity(case):
     """Return its Jaccard similarities of items, averaged over lists here."""
     seen = case.matrix(case.train).toarray()
     alike = np.nan_to_num(jaccard(seen.T @ seen))
-    lists = [items[: case.k] for items in case.lists if len(items[: case.k]) > 1]
+    lists = [items for items in case.first_k if len(items) > 1]
     pairs = [alike[np.ix_(items, items)][np.triu_indices(len(items), 1)] for items in lists]
-    return float(np.mean([1 - found.mean() for found in pairs])) if pairs else None
+    return np.mean([1 - found.mean() for found in pairs]) if pairs else None
 
 
 FUNCTIONS = {

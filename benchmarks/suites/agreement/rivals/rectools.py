@@ -5,16 +5,20 @@ from functools import lru_cache
 from rectools import Columns, metrics
 
 CONVENTION = "rectools"
+#: The metric and its options, and the places of its data in `frames`.
 METRICS = {
-    "ndcg@k": (metrics.NDCG, {}),
-    "precision@k": (metrics.Precision, {}),
-    "precision(denominator=min)@k": (metrics.Precision, {"r_precision": True}),
-    "recall@k": (metrics.Recall, {}),
-    "f1@k": (metrics.F1Beta, {}),
-    "f1(beta=2)@k": (metrics.F1Beta, {"beta": 2.0}),
-    "hit_rate@k": (metrics.HitRate, {}),
-    "mrr@k": (metrics.MRR, {}),
-    "map@k": (metrics.MAP, {}),
+    "ndcg@k": (metrics.NDCG, {}, (0, 1)),
+    "precision@k": (metrics.Precision, {}, (0, 1)),
+    "precision(denominator=min)@k": (metrics.Precision, {"r_precision": True}, (0, 1)),
+    "recall@k": (metrics.Recall, {}, (0, 1)),
+    "f1@k": (metrics.F1Beta, {}, (0, 1)),
+    "f1(beta=2)@k": (metrics.F1Beta, {"beta": 2.0}, (0, 1)),
+    "hit_rate@k": (metrics.HitRate, {}, (0, 1)),
+    "mrr@k": (metrics.MRR, {}, (0, 1)),
+    "map@k": (metrics.MAP, {}, (0, 1)),
+    "novelty@k": (metrics.MeanInvUserFreq, {}, (0, 2)),
+    "popularity@k": (metrics.AvgRecPopularity, {}, (0, 2)),
+    "serendipity@k": (metrics.Serendipity, {}, (0, 1, 2, 3)),
 }
 _TRAIN = {"has_train": ""}
 NEEDS = {"novelty@k": _TRAIN, "popularity@k": _TRAIN, "serendipity@k": _TRAIN}
@@ -27,48 +31,25 @@ PAIR = (Columns.User, Columns.Item)
 
 @lru_cache(maxsize=1)
 def frames(case):
-    """Return (recommendations, interactions, earlier interactions)."""
+    """Return (recommendations, interactions, earlier interactions, catalogue)."""
     recommended = case.frame(case.listed(lambda rank: rank), *PAIR, Columns.Rank)
-    return recommended, case.frame(case.pairs, *PAIR), case.frame(case.train, *PAIR)
+    true, earlier = case.frame(case.pairs, *PAIR), case.frame(case.train, *PAIR)
+    return recommended, true, earlier, range(case.n_items)
 
 
 def values(theirs, case):
-    metric, options = theirs
-    recommended, interactions, _ = frames(case)
-    return of_users(case, metric(k=case.k, **options), recommended, interactions)
-
-
-def of_users(case, metric, *data):
-    return case.by_user(metric.calc_per_user(*data).to_dict())
-
-
-def novelty(case):
-    recommended, _, earlier = frames(case)
-    return of_users(case, metrics.MeanInvUserFreq(k=case.k), recommended, earlier)
-
-
-def popularity(case):
-    recommended, _, earlier = frames(case)
-    return of_users(case, metrics.AvgRecPopularity(k=case.k), recommended, earlier)
-
-
-def serendipity(case):
-    return of_users(case, metrics.Serendipity(k=case.k), *frames(case), range(case.n_items))
+    metric, options, places = theirs
+    data = [frames(case)[place] for place in places]
+    return case.by_user(metric(k=case.k, **options).calc_per_user(*data).to_dict())
 
 
 def coverage(case):
-    catalogue = range(case.n_items)
-    return metrics.CatalogCoverage(k=case.k, normalize=True).calc(frames(case)[0], catalogue)
+    recommended, *_, catalogue = frames(case)
+    return metrics.CatalogCoverage(k=case.k, normalize=True).calc(recommended, catalogue)
 
 
 def user_coverage(case):
     return metrics.CoveredUsers(k=case.k).calc(*frames(case)[:2])
 
 
-FUNCTIONS = {
-    "novelty@k": novelty,
-    "popularity@k": popularity,
-    "serendipity@k": serendipity,
-    "coverage@k": coverage,
-    "user_coverage@k": user_coverage,
-}
+FUNCTIONS = {"coverage@k": coverage, "user_coverage@k": user_coverage}

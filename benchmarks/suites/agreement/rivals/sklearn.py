@@ -37,7 +37,7 @@ def binary(metric, case):
 
 
 def fbeta(beta, case):
-    listed = case.matrix([items[: case.k] for items in case.lists]).toarray()
+    listed = case.matrix(case.first_k).toarray()
     pairs = zip(matrices(case)[0] > 0, listed, strict=True)
     score = partial(metrics.fbeta_score, beta=beta, zero_division=0)
     return [float(score(true, shown)) for true, shown in pairs]

@@ -2,7 +2,7 @@
 
 import numpy as np
 from recometrics import calc_reco_metrics
-from suites.agreement.rivals.recometrics import METRICS, without_nan
+from suites.agreement.rivals.recometrics import METRICS
 
 PROTOCOL = "biases"
 SUBJECT = "factors with biases of items"
@@ -21,4 +21,4 @@ def answer(problem):
         break_ties_with_noise=False,
         nthreads=1,
     )
-    return {"values": {ours: without_nan(found[theirs]) for ours, theirs in METRICS.items()}}
+    return {"values": {ours: found[theirs] for ours, theirs in METRICS.items()}}
