@@ -61,20 +61,18 @@ def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: 
 
 
 def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
+    path, held = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("user,item,date\n1,1,yesterday\n1,2,today\n2,1,today\n2,2,today\n")
-    assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
-    held = tmp_path / "b.csv"
     held.write_text("user,item,date\n1,3,today\n2,3,today\n")
-    words = ("score", tmp_path / "m.npz", "--train", path, "--validation", held, "-m", "ndcg@1")
-    assert command(*words)[0] == 0
-    split = ("split", path, "--fraction", 0.5, "--out", tmp_path / "s")
-    assert command(*split)[0] == 0
-    split = ("split", path, "--method", "last-n", "--out", tmp_path / "s")
-    status, _, said = command(*split)
+    assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
+    data = ("--train", path, "--validation", held, "-m", "ndcg@1")
+    assert command("score", tmp_path / "m.npz", *data)[0] == 0
+    split = ("split", path, "--out", tmp_path / "s")
+    assert command(*split, "--fraction", 0.5)[0] == 0
+    status, _, said = command(*split, "--method", "last-n")
     assert status == 2
     assert "'date' was recognized as the timestamp by its name" in said
     assert 'or none with --timestamp ""' in said
-    status, _, said = command(*split, "--timestamp", "")
+    status, _, said = command(*split, "--method", "last-n", "--timestamp", "")
     assert status == 2
     assert "load it with --timestamp" in said

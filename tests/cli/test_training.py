@@ -115,16 +115,6 @@ def test_split_train_and_score_equal_run(
         assert about[option[2:].replace("-", "_")] == float(value)
 
 
-def test_bpr_is_that_of_one_thread(command: Command, split: Path, tmp_path: Path) -> None:
-    words = ("train", split, "--model", "bpr", *SMALL, "--seed", 3, "--out", tmp_path / "m.npz")
-    assert command(*words)[0] == 0
-    bpr = BayesianPersonalizedRanking(4, iterations=2, random_state=3, num_threads=1)
-    expected = se.train_model(bpr, se.Holdout.load(split).train)
-    kept = read_checkpoint(tmp_path / "m.npz").model
-    assert kept.user_factors is not None
-    assert kept.user_factors.tobytes() == expected.user_factors.tobytes()
-
-
 def test_run_uses_a_ready_made_split(command: Command, tmp_path: Path) -> None:
     parts = (tmp_path / "train.txt", tmp_path / "test.txt")
     parts[0].write_text("0 0 1 2\n1 1 2\n2 0 2 3\n3 3\n")
