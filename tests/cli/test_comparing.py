@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,13 @@ import sparse_eval as se
 from sparse_eval.cli import nightly
 from sparse_eval.core.formatting import number
 
+EVALUATIONS = reporting.three()
+
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    for name, ev in reporting.three().items():
+    for name, ev in EVALUATIONS.items():
         ev.save(folder / name)
     return folder
 
@@ -32,13 +35,24 @@ def results(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "results"))
 
 
+def compared(command: Command, *words: object) -> Any:
+    """Return the content of a comparison."""
+    status, printed, said = command("compare", *words, "--format", "json")
+    assert status == 0, said
+    return json.loads(printed)
+
+
+def content(found: se.Comparison) -> object:
+    return json.loads(json.dumps(found.to_dict()))
+
+
 def test_compares_two_results(command: Command, results: Path) -> None:
-    words = ("compare", results / "good", results / "poor", "-m", "ndcg@{5,10}")
-    status, printed, said = command(*words)
+    words = (results / "good", results / "poor", "-m", "ndcg@{5,10}")
+    status, printed, said = command("compare", *words)
     assert status == 0
     assert "read: 2 results" in said
-    models = reporting.three()
-    expected = models["good"].compare(models["poor"], ["ndcg@5", "ndcg@10"], names=("good", "poor"))
+    good, poor = EVALUATIONS["good"], EVALUATIONS["poor"]
+    expected = good.compare(poor, ["ndcg@5", "ndcg@10"], names=("good", "poor"))
     row = expected.table.iloc[0]
     cells = next(line for line in printed.splitlines() if line.startswith("ndcg@5")).split()
     assert cells[:4] == ["ndcg@5", "good", "poor", "+" + number(row["difference"])]
@@ -46,24 +60,129 @@ def test_compares_two_results(command: Command, results: Path) -> None:
         "good", f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
         number(row["detectable"]),
     ]  # fmt: skip
-    assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
-        json.dumps(expected.to_dict())
-    )
-    rows = list(csv.DictReader(command(*words, "--format", "csv")[1].splitlines()))
+    assert compared(command, *words) == content(expected)
+    rows = csv.DictReader(command("compare", *words, "--format", "csv")[1].splitlines())
     assert [float(row["p"]) for row in rows] == expected.table["p"].tolist()
 
 
-def test_folder_stands_for_all_results_in_it(
+def test_names_of_results(command: Command, results: Path, tmp_path: Path) -> None:
+    (tmp_path / "x=y").mkdir()
+    shutil.copytree(results / "good", tmp_path / "x=y" / "a=b")
+    for words, names in (
+        ((results,), ["fair", "good", "poor"]),
+        ((f"a={results / 'good'}", results / "poor" / "summary.json"), ["a", "poor"]),
+        ((tmp_path / "x=y" / "a=b", results / "poor"), ["a=b", "poor"]),
+    ):
+        assert compared(command, *words, "-m", "mrr@10")["names"] == names
+
+
+def test_compares_the_users_that_all_have_or_refuses_different_ones(
+    command: Command, results: Path
+) -> None:
+    half = EVALUATIONS["good"]
+    held = half.relevance.to_csr().csr.copy()
+    held.data[: held.indptr[100]] = 0
+    held.eliminate_zeros()
+    se.evaluate(half.rankings, held, "ndcg@5").save(results / "half")
+    words = (results / "poor", results / "half", "-m", "ndcg@5")
+    status, _, said = command("compare", *words, "--users", "same")
+    assert status == 2
+    assert "poor and half have different users" in said
+    n_users = int((half.counted & (np.arange(240) >= 100)).sum())
+    found = compared(command, *words)
+    assert found["n_users"] == n_users
+    assert found["left_out"] == {"poor": half.n_users - n_users, "half": 0}
+
+
+def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"user": range(200), "plan": ["free", "paid"] * 100})
+    table.to_csv(tmp_path / "users.csv", index=False)
+    words = (results / "good", results / "poor", "-m", "ndcg@10", "--by", tmp_path / "users.csv")
+    models = {name: EVALUATIONS[name] for name in ("good", "poor")}
+    assert compared(command, *words) == content(se.compare(models, "ndcg@10", by=table))
+    status, _, said = command("compare", *words, "--fail-if-worse")
+    assert status == 3
+    assert "poor is worse than good by ndcg@10 in plan free (" in said
+
+
+def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: Path) -> None:
+    cv, page = cross(out=tmp_path / "cv"), tmp_path / "r.html"
+    assert compared(command, tmp_path / "cv", "-m", "ndcg@5") == content(cv.compare("ndcg@5"))
+    assert command("report", tmp_path / "cv", "-o", page)[0] == 0
+    assert "of Nadeau and Bengio" in page.read_text(encoding="utf-8")
+    for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
+        status, _, said = command("compare", *words)
+        assert status == 2
+        assert "name only this folder" in said
+
+
+def test_report_has_the_learning_curve_of_a_sweep(
     command: Command, results: Path, tmp_path: Path
 ) -> None:
-    _, printed, _ = command("compare", results, "-m", "mrr@10", "--format", "json")
-    assert json.loads(printed)["names"] == ["fair", "good", "poor"]
-    words = ("compare", f"a={results / 'good'}", results / "poor" / "summary.json")
-    assert json.loads(command(*words, "--format", "json")[1])["names"] == ["a", "poor"]
-    (tmp_path / "x=y").mkdir()
-    (results / "good").rename(tmp_path / "x=y" / "a=b")
-    _, printed, _ = command("compare", tmp_path / "x=y" / "a=b", results / "poor")
-    assert "a=b" in printed
+    table = results / "table.csv"
+    table.write_text("file,status,ndcg@5,recall@5\na,ok,0.1,0.2\nb,failed,,\nc,ok,0.3,0.1\n")
+    words = ("report", results, "-o", tmp_path / "r.html", "-m", "ndcg@5")
+    status, _, said = command(*words)
+    assert status == 0, said
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Learning curve: results" in page
+    assert "recall@5 by" not in page
+    table.write_text("a,b\n1,2\n")
+    status, _, said = command(*words)
+    assert status == 2
+    assert "table.csv: is not the table of a sweep" in said
+
+
+@pytest.mark.parametrize(("last", "broken"), [("good", "a"), ("poor", "a"), ("poor", "z")])
+def test_broken_results_do_not_hide_a_loss(
+    command: Command, tmp_path: Path, broken: str, last: str
+) -> None:
+    folder = tmp_path / "all"
+    for name, ev in (("b", "poor" if last == "good" else "good"), ("c", last), (broken, "good")):
+        EVALUATIONS[ev].save(folder / name)
+    (folder / broken / "summary.json").write_text("{}")
+    words = ("compare", folder, "-m", "ndcg@10")
+    assert command(*words)[0] == 1
+    status, _, said = command(*words, "--fail-if-worse")
+    # The last result cannot be judged if it is broken.
+    assert status == (3 if (last, broken) == ("poor", "a") else 1)
+    assert ("c is worse than b" in said) == (status == 3)
+
+
+def test_the_last_of_several_models(command: Command, results: Path) -> None:
+    good, poor = results / "good", results / "poor"
+    words = ("compare", good, poor, "-m", "ndcg@10")
+    judged = (*words, "--fail-if-worse")
+    assert command("compare", poor, good, "-m", "ndcg@10", "--fail-if-worse")[0] == 0
+    status, printed, said = command(*judged)
+    assert status == 3
+    assert "ndcg@10" in printed
+    assert "poor is worse than good by ndcg@10 (0." in said
+    lost = EVALUATIONS["good"].compare(EVALUATIONS["poor"], "ndcg@10").table["difference"][0]
+    for least, expected in ((lost + 1e-6, 0), (lost - 1e-6, 3)):
+        assert command(*judged, "--tolerance", f"ndcg@10={least}")[0] == expected
+    status, _, said = command(*judged, "--tolerance", "ndcg@10=-1")
+    assert status == 2
+    assert "expected a finite number of at least 0, found -1" in said
+    share = 100 * lost / EVALUATIONS["good"]["ndcg@10"]
+    for percentage, expected in ((share + 0.01, 0), (share - 0.01, 3)):
+        assert command(*judged, "--tolerance", f"ndcg@10={percentage}%")[0] == expected
+    status, _, said = command(*words, "--tolerance", "ndcg@10=0.1")
+    assert status == 2
+    assert "--tolerance is for --fail-if-worse" in said
+
+
+def test_a_margin_gives_verdicts(command: Command, results: Path) -> None:
+    both = ("compare", results / "good", results / "poor", "-m", "ndcg@10", "--margin")
+    status, printed, _ = command(*both, "1%")
+    assert status == 0
+    assert "verdict" in printed
+    rows = json.loads(command(*both, "ndcg@10=0.01", "--format", "json")[1])["differences"]
+    assert rows[0]["margin"] == 0.01
+    for wrong in ("much", "ndcg@10=-1%", "map@3=1%"):
+        status, _, said = command(*both, wrong)
+        assert status == 2
+        assert "--margin" in said
 
 
 def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_path: Path) -> None:
@@ -78,34 +197,6 @@ def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_pat
         status, printed, said = command(*words)
         assert status == 0, said
         assert [row["metric"] for row in json.loads(printed)["differences"]] == [name]
-
-
-def test_compares_the_users_that_all_have_or_refuses_different_ones(
-    command: Command, results: Path
-) -> None:
-    half = reporting.three()["good"]
-    lists = half.rankings
-    keep = se.Relevance.from_csr(_without(half, range(100)))
-    se.evaluate(lists, keep, half.names, train=None).save(results / "half")
-    words = ("compare", results / "poor", results / "half", "-m", "ndcg@5")
-    status, _, said = command(*words, "--users", "same")
-    assert status == 2
-    assert "poor and half have different users" in said
-    n_users = int((half.counted & (np.arange(240) >= 100)).sum())
-    status, printed, _ = command(*words, "--format", "json")
-    assert status == 0
-    content = json.loads(printed)
-    assert content["n_users"] == n_users
-    assert content["left_out"] == {"poor": half.n_users - n_users, "half": 0}
-
-
-def _without(ev: se.Evaluation, users: range) -> object:
-    from scipy.sparse import csr_matrix
-
-    truth = ev.relevance
-    matrix = csr_matrix((truth.gains, truth.items, truth.indptr), shape=truth.shape).tolil()
-    matrix[list(users)] = 0
-    return matrix.tocsr()
 
 
 def test_reports_unreadable_results_and_shows_the_others(
@@ -133,27 +224,6 @@ def test_reports_unreadable_results_and_shows_the_others(
     assert "none of the results could be read" in said
 
 
-def test_report_has_the_learning_curve_of_a_sweep(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
-    clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=0)
-    holdout = se.split.random(clicks, seed=0)
-    for factors in (2, 4):
-        se.train_als(holdout.train, factors=factors).save(str(tmp_path / f"als{factors}.npz"))
-    files = sorted(tmp_path.glob("als*.npz"))
-    se.sweep(files, holdout.train, holdout.validation, "ndcg@5", out=results)
-    words = ("report", results, "-o", tmp_path / "r.html", "-m", "ndcg@5")
-    status, _, said = command(*words)
-    assert status == 0, said
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "Learning curve: results" in page
-    assert "recall@5 by" not in page
-    (results / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    status, _, said = command(*words)
-    assert status == 2
-    assert "table.csv: is not the table of a sweep" in said
-
-
 def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     np.savez(tmp_path / "model.npz", user_factors=np.ones((2, 2)))
@@ -175,58 +245,6 @@ def test_refuses_what_are_not_results(command: Command, results: Path, tmp_path:
         status, printed, said = command("compare", *words)
         assert (status, printed) == (2, ""), said
         assert message in " ".join(said.split()).replace("│ ", "")
-
-
-def test_saved_results_say_where_they_come_from(command: Command, tmp_path: Path) -> None:
-    out = tmp_path / "demo"
-    words = ("demo", "--users", 100, "--items", 80, "--factors", 4, "--seed", 3, "--out", out)
-    assert command(*words)[0] == 0
-    saved = se.Evaluation.load(out)
-    assert saved.about == {
-        "command": f"sparse-eval demo --users 100 --items 80 --factors 4 --seed 3 --out {out}",
-        "data": "synthetic",
-        "model": {
-            "class": "ALS", "factors": 4, "regularization": 0.1, "alpha": 40.0, "iterations": 15,
-        },
-        "seed": 3,
-    }  # fmt: skip
-    again = tmp_path / "again"
-    status, _, said = command("score", out / "model.npz", "--split", out / "split", "--out", again)
-    assert status == 0, said
-    about = se.Evaluation.load(again).about["checkpoint"]
-    assert about["file"] == str(out / "model.npz")
-    assert len(about["sha256"]) == 64
-    assert about["factors"] == 4
-    assert se.Evaluation.load(again).mean() == saved.mean()
-
-
-def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: Path) -> None:
-    cv = cross(out=tmp_path / "cv")
-    status, printed, said = command("compare", tmp_path / "cv", "-m", "ndcg@5", "--format", "json")
-    assert status == 0, said
-    assert json.loads(printed) == json.loads(json.dumps(cv.compare("ndcg@5").to_dict()))
-    status, printed, said = command("report", tmp_path / "cv", "-o", tmp_path / "r.html")
-    assert status == 0, said
-    assert "of Nadeau and Bengio" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    for words in ((tmp_path / "cv", tmp_path / "cv"), (f"x={tmp_path / 'cv'}",)):
-        status, _, said = command("compare", *words)
-        assert status == 2
-        assert "name only this folder" in said
-
-
-def test_segments_of_a_table_of_users(command: Command, results: Path, tmp_path: Path) -> None:
-    table = pd.DataFrame({"user": range(200), "plan": ["free", "paid"] * 100})
-    by = tmp_path / "users.csv"
-    table.to_csv(by, index=False)
-    words = ("compare", results / "good", results / "poor", "-m", "ndcg@10", "--by", by)
-    models = {name: ev for name, ev in reporting.three().items() if name != "fair"}
-    expected = se.compare(models, "ndcg@10", by=table)
-    assert json.loads(command(*words, "--format", "json")[1]) == json.loads(
-        json.dumps(expected.to_dict())
-    )
-    status, _, said = command(*words, "--fail-if-worse")
-    assert status == 3
-    assert "poor is worse than good by ndcg@10 in plan free (" in said
 
 
 def test_saved_metrics_need_not_be_registered_where_nothing_is_judged() -> None:

@@ -168,7 +168,7 @@ OPTIONS = [
     if name in BASES
     for parameter in command.params
     for option in (*parameter.opts, *parameter.secondary_opts)
-    if option.startswith("--") and option != "--scheduler"  # see test_scoring.py
+    if option.startswith("--") and option != "--scheduler"  # see test_score.py
 ]
 
 

@@ -15,19 +15,20 @@ from commands import SMALL, Command
 import sparse_eval as se
 from sparse_eval.cli import main, terminal
 from sparse_eval.jobs import sweep as sweeping
+from sparse_eval.jobs import train
 from sparse_eval.jobs import tune as tuning
 from sparse_eval.models import compile as compiling
-
-SIGNALS = pytest.mark.parametrize(
-    ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
-)
+from sparse_eval.models import evaluate as evaluating
 
 
 @pytest.fixture
-def split(tmp_path: Path) -> Path:
+def split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with a log and a split; return the latter."""
+    monkeypatch.chdir(tmp_path)
     clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
-    se.split.random(clicks, seed=0).save(tmp_path / "split")
-    return tmp_path / "split"
+    clicks.to_frame().to_csv("clicks.csv", index=False)
+    se.split.random(clicks, seed=0).save("split")
+    return Path("split")
 
 
 def killed_at(
@@ -45,92 +46,80 @@ def killed_at(
     monkeypatch.setattr(owner, name, killing)
 
 
-@SIGNALS
-def test_one_checkpoint_leaves_nothing(
+@pytest.mark.parametrize(
+    ("owner", "name", "call", "line", "left"),
+    [
+        (se.Holdout, "load", 1, "score als.npz --split split", "nothing is kept"),
+        (
+            sweeping, "read_checkpoint", 2, "score als.npz other.npz --split split",
+            "no results are saved; with --out FOLDER, a command can be continued",
+        ),
+        (
+            train, "train_als", 1, "run clicks.csv --out r",
+            "r has the split; go on with: sparse-eval train",
+        ),
+        (
+            evaluating, "evaluate_request", 1, "run clicks.csv --out r",
+            "r has the split and the model; go on",
+        ),
+        (compiling, "_calls", 1, "compile", "kernels compiled so far are kept"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+def test_says_what_is_left(
     command: Command,
     split: Path,
     monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    call: int,
+    line: str,
+    left: str,
     number: signal.Signals,
     expected: int,
 ) -> None:
-    assert command("train", split, *SMALL, "--out", split / "als.npz")[0] == 0
+    for model in ("als.npz", "other.npz"):
+        assert command("train", split, *SMALL, "--seed", len(model), "--out", model)[0] == 0
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    killed_at(monkeypatch, se.Holdout, "load", 1, number)
-    status, printed, said = command("score", split / "als.npz", "--split", split)
-    assert (status, printed, said) == (expected, "", "interrupted: nothing is kept\n")
+    killed_at(monkeypatch, owner, name, call, number)
+    status, printed, said = command(*line.split(), *(SMALL if "run" in line else ()))
+    assert (status, printed) == (expected, "")
+    assert said.splitlines()[-1].startswith(f"interrupted: {left}")
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
-def test_several_checkpoints_without_a_folder_say_how_to_keep_them(
+def test_tune_prints_its_trials_and_goes_on(
     command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = [split / "a.npz", split / "b.npz"]
-    for seed, model in enumerate(models):
-        assert command("train", split, *SMALL, "--seed", seed, "--out", model)[0] == 0
-    killed_at(monkeypatch, sweeping, "read_checkpoint", 2, signal.SIGTERM)
-    status, printed, said = command("score", *models, "--split", split)
-    assert (status, printed) == (143, "")
-    assert "with --out FOLDER, a command can be continued" in said.splitlines()[-1]
-
-
-def test_tune_prints_its_trials_and_goes_on(
-    command: Command, split: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("tune", split, "--factors", "2,3,4", "--iterations", 2, "--out", tmp_path / "t")
-    killed_at(monkeypatch, tuning, "train_als", 3, signal.SIGTERM)
-    status, printed, said = command(*words, "--format", "csv")
+    words = ("tune", split, "--factors", "2,3,4", "--iterations", 2, "--out", "t")
+    with monkeypatch.context() as patch:
+        killed_at(patch, tuning, "train_als", 3, signal.SIGTERM)
+        status, printed, said = command(*words, "--format", "csv")
     assert status == 143, said
     assert printed.count("\n") == 3
-    log = tmp_path / "t" / "study.jsonl"
     assert said.splitlines()[-1] == (
-        f"interrupted: finished trials are in {log}; repeat the command to continue"
+        "interrupted: finished trials are in t/study.jsonl; repeat the command to continue"
     )
-    monkeypatch.undo()
     status, again, _ = command(*words, "--format", "csv")
     assert status == 0
     header, *rows = (line.replace("True", "False") for line in printed.splitlines())
     assert [line.replace("True", "False") for line in again.splitlines()[:3]] == [header, *rows]
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "left"),
-    [
-        ("sparse_eval.jobs.train", "train_als", "has the split; go on with: sparse-eval train"),
-        ("sparse_eval.models.evaluate", "evaluate_request", "has the split and the model; go on"),
-    ],
-)
-def test_run_says_what_its_folder_has(
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    owner: str,
-    name: str,
-    left: str,
-) -> None:
-    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
-    clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
-    killed_at(monkeypatch, sys.modules[owner], name, 1, signal.SIGTERM)
-    out = tmp_path / "r"
-    status, _, said = command("run", tmp_path / "clicks.csv", *SMALL, "--out", out)
-    assert status == 143
-    assert said.splitlines()[-1].startswith(f"interrupted: {out} {left}")
-
-
 def test_a_run_over_an_earlier_one_leaves_nothing_of_that(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clicks = se.datasets.synthetic(n_users=80, n_items=60, seed=1)
-    clicks.to_frame().to_csv(tmp_path / "clicks.csv", index=False)
-    out = tmp_path / "r"
-    words = ("run", tmp_path / "clicks.csv", *SMALL, "--out", out)
+    words = ("run", "clicks.csv", *SMALL, "--out", "r")
     assert command(*words)[0] == 0
-    (out / "notes.txt").write_text("kept")
-    killed_at(monkeypatch, sys.modules["sparse_eval.jobs.train"], "train_als", 1, signal.SIGTERM)
+    Path("r/notes.txt").write_text("kept")
+    killed_at(monkeypatch, train, "train_als", 1, signal.SIGTERM)
     status, _, said = command(*words, "--seed", 1)
     assert status == 143
     # The model of before has seen what is held out now.
-    assert f"{out} has the split; go on with: sparse-eval train" in said.splitlines()[-1]
-    assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "split"]
+    assert "r has the split; go on with: sparse-eval train" in said.splitlines()[-1]
+    assert sorted(path.name for path in Path("r").iterdir()) == ["notes.txt", "split"]
 
 
 def test_more_signals_do_not_disturb_the_end(
@@ -150,15 +139,6 @@ def test_more_signals_do_not_disturb_the_end(
     found = command("train", split, "--out", split / "als.npz")
     assert found == (143, "", "interrupted: all of it\n")
     assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
-
-
-def test_compile_says_that_the_rest_is_compiled_later(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiling, "_calls", lambda: [lambda: signal.raise_signal(signal.SIGTERM)])
-    status, _, said = command("compile")
-    assert status == 143
-    assert said.splitlines()[-1].startswith("interrupted: kernels compiled so far are kept")
 
 
 def test_signals_that_are_ignored_stay_so(

@@ -1,57 +1,30 @@
-"""Options about how interactions are read and which are kept, and what commands say of it."""
+"""Test how commands read interactions, and what they report about it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-import pytest
 from commands import SMALL, Command
 
 import sparse_eval as se
 
 
-@pytest.fixture
-def events(tmp_path: Path) -> Path:
-    """Write a log of events with columns that are called as usual."""
-    clicks = se.datasets.synthetic(n_users=40, n_items=30, seed=1).to_frame()
-    frame = pd.DataFrame(
-        {
-            "visitorId": clicks["user"],
-            "productId": clicks["item"],
-            "Rating": clicks.index % 5 + 1,
-            "eventTime": clicks["timestamp"],
-            "type": ["buy" if row % 3 else "view" for row in clicks.index],
-        }
-    )
-    frame.to_csv(tmp_path / "events.csv", index=False)
-    return tmp_path / "events.csv"
-
-
-def held(folder: Path) -> se.Holdout:
-    return se.split.Holdout.load(folder)
-
-
-def test_says_what_columns_were_taken_for(command: Command, events: Path, tmp_path: Path) -> None:
-    status, _, said = command("split", events, "--method", "last-n", "--out", tmp_path / "s")
+def test_says_what_columns_were_taken_for(command: Command, tmp_path: Path) -> None:
+    path, split = tmp_path / "events.csv", tmp_path / "s"
+    path.write_text("visitorId,productId,Rating,eventTime,type\na,x,3,5,buy\na,y,1,6,view\n")
+    status, _, said = command("split", path, "--method", "last-n", "--out", split)
     assert status == 0, said
     assert (
         "timestamps, 'visitorId' as user, 'productId' as item, 'Rating' as value, "
         "'eventTime' as timestamp, ignored 'type')" in said
     )
-    everything = held(tmp_path / "s").train.csr + held(tmp_path / "s").validation.csr
-    assert everything.sum() == se.datasets.load(events).values.sum()
-
-
-def test_filters_are_for_what_is_not_split_yet(
-    command: Command, events: Path, tmp_path: Path
-) -> None:
-    assert command("split", events, "--out", tmp_path / "s")[0] == 0
+    holdout = se.Holdout.load(split)
+    assert (holdout.train.csr + holdout.validation.csr).toarray().tolist() == [[3, 1]]
     for words in (
-        ("run", events, events),
-        ("train", tmp_path / "s", "--out", tmp_path / "m.npz"),
-        ("tune", tmp_path / "s", "--out", tmp_path / "t"),
-        ("tune", events, events, "--out", tmp_path / "t"),
+        ("run", path, path),
+        ("train", split, "--out", tmp_path / "m.npz"),
+        ("tune", split, "--out", tmp_path / "t"),
+        ("tune", path, path, "--out", tmp_path / "t"),
     ):
         status, _, said = command(*words, "--min-item-interactions", 2)
         assert status == 2
@@ -67,7 +40,7 @@ def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
     status, _, said = command(*words, "--encoding", "latin-1")
     assert status == 0, said
     assert "warning" not in said
-    assert held(tmp_path / "s").users.tolist()[0] == "zoë0"
+    assert se.Holdout.load(tmp_path / "s").users.tolist()[0] == "zoë0"
     status, _, said = command(*words)
     assert status == 0
     assert "warning: " in said
@@ -88,20 +61,18 @@ def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: 
 
 
 def test_times_that_are_not_needed_are_not_read(command: Command, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
+    path, held = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("user,item,date\n1,1,yesterday\n1,2,today\n2,1,today\n2,2,today\n")
-    assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
-    held = tmp_path / "b.csv"
     held.write_text("user,item,date\n1,3,today\n2,3,today\n")
-    words = ("score", tmp_path / "m.npz", "--train", path, "--validation", held, "-m", "ndcg@1")
-    assert command(*words)[0] == 0
-    split = ("split", path, "--fraction", 0.5, "--out", tmp_path / "s")
-    assert command(*split)[0] == 0
-    split = ("split", path, "--method", "last-n", "--out", tmp_path / "s")
-    status, _, said = command(*split)
+    assert command("train", path, *SMALL, "--out", tmp_path / "m.npz")[0] == 0
+    data = ("--train", path, "--validation", held, "-m", "ndcg@1")
+    assert command("score", tmp_path / "m.npz", *data)[0] == 0
+    split = ("split", path, "--out", tmp_path / "s")
+    assert command(*split, "--fraction", 0.5)[0] == 0
+    status, _, said = command(*split, "--method", "last-n")
     assert status == 2
     assert "'date' was recognized as the timestamp by its name" in said
     assert 'or none with --timestamp ""' in said
-    status, _, said = command(*split, "--timestamp", "")
+    status, _, said = command(*split, "--method", "last-n", "--timestamp", "")
     assert status == 2
     assert "load it with --timestamp" in said

@@ -1,4 +1,4 @@
-"""Test what all commands share: errors, exit status, progress, and ways to start them."""
+"""Test what all commands share, errors, exit status and ways to start them; metrics, compile."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -27,6 +28,8 @@ from sparse_eval.errors import (
     OutputError,
 )
 from sparse_eval.evaluation.dask import check_version
+from sparse_eval.metrics import REGISTRY
+from sparse_eval.models import compile as compiling
 
 
 @pytest.mark.parametrize(
@@ -38,10 +41,8 @@ from sparse_eval.evaluation.dask import check_version
         (("run", "one.csv", "--user", "users"), "did you mean 'user'"),
         (("run", "one.csv", "--no-history"), "has no option --no-history"),
         (("run", "one.csv", "--n", "2"), "--n does not apply to --method random"),
-        (("run", "one.csv", "one.csv", "--method", "random"), "two files are a split already"),
         (("run", "one.csv", "one.csv", "--fraction", 0), "two files are a split already"),
         (("run", "one.csv", "--fold-in", "0.5"), "--fold-in does not apply to --method random"),
-        (("run", "one.csv", "--keep-repeats"), "--keep-repeats does not apply to --method random"),
         (
             ("run", "one.csv", "--method", "last-n"),
             "load it with --timestamp, or use --method random",
@@ -57,6 +58,9 @@ from sparse_eval.evaluation.dask import check_version
         ),
         (("evaluate", "none.npz", "one.csv"), "none.npz: there is no such file"),
         (("metrics", "ndcg", "--convention", "ranx"), "not both"),
+        (("metrics", "ndgc"), "there is no metric 'ndgc'; did you mean 'ndcg' or 'psndcg'?"),
+        (("metrics", "r"), "did you mean 'recall' or 'r_precision'?"),
+        (("metrics", "--convention", "implict"), "did you mean 'implicit'"),
         (("metrics", "--convention", "standard"), "is the default, without --convention"),
         (("train", "one.csv", "--out", "model"), "expected a file name that ends in .npz"),
         # Numbers are checked before data are read.
@@ -84,16 +88,6 @@ def test_bad_input_is_one_line_and_status_2(
     assert last.startswith("error: ")
     assert says in last
     assert "Traceback" not in said
-
-
-@pytest.mark.parametrize(("words", "name"), [(("run", ""), "input"), (("demo", "--out="), "--out")])
-def test_an_empty_path_is_not_the_current_folder(
-    command: Command, words: tuple[str, ...], name: str
-) -> None:
-    status, printed, said = command(*words)
-    assert (status, printed) == (2, "")
-    said = " ".join(said.replace("│", "").split())
-    assert f"Invalid value for '{name}': the path is empty; name a file, or a folder" in said
 
 
 def test_debug_shows_the_traceback_anywhere_on_the_line(command: Command) -> None:
@@ -138,22 +132,33 @@ def test_what_is_no_bug_has_another_status(
 
 
 def test_misuse_is_status_2(command: Command) -> None:
-    for words in (
-        ("run",),
-        ("nonsense",),
-        ("metrics", "--format", "xml"),
-        ("run", "x", "--seed", "-1"),
-        ("run", "x", "--factors", "0"),
+    for words, says in (
+        (("run",), "Usage: sparse-eval run"),
+        (("nonsense",), "No such command"),
+        (("metrics", "--format", "xml"), "'xml' is not one of"),
+        (("run", "x", "--seed", "-1"), "'--seed'"),
+        (("demo", "--memory", "much"), "--memory"),
+        (("run", ""), "'input': the path is empty; name a file, or a folder"),
+        (("demo", "--out="), "'--out': the path is empty; name a file, or a folder"),
     ):
-        assert command(*words)[0] == 2
+        status, printed, said = command(*words)
+        assert (status, printed) == (2, "")
+        assert says in " ".join(said.replace("│", "").split())
     assert command("--version")[:2] == (0, "0.1.0\n")
 
 
-def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
+def in_a_process(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command in its own process; `env` is added to the environment."""
+    environment = os.environ | options.pop("env", {})
+    line = [sys.executable, "-m", "sparse_eval", *words]
+    piped: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.run(line, env=environment, check=False, text=True, **piped)
+
+
+def test_runs_without_a_terminal() -> None:
     script = Path(sys.executable).with_name("sparse-eval")
     done = subprocess.run(
         [script, "demo", "--users", "50", "--items", "40", *SMALL, "--format", "json"],
-        cwd=tmp_path,
         env=os.environ | {"TERM": "dumb"},
         capture_output=True,
         check=True,
@@ -163,32 +168,22 @@ def test_installed_command_runs_without_a_terminal(tmp_path: Path) -> None:
     assert "it/s" not in done.stderr  # no progress bar without a terminal
 
 
-def test_standard_input_the_environment_and_a_reader_that_has_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["evaluate - truth.csv", "score --help", "--help"])
+def test_standard_input_the_environment_and_a_reader_that_has_enough(
+    tmp_path: Path, words: str
+) -> None:
     (tmp_path / "truth.csv").write_text("user,item\na,y\nb,x\n")
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-m", "sparse_eval", "evaluate", "-", tmp_path / "truth.csv"],
-        env=os.environ | {"SPARSE_EVAL_METRIC": "mrr@2 recall@2", "SPARSE_EVAL_OUT": str(tmp_path)},
-        input="user,item,rank\na,x,1\na,y,2\nb,x,1\n",
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        check=False,
-        text=True,
-    )
+    names = {"SPARSE_EVAL_METRIC": "mrr@2 recall@2", "SPARSE_EVAL_OUT": "out"}
+    lists = "user,item,rank\na,x,1\na,y,2\nb,x,1\n"
+    done = in_a_process(*words.split(), env=names, input=lists, stdout=writer, cwd=tmp_path)
     os.close(writer)
     assert done.returncode == 0, done.stderr
-    assert se.Evaluation.load(tmp_path).mean() == {"mrr@2": 0.75, "recall@2": 1}
-
-
-def test_a_reader_that_has_enough_of_the_help() -> None:
-    for words in (["score", "--help"], ["--help"]):
-        reader, writer = os.pipe()
-        os.close(reader)
-        line = [sys.executable, "-m", "sparse_eval", *words]
-        done = subprocess.run(line, stdout=writer, stderr=subprocess.PIPE, check=False, text=True)
-        os.close(writer)
-        assert (done.returncode, done.stderr) == (0, "")
+    if words.startswith("evaluate"):
+        assert se.Evaluation.load(tmp_path / "out").mean() == {"mrr@2": 0.75, "recall@2": 1}
+    else:
+        assert done.stderr == ""
 
 
 def test_only_one_input_is_standard_input(
@@ -203,7 +198,7 @@ def test_only_one_input_is_standard_input(
     assert "Invalid value for '--split': a folder is expected" in " ".join(said.split())
 
 
-def test_messages_as_lines_of_json(command: Command, tmp_path: Path) -> None:
+def test_messages_as_lines_of_json_or_none(command: Command, tmp_path: Path) -> None:
     words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
     for more, last in (((), "info"), (("--memory", "1"), "error")):
         said = command(*words, *more, "--log-format", "json")[2]
@@ -211,24 +206,13 @@ def test_messages_as_lines_of_json(command: Command, tmp_path: Path) -> None:
         assert {"time", "level", "message", "command"} <= set.intersection(*map(set, lines))
         assert lines[-1]["level"] == last
         assert {line["command"] for line in lines} == {"demo"}
-
-
-def test_quiet_commands_show_no_notes(command: Command, tmp_path: Path) -> None:
-    words = ("demo", "--users", 50, "--items", 40, *SMALL, "--out", tmp_path / "d")
     status, _, said = command(*words, "-q", "--threads", 1)
     assert (status, said) == (0, "")
     assert command(*words, "--memory", "2 GB", "--help-all")[0] == 0
-    assert command(*words, "--memory", "much")[0] == 2
 
 
 def test_output_in_an_encoding_that_lacks_a_letter() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sparse_eval", "metrics", "ndcg"],
-        env=os.environ | {"PYTHONIOENCODING": "cp1252"},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
+    done = in_a_process("metrics", "ndcg", env={"PYTHONIOENCODING": "cp1252"})
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "error: the output's encoding lacks '\\u2212'; set PYTHONIOENCODING=utf-8\n"
@@ -312,3 +296,37 @@ def test_a_limit_of_the_address_space(megabytes: int, code: str, expected: str) 
     )
     assert done.stderr == expected
     assert done.returncode == (2 if "error" in expected else 0)
+
+
+def test_lists_and_describes_every_metric(command: Command) -> None:
+    _, printed, _ = command("metrics", "--format", "json")
+    assert len(json.loads(printed)) == len(REGISTRY)
+    for name in REGISTRY:
+        status, printed, _ = command("metrics", name)
+        assert status == 0
+        assert REGISTRY[name].text in printed
+        assert REGISTRY[name].plain in printed
+    assert "train (similarity=train)" in command("metrics", "diversity")[1]
+    expected = command("metrics", "hit_rate")
+    assert "also called" in expected[1]
+    for name in ("hr", "HR@10", "hit-ratio", "hit_rate_10"):
+        assert command("metrics", name) == expected
+
+
+def test_shows_what_a_convention_changes(command: Command) -> None:
+    status, printed, _ = command("metrics", "--convention", "implicit")
+    assert status == 0
+    assert "precision(average)" in printed
+    assert "micro" in printed
+
+
+def test_says_what_was_compiled(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = compiling.CompiledKernels(Path("kept"), "znver5", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(compiling, "compile_kernels", lambda: done)
+        said = "compiled 1 kernel for znver5; all are in kept\n"
+        assert command("compile") == (0, said, "")
+    monkeypatch.setattr(compiling, "writable_folder", lambda: None)
+    status, printed, said = command("compile")
+    assert (status, printed) == (2, "")
+    assert "NUMBA_CACHE_DIR" in said

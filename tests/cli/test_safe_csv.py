@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,24 +19,6 @@ from sparse_eval.cli.options import csv_text
 #: Ids of users and items as someone who wants to be clicked would choose them, and as YouTube does.
 USERS = ["=1+1", "@SUM(A1)", "anna"]
 ITEMS = ["-dQw4w9W", "+49 30", "\tcmd", "cat; =1", 'say "hi"', "'quoted"]
-CLICKS = pd.DataFrame(
-    [(user, item) for n, user in enumerate(USERS) for item in ITEMS[n : n + 4]],
-    columns=["user", "item"],
-)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: Any) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("formulas")
-    CLICKS.to_csv(folder / "clicks.csv", index=False)
-    model = se.train_als(se.datasets.load_frame(CLICKS), factors=2, iterations=2)
-    se.save_model(model, folder / "=als.npz")
-    recs = CLICKS.assign(rank=CLICKS.groupby("user").cumcount() + 1)
-    recs.to_csv(folder / "recs.csv", index=False)
-    lists = (recs, CLICKS, "ndcg@2")
-    for name in ("=a", "b"):
-        se.evaluate(*lists).save(folder / "results" / name)
-    return {path.name: path for path in folder.iterdir()}
 
 
 def rows(text: str) -> list[list[str]]:
@@ -76,41 +57,35 @@ def test_what_is_asked_for_alone() -> None:
     assert csv_text(table, safe=True) == ('"item","score","rank"\n"\'=1",-0.5,-1\n"a;=1","",2\n')
 
 
-def test_recommendations(command: Command, files: dict[str, Path], tmp_path: Path) -> None:
-    words = ("recommend", files["=als.npz"], files["clicks.csv"], "-k", 3)
-    status, plain, said = command(*words, "--format", "csv")
-    assert status == 0, said
-    safe = command(*words, "--format", "csv", "--safe-csv")[1]
-    out = tmp_path / "recs.csv"
-    status, _, said = command(*words, "--out", out, "--safe-csv")
-    assert status == 0
-    assert out.read_bytes().decode() == safe
-    written = rows(safe)
-    assert written == [[harmless(cell) if n < 2 else cell for n, cell in enumerate(row)]
-                       for row in rows(plain)]  # fmt: skip
-    assert {row[0] for row in written} == {"user", "'=1+1", "'@SUM(A1)", "anna"}
-
-
 def test_ids_and_names_of_files_and_results(
-    command: Command, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(files["=als.npz"].parent)
-    data = ("--train", "clicks.csv", "--validation", "recs.csv", "-m", "ndcg@2")
-    both = ("score", "=als.npz", "none.npz", *data, "--allow-seen", "--format", "csv")
-    compared = ("compare", "results", "--format", "csv")
-    lists = ("evaluate", "recs.csv", "clicks.csv", "-m", "ndcg@2", "--per-user", "--format", "csv")
-    for words in (both, compared, lists):
-        plain, safe = rows(command(*words)[1]), rows(command(*words, "--safe-csv")[1])
+    monkeypatch.chdir(tmp_path)
+    clicks = [(user, item) for n, user in enumerate(USERS) for item in ITEMS[n : n + 4]]
+    frame = pd.DataFrame(clicks, columns=["user", "item"])
+    frame.to_csv("clicks.csv", index=False)
+    recs = frame.assign(rank=frame.groupby("user").cumcount() + 1)
+    recs.to_csv("recs.csv", index=False)
+    se.save_model(se.train_als(se.datasets.load_frame(frame), factors=2, iterations=2), "=als.npz")
+    for name in ("=a", "b"):
+        se.evaluate(recs, frame, "ndcg@2").save(Path("results", name))
+    data = ("--train", "clicks.csv", "--validation", "recs.csv", "-m", "ndcg@2", "--allow-seen")
+    recommend = ("recommend", "=als.npz", "clicks.csv", "-k", 3)
+    for words in (
+        recommend,
+        ("score", "=als.npz", "none.npz", *data),
+        ("compare", "results"),
+        ("evaluate", "recs.csv", "clicks.csv", "-m", "ndcg@2", "--per-user", "--out", "saved"),
+    ):
+        printed = [command(*words, "--format", "csv", *safe)[1] for safe in ((), ("--safe-csv",))]
+        plain, safe = map(rows, printed)
         assert any(cell.startswith("=") for row in plain for cell in row)
         assert not any(cell.startswith("=") for row in safe for cell in row)
-
-
-def test_what_is_read_again_is_as_it_was(
-    command: Command, files: dict[str, Path], tmp_path: Path
-) -> None:
-    words = ("evaluate", files["recs.csv"], files["clicks.csv"], "-m", "ndcg@2", "--format", "csv")
-    for folder, option in (("plain", ()), ("safe", ("--safe-csv",))):
-        assert command(*words, *option, "--out", tmp_path / folder)[0] == 0
-    plain, safe = ((tmp_path / name / "per_user.csv").read_bytes() for name in ("plain", "safe"))
-    assert plain == safe
-    assert list(se.Evaluation.load(tmp_path / "safe").per_user.index) == sorted(USERS)
+        if words is recommend:
+            assert safe == [
+                [*map(harmless, row[:2]), *row[2:]] for row in plain
+            ]  # a negative score is a number
+            assert command(*words, "--safe-csv", "--out", "out.csv")[0] == 0
+            assert Path("out.csv").read_bytes().decode() == printed[1]
+    # A saved evaluation is read again, so that it keeps its ids.
+    assert list(se.Evaluation.load("saved").per_user.index) == sorted(USERS)

@@ -26,8 +26,9 @@ ITEMS = [f"i{n}{NASTY}" for n in range(5)]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with a split, models, lists and segments, all with such names."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with a split, models, lists and segments, all with such names."""
+    monkeypatch.chdir(tmp_path)
     rows = [
         {"user": user, "item": item}
         for u, user in enumerate(USERS)
@@ -47,34 +48,25 @@ def folder(tmp_path: Path) -> Path:
         ev.save(tmp_path / "results" / f"{name}{NASTY}")
     lists = pd.DataFrame(rows).assign(score=1.0)
     lists.to_csv(tmp_path / "lists.csv", index=False, quoting=csv.QUOTE_ALL)
+    lists[["user", "item"]].to_csv(tmp_path / "truth.csv", index=False, quoting=csv.QUOTE_ALL)
     segments = pd.DataFrame({"user": USERS, "plan": [f"p{NASTY}", f"q{NASTY}"] * 2})
     segments.to_csv(tmp_path / "by.csv", index=False, quoting=csv.QUOTE_ALL)
     return tmp_path
 
 
-SHAPES = ("table", "markdown", "csv", "json", "jsonl")
-
 #: Commands that print ids or names, and the columns that have them.
 COMMANDS = {
-    "recommend": ("user", "item"),
-    "evaluate": ("user",),
-    "score": ("file",),
-    "compare": ("a", "b"),
-    "by": ("segment",),
+    "recommend": ("recommend models/a.npz split -k 2", ("user", "item")),
+    "evaluate": ("evaluate lists.csv truth.csv -m ndcg@2 --per-user", ("user",)),
+    "score": ("score models --split split -m ndcg@2", ("file",)),
+    "compare": ("compare results -m ndcg@2", ("a", "b")),
+    "by": ("compare results -m ndcg@2 --by by.csv", ("segment",)),
 }
 
 
-def words_of(name: str, folder: Path) -> tuple[object, ...]:
-    model = folder / "models" / f"a{NASTY}.npz"
-    lists = folder / "lists.csv"
-    compare = ("compare", folder / "results", "-m", "ndcg@2")
-    return {
-        "recommend": ("recommend", model, folder / "split", "-k", 2),
-        "evaluate": ("evaluate", lists, lists, "--gain", "", "-m", "ndcg@2", "--per-user"),
-        "score": ("score", folder / "models", "--split", folder / "split", "-m", "ndcg@2"),
-        "compare": compare,
-        "by": (*compare, "--by", folder / "by.csv"),
-    }[name]
+def words_of(name: str) -> list[str]:
+    words = COMMANDS[name][0].split()
+    return [word.replace("a.npz", f"a{NASTY}.npz") for word in words]
 
 
 def has_controls(text: str) -> bool:
@@ -85,7 +77,11 @@ def has_controls(text: str) -> bool:
     ("name", "shape", "terminal"),
     [
         *((name, shape, False) for name in COMMANDS for shape in ("table", "csv")),
-        *(("recommend", shape, terminal) for shape in SHAPES for terminal in (False, True)),
+        *(
+            ("recommend", shape, terminal)
+            for shape in ("markdown", "csv", "json", "jsonl")
+            for terminal in (False, True)
+        ),
         ("compare", "json", False),
     ],
 )
@@ -98,23 +94,20 @@ def test_ids_are_escaped_for_people_and_whole_for_programs(
     terminal: bool,
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    status, printed, said = command(*words_of(name, folder), "--format", shape)
+    status, printed, said = command(*words_of(name), "--format", shape)
     assert status == 0, said
     assert not has_controls(said)
-    if shape in ("table", "markdown"):
+    if shape in ("table", "markdown") or terminal:
         assert not has_controls(printed)
         assert "1b[31m" in printed
-        return
-    if shape == "csv":
-        if terminal:
-            assert not has_controls(printed)
+        if shape in ("table", "markdown", "csv"):
             return
+    if shape == "csv":
         rows = list(csv.DictReader(io.StringIO(printed)))
-    else:
+    else:  # which is still JSON on a terminal
         rows = json.loads(printed) if shape == "json" else map(json.loads, printed.splitlines())
-        assert not (terminal and has_controls(printed))  # and it is still JSON
         rows = rows.get("differences", rows) if isinstance(rows, dict) else list(rows)
-    texts = [str(row[column]) for row in rows for column in COMMANDS[name]]
+    texts = [str(row[column]) for row in rows for column in COMMANDS[name][1]]
     assert texts
     whole = repr(NASTY)[1:-1] if name == "score" else NASTY  # a sweep escapes names of files
     assert all(text.removesuffix(".npz").endswith(whole) for text in texts), texts
@@ -123,7 +116,7 @@ def test_ids_are_escaped_for_people_and_whole_for_programs(
 def test_what_is_below_a_comparison_fits_the_terminal(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = words_of("compare", folder)
+    words = words_of("compare")
     _, whole, _ = command(*words)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "70")
@@ -135,9 +128,9 @@ def test_what_is_below_a_comparison_fits_the_terminal(
 
 def test_messages_are_escaped(command: Command, folder: Path) -> None:
     for words in (
-        ("recommend", *words_of("recommend", folder)[1:3], "--users", f"nobody{NASTY}", "--debug"),
-        ("score", folder / "models", "--split", folder / f"missing{NASTY}"),
-        (*words_of("score", folder), "--fail-under", "ndcg@2=1.5"),
+        (*words_of("recommend"), "--users", f"nobody{NASTY}", "--debug"),
+        ("score", "models", "--split", f"missing{NASTY}"),
+        (*words_of("score"), "--fail-under", "ndcg@2=1.5"),
     ):
         status, _, said = command(*words)
         assert status in (2, 3)

@@ -1,4 +1,4 @@
-"""Test the options of the command evaluate against what Python's evaluate returns."""
+"""Test the command evaluate: its files and options, against what Python's evaluate returns."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from commands import Command
 from scipy import sparse
 
 import sparse_eval as se
+
+RUN = "ann Q0 x 1 0.9 tag\nann Q0 y 2 0.9 tag\nbob Q0 x 1 0.5 tag\n"
+QRELS = "ann 0 x 1\nann 0 z 2\nbob 0 y 0\ncat 0 x 1\n"
 
 RECS = pd.DataFrame(
     {
@@ -47,12 +50,41 @@ def means(command: Command) -> Means:
     return means
 
 
+@pytest.fixture
+def trec(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "run").write_text(RUN)
+    (tmp_path / "qrels").write_text(QRELS)
+    return tmp_path / "run", tmp_path / "qrels"
+
+
 def rankings(**options: Any) -> se.Rankings:
     return se.Rankings.from_frame(RECS, user="visitor", item="page", **options)
 
 
 def relevance(**options: Any) -> se.Relevance:
     return se.Relevance.from_frame(TRUTH, user="visitor", item="page", **{"gain": None} | options)
+
+
+def test_evaluates_a_run_against_qrels(command: Command, trec: tuple[Path, Path]) -> None:
+    options = ("-m", "mrr,recall@2", "--format", "csv", "--per-user")
+    status, printed, _ = command("evaluate", *trec, *options, "--convention", "trec_eval")
+    assert status == 0
+    # Of equal scores, the larger name comes first.
+    assert printed == "user,mrr,recall@2\nann,0.5,0.5\nbob,0.0,0.0\ncat,,\n"
+    _, printed, _ = command("evaluate", *trec, *options)
+    assert printed == "user,mrr,recall@2\nann,1.0,0.5\nbob,,\ncat,0.0,0.0\n"
+    _, printed, _ = command("evaluate", *trec, "--convention", "sklearn")  # which lacks mrr
+    assert "ndcg@20" in printed
+
+
+@pytest.mark.parametrize("kind", ["table", "csv"])
+def test_notes_means_of_few_users(command: Command, trec: tuple[Path, Path], kind: str) -> None:
+    out = ("--out", trec[0].parent / "out")
+    status, printed, said = command("evaluate", *trec, "-m", "mrr", "--format", kind, *out)
+    assert status == 0
+    few = "too few users for the intervals of mrr"
+    assert few in printed if kind == "table" else f"warning: {few}" in said
+    assert (printed + said).count(few) == 1
 
 
 #: Options, and what Python is given: to make lists, to make gains, and as the protocol.
@@ -67,11 +99,10 @@ OPTIONS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     *(
         (f"--rank place --gain worth --{rule.replace('_', '-')} {value}", {}, {"gain": "worth"},
          {rule: value})
-        for rule, values in {
-            "no_relevant": ("exclude", "zero", "judged"), "without_list": ("exclude", "zero"),
-            "convention": ("trec_eval",),
-        }.items()
-        for value in values
+        for rule, value in [
+            ("no_relevant", "zero"), ("no_relevant", "judged"), ("without_list", "zero"),
+            ("convention", "trec_eval"),
+        ]
     ),
     ("--rank place --gain worth --judged-only", {}, {"gain": "worth"}, {"judged_only": True}),
 ]  # fmt: skip
@@ -102,43 +133,34 @@ def test_options_mean_what_they_mean_in_python(
     assert means(*paths, *COLUMNS, *words, "-m", ",".join(names)) == expected.mean()
 
 
-def test_ties_given_go_before_those_of_a_convention(tmp_path: Path, means: Means) -> None:
-    lines = RECS.assign(q="Q0", rank=0, tag="t")[["visitor", "q", "page", "rank", "points", "tag"]]
-    lines.to_csv(tmp_path / "run", sep=" ", header=False, index=False)
-    judged = TRUTH.assign(q=0)[["visitor", "q", "page", "worth"]]
-    judged.to_csv(tmp_path / "qrels", sep=" ", header=False, index=False)
-    words = (tmp_path / "run", tmp_path / "qrels", "-m", "mrr", "--convention", "trec_eval")
-    run, qrels = tmp_path / "run", se.trec.read_qrels(tmp_path / "qrels")
+def test_ties_given_go_before_those_of_a_convention(trec: tuple[Path, Path], means: Means) -> None:
+    words = (*trec, "-m", "mrr", "--convention", "trec_eval")
+    qrels = se.trec.read_qrels(trec[1])
     for ties in ("item", "item_descending"):
-        lists = se.trec.read_run(run, ties=ties)
+        lists = se.trec.read_run(trec[0], ties=ties)
         expected = se.evaluate(lists, qrels, "mrr", convention="trec_eval").mean()
         assert means(*words, "--ties", ties) == expected
         assert (means(*words) == expected) == (ties == "item_descending")
 
 
-def test_threshold_of_matrices_and_runs(means: Means, tmp_path: Path) -> None:
-    words = ("--threshold", 3, "-m", "recall@3,ndcg@3")
-    expected = se.evaluate(
-        rankings(rank="place"), relevance(gain="worth", threshold=3), ["recall@3", "ndcg@3"]
-    ).mean()
+def test_threshold_of_matrices(means: Means, tmp_path: Path) -> None:
+    # The same lists and gains as in the tables.
+    metrics = ["recall@3", "ndcg@3"]
+    expected = se.evaluate(rankings(rank="place"), relevance(gain="worth", threshold=3), metrics)
     sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 3], [2, 3, 1]]))
     sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 5], [3, 0, 0]]))
-    assert means(tmp_path / "p.npz", tmp_path / "v.npz", *words) == pytest.approx(expected)
-    run = "a Q0 x 1 3 t\na Q0 y 1 2 t\na Q0 z 1 1 t\nb Q0 z 1 3 t\nb Q0 x 1 2 t\nb Q0 y 1 1 t\n"
-    (tmp_path / "run").write_text(run)
-    (tmp_path / "qrels").write_text("a 0 y 1\na 0 z 5\nb 0 x 3\n")
-    assert means(tmp_path / "run", tmp_path / "qrels", *words) == pytest.approx(expected)
+    words = (tmp_path / "p.npz", tmp_path / "v.npz", "--threshold", 3, "-m", ",".join(metrics))
+    assert means(*words) == pytest.approx(expected.mean())
 
 
 def test_data_of_items(means: Means, tmp_path: Path) -> None:
     train = TRUTH.iloc[::-1].rename(columns={"worth": "ignored"})
     frames = {"recs": RECS, "truth": TRUTH, "train": train, "groups": GROUPS, "vectors": VECTORS,
-              "chances": CHANCES}  # fmt: skip
+              "chances": CHANCES, "weights": WEIGHTS}  # fmt: skip
     for name, frame in frames.items():
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
     GROUPS.to_parquet(tmp_path / "groups.parquet")
     GROUPS.set_index("page").to_parquet(tmp_path / "by_item.parquet")
-    WEIGHTS.to_csv(tmp_path / "weights.csv", index=False)
     items = se.ItemData(
         groups=GROUPS.set_index("page")["genre"],
         vectors=VECTORS.set_index("page"),
@@ -156,24 +178,6 @@ def test_data_of_items(means: Means, tmp_path: Path) -> None:
         assert found == pytest.approx(expected)
 
 
-def test_data_of_numbered_items(means: Means, tmp_path: Path) -> None:
-    positions = sparse.csr_matrix([[1, 2, 0], [0, 1, 2]])
-    gains = sparse.csr_matrix([[0, 1, 0], [0, 3, 1]])
-    sparse.save_npz(tmp_path / "p.npz", positions)
-    sparse.save_npz(tmp_path / "v.npz", gains)
-    groups, vectors = np.array([0, 1, 0]), VECTORS[["v0", "v1"]].to_numpy()
-    np.save(tmp_path / "groups.npy", groups)
-    np.save(tmp_path / "vectors.npy", vectors)
-    sparse.save_npz(tmp_path / "groups.npz", sparse.csr_matrix(np.eye(2)[groups]))
-    (tmp_path / "groups.csv").write_text("item,group\n2,0\n0,0\n1,1\n")
-    items = se.ItemData(groups=groups, vectors=vectors)
-    expected = se.evaluate(positions, gains, OF_ITEMS[:2], train=gains, items=items).mean()
-    for file in ("groups.npy", "groups.npz", "groups.csv"):
-        words = ("--train", tmp_path / "v.npz", "--item-groups", tmp_path / file)
-        words = (*words, "--item-vectors", tmp_path / "vectors.npy", "-m", ",".join(OF_ITEMS[:2]))
-        assert means(tmp_path / "p.npz", tmp_path / "v.npz", *words) == pytest.approx(expected)
-
-
 def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) -> None:
     (tmp_path / "run").write_text("1 Q0 7 1 2 t\n1 Q0 8 2 1 t\n")
     (tmp_path / "qrels").write_text("1 0 8 1\n")
@@ -181,6 +185,25 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
     words = ("--train", tmp_path / "qrels", "--item-groups", tmp_path / "groups.csv")
     found = means(tmp_path / "run", tmp_path / "qrels", *words, "-m", "calibration@2")
     assert 0 < found["calibration@2"] < 1
+
+
+def test_a_folder_of_a_split_stands_for_its_two_files(means: Means, tmp_path: Path) -> None:
+    gains = np.random.default_rng(0).random((40, 20)) < 0.2
+    users, items = np.nonzero(gains)
+    clicks = se.Interactions.from_frame(pd.DataFrame({"user": users, "item": items}))
+    holdout = se.split.random(clicks, fraction=0.5, seed=0)
+    holdout.save(tmp_path / "split")
+    lists = se.Rankings.from_popularity(holdout.train, 5)
+    positions = lists.to_positions()
+    sparse.save_npz(tmp_path / "lists.npz", sparse.csr_matrix(positions))
+    coo = sparse.coo_matrix(positions)
+    ids = {"user": holdout.users[coo.row], "item": holdout.items[coo.col], "rank": coo.data}
+    pd.DataFrame(ids).to_parquet(tmp_path / "lists.parquet")
+    train, validation = (tmp_path / "split" / f"{name}.npz" for name in ("train", "validation"))
+    metrics = ("-m", "ndcg@5,novelty@5,coverage@5")
+    found = means(tmp_path / "lists.parquet", tmp_path / "split", *metrics)
+    assert found == means(tmp_path / "lists.npz", validation, "--train", train, *metrics)
+    assert len(found) == 3
 
 
 @pytest.mark.parametrize(
@@ -205,9 +228,13 @@ def test_ids_of_a_run_are_text_in_other_files_too(means: Means, tmp_path: Path) 
             "recs.parquet truth.parquet -m categorical_diversity@2 --item-groups groups.csv",
             "--item-groups cannot be combined with tables",
         ),
+        ("recs.parquet v.npz", "the predictions has ids of users ('a', …) but"),
+        ("numbers.parquet qrels", "the predictions has 1, …, and validation has 'a', …"),
+        ("recs.csv empty.csv", "error: empty.csv: "),
+        ("recs.parquet empty", "error: empty: "),
     ],
 )
-def test_refuses_options(
+def test_refuses_options_and_files(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -217,8 +244,12 @@ def test_refuses_options(
     Path("truth.csv").write_text("user,item,gain\na,y,1\n")
     Path("no.csv").write_text("a,b\n1,2\n")
     Path("groups.csv").write_text("item,group\nx,1\ny,2\n")
+    Path("qrels").write_text("a 0 y 1\n")
+    Path("empty.csv").write_text("")
+    Path("empty").mkdir()
     for side in ("recs", "truth"):
         pd.read_csv(f"{side}.csv").to_parquet(f"{side}.parquet")
+    pd.DataFrame({"user": [1], "item": [2], "rank": [1]}).to_parquet("numbers.parquet")
     status, printed, said = command("evaluate", *words.split())
     assert (status, printed) == (2, "")
     assert said.splitlines()[-1].startswith("error: ")

@@ -1,0 +1,344 @@
+"""Test the command score: its tables, exit status, gauges, and what it writes for other nights."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reporting
+from commands import Command
+from scipy import sparse
+
+import sparse_eval as se
+from sparse_eval.cli.nightly import write_prometheus
+from sparse_eval.core.files import locked_folder
+from sparse_eval.core.formatting import number
+
+METRICS = ("-m", "ndcg@10,recall@10,coverage@10")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a split, and checkpoints of which als8 is the better one."""
+    folder = tmp_path_factory.mktemp("score")
+    holdout = se.split.random(se.datasets.synthetic(n_users=200, n_items=80, seed=0), seed=0)
+    holdout.save(folder / "split")
+    (folder / "models").mkdir()
+    se.save_model(se.train_als(holdout.train, factors=8), folder / "models" / "als8.npz")
+    worthless = {"user_factors": np.ones((200, 2)), "item_factors": np.zeros((80, 2))}
+    np.savez(folder / "models" / "none.npz", **worthless, factors=2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ev(folder: Path) -> se.Evaluation:
+    """Return the evaluation of the better checkpoint."""
+    holdout = se.Holdout.load(folder / "split")
+    return se.evaluate_model(folder / "models" / "als8.npz", holdout, METRICS[1], keep="lists")
+
+
+def words(folder: Path, *models: str | Path) -> tuple[object, ...]:
+    return ("score", *(folder / model for model in models), "--split", folder / "split", *METRICS)
+
+
+def samples(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return what Prometheus reads: values by labels, by the name of the gauge."""
+    parser = pytest.importorskip("prometheus_client.parser", reason="not in this environment")
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in parser.text_string_to_metric_families(path.read_text()):
+        assert family.type == "gauge"
+        assert family.documentation
+        for sample in family.samples:
+            values = found.setdefault(sample.name.removeprefix("sparse_eval_"), {})
+            job, _, *labels = sample.labels.values()
+            assert job == "s"
+            assert values.setdefault(tuple(labels), sample.value) is sample.value
+    return found
+
+
+def test_scores_a_folder_and_the_files_in_it(
+    command: Command, folder: Path, ev: se.Evaluation, tmp_path: Path
+) -> None:
+    out = ("--out", tmp_path / "o")
+    status, printed, said = command(*words(folder, "models"), *out)
+    assert status == 0, said
+    assert "score: 2 checkpoints, " in said
+    heading, _, *lines = printed.splitlines()
+    columns = ["file", "best", "ndcg@10", "95", "%", "interval", "recall@10", "coverage@10"]
+    assert heading.split() == [*columns, "factors", "seconds"]
+    models = [str(folder / "models" / f"{name}.npz") for name in ("als8", "none")]
+    assert [line.split()[0] for line in lines[:4]] == [*models, "random", "popularity"]
+    assert lines[0][heading.index("best")] == "*"  # text is aligned to the left
+    assert number(ev["ndcg@10"]) in lines[0]
+    names = {"als8", "none", "sweep.jsonl", "table.csv"}
+    assert {path.name for path in (tmp_path / "o").iterdir()} == names
+    files = command(*words(folder, *models), *out, "--format", "json")[1]
+    pattern = command(*words(folder, "models/[an]*.npz"), "--format", "jsonl")[1]
+    one = command(*words(folder, "models/als8.npz"), "--format", "json")[1]
+    for rows in (json.loads(files), list(map(json.loads, pattern.splitlines()))):
+        assert [(row["file"], row["factors"], row["best"]) for row in rows] == [
+            (models[0], 8, True), (models[1], 2, False),
+        ]  # fmt: skip
+        for row in (rows[0], *json.loads(one)):
+            assert {name: row["metrics"][name]["mean"] for name in ev.names} == ev.mean()
+
+
+def test_a_checkpoint_that_cannot_be_scored(command: Command, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.npz").write_bytes(b"")
+    line = words(folder, "models", tmp_path / "empty.npz", tmp_path / "missing.npz")
+    status, printed, said = command(*line, "--progress")
+    assert status == 1
+    assert "score: 100%" in said
+    first, second, last = said.splitlines()[-3:]
+    assert first.startswith(f"warning: {tmp_path / 'empty.npz'}: BadZipFile: ")
+    assert second == f"warning: {tmp_path / 'missing.npz'}: does not exist"
+    assert "2 of 4 checkpoints could not be scored" in last
+    assert "error" not in printed
+    row = json.loads(command(*line, "--format", "json")[1])[-1]
+    assert (row["status"], row["factors"]) == ("failed", None)
+    assert row["metrics"]["ndcg@10"] == {"mean": None}
+
+
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::UserWarning:distributed", "ignore::DeprecationWarning"
+)
+def test_scores_on_the_workers_of_a_scheduler(command: Command, folder: Path) -> None:
+    def numbers(*line: object) -> object:
+        status, printed, said = command(*line, "--format", "json")
+        assert status == 0, said
+        columns = ("mean", "std", "ci_low", "ci_high", "interval", "n_users", "n_skipped")
+        return [
+            [row[name] for name in ("file", "status", "best")]
+            + [metric.get(column) for metric in row["metrics"].values() for column in columns]
+            for row in json.loads(printed)
+        ]
+
+    distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+    options = {"dashboard_address": None, "silence_logs": 50, "processes": False, "protocol": "tcp"}
+    gc.collect()  # distributed waits forever if it deletes a client while it starts a cluster
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
+        for model in ("models/als8.npz", "models"):
+            line = words(folder, model)
+            assert numbers(*line, "--scheduler", cluster.scheduler_address) == numbers(*line)
+
+
+def test_options_replace_contradicting_ones_of_the_environment(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = folder / "split"
+    files = ("--train", split / "train.npz", "--validation", split / "validation.npz")
+    printed = []
+    for name, typed in (("SPLIT", files), ("TRAIN", ("--split", split))):
+        line = ("score", folder / "models" / "als8.npz", *typed, "-m", "ndcg@5", "--format", "csv")
+        with monkeypatch.context() as patch:
+            patch.setenv(f"SPARSE_EVAL_{name}", str(folder / "nowhere"))
+            status, table, said = command(*line)
+        assert status == 0, said
+        printed.append(table)
+    assert printed[0] == printed[1]
+
+
+@pytest.mark.parametrize("model", ["models/als8.npz", "models"])
+def test_a_model_or_the_best_of_several_is_judged(
+    command: Command, folder: Path, ev: se.Evaluation, model: str
+) -> None:
+    reached = ev["ndcg@10"]
+    line = words(folder, model)
+    assert command(*line, "--fail-under", f"ndcg@10={reached - 0.001}")[0] == 0
+    both = ("--fail-under", f"ndcg@10={reached + 0.001}", "--fail-under", "recall@10=1")
+    status, printed, said = command(*line, *both)
+    assert status == 3
+    assert "ndcg@10" in printed
+    assert f"als8.npz is not good enough: ndcg@10 is {reached:.5f}, and has to be at least" in said
+    assert "; recall@10 is" in said
+    lower = (*line[:-1], "ndcg@10,mean_rank", "--fail-under")
+    assert command(*lower, "mean_rank=80")[0] == 0
+    status, _, said = command(*lower, "mean_rank=2")
+    assert status == 3
+    assert "and has to be at most 2" in said
+
+
+def test_lists_are_judged(command: Command, tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
+    sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 1]]))
+    line = ("evaluate", tmp_path / "p.npz", tmp_path / "v.npz", "-m", "mrr@2,fcp", "--fail-under")
+    assert command(*line, "mrr@2=0.75")[0] == 0
+    status, _, said = command(*line, "mrr@2=0.76")
+    assert status == 3
+    assert "p.npz is not good enough: mrr@2 is 0.75000, and has to be at least 0.76" in said
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 0]]))
+    status, _, said = command(*line, "fcp=0.1")
+    assert status == 3
+    assert "fcp is not defined, and has to be at least 0.1" in said
+
+
+@pytest.mark.parametrize(
+    ("n_scored", "n_failed", "kept"), [(0, 2, False), (2, 1, False), (0, 1, True), (1, 2, True)]
+)
+def test_broken_checkpoints_do_not_hide_the_others(
+    command: Command,
+    folder: Path,
+    ev: se.Evaluation,
+    tmp_path: Path,
+    n_scored: int,
+    n_failed: int,
+    kept: bool,
+) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    good = (folder / "models" / "als8.npz").read_bytes()
+    for name in ("als8.npz", "none.npz")[:n_scored]:
+        (models / name).write_bytes((folder / "models" / name).read_bytes())
+    for name, content in (("a.npz", b""), ("z.npz", b"PK\x03\x04"))[:n_failed]:
+        (models / name).write_bytes(content)
+    line = words(folder, models)
+    if kept:  # later commands resume from the table of the first one
+        line += ("--out", tmp_path / "out", "--history", tmp_path / "h.jsonl")
+        (models / "good.npz").write_bytes(good + b"\0" * 9)
+        command(*line)
+        (models / "good.npz").unlink()  # its row stays and is not judged
+    bounds = {None: True, ev["ndcg@10"] - 0.001: True, ev["ndcg@10"] + 0.001: False}
+    for (bound, is_good), most in product(bounds.items(), [None, 1, 2]):
+        more = () if bound is None else ("--fail-under", f"ndcg@10={bound}")
+        more += () if most is None else ("--max-failed", most)
+        status, printed, said = command(*line, *more)
+        if not n_scored:
+            expected = 1
+        elif not is_good:
+            expected = 3
+        else:
+            expected = int(n_failed > (most or 0))
+        assert status == expected, (bound, most, said)
+        assert ("could not be scored" in said) == (n_failed > 0)
+        assert ("als8.npz is not good enough" in said) == (expected == 3)
+        for name in ("als8.npz", "none.npz")[:n_scored] + ("a.npz", "z.npz")[:n_failed]:
+            assert name in printed
+
+
+@pytest.mark.parametrize("with_out", [False, True])
+def test_the_best_of_several_is_a_line_and_gauges(
+    command: Command, folder: Path, ev: se.Evaluation, tmp_path: Path, with_out: bool
+) -> None:
+    out = ("--out", tmp_path / "o") if with_out else ()
+    history, gauges = tmp_path / "new" / "h.jsonl", tmp_path / "s.prom"
+    options = (*out, "--history", history, "--prometheus", gauges)
+    assert command(*words(folder, "models"), *options)[0] == 0
+    # A result that is not good enough is in the history too, in place of the first one.
+    assert command(*words(folder, "models"), *options, "--fail-under", "ndcg@10=1")[0] == 3
+    assert len(se.History(history)) == 1
+    again = (*words(folder, "models/als8.npz"), "--history", history, "--night", "2999-11-01")
+    assert command(*again)[0] == 0
+    night, later = se.History(history).nights
+    assert later.night == "2999-11-01"
+    own = se.History(tmp_path / "own.jsonl")
+    own.append(ev, "als8")
+    assert night.metrics == own.nights[0].metrics
+    assert night.relevance == own.nights[0].relevance
+    assert night.about["file"] == str(folder / "models" / "als8.npz")
+    assert len(night.about["sha256"]) == 64
+    assert (tmp_path / "o").exists() == with_out
+    found = samples(gauges)
+    assert found["metric"]["als8", "ndcg@10"] == ev["ndcg@10"]
+    assert found["metric"]["none", "ndcg@10"] < ev["ndcg@10"]
+    assert found["metric_ci_low"]["als8", "ndcg@10"] == ev.summary()["ci_low"]["ndcg@10"]
+    assert found["users"] == {("als8",): ev.n_users, ("none",): ev.n_users}
+    assert found["best"] == {("als8",): 1, ("none",): 0}
+    assert found["failed"] == {(): 0}
+    assert found["last_run_success"] == {(): 1}
+    assert 0 < found["duration_seconds"][()] < 600
+    assert abs(found["last_run_timestamp_seconds"][()] - time.time()) < 600
+
+
+def test_lists_are_a_line_and_failures_are_counted(
+    command: Command, folder: Path, tmp_path: Path
+) -> None:
+    options = ("--history", tmp_path / "h.jsonl", "--prometheus", tmp_path / "s.prom")
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[1, 2, 0], [0, 1, 2]]))
+    sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 1]]))
+    lists = ("evaluate", tmp_path / "p.npz", tmp_path / "v.npz", "-m", "mrr@2,fcp")
+    status, _, said = command(*lists, *options)
+    assert status == 0
+    assert "warning: too few users" not in said  # the table has a note of it
+    assert samples(tmp_path / "s.prom")["metric"]["p", "mrr@2"] == 0.75
+    broken = [tmp_path / name for name in ("broken.npz", "other.npz")]
+    for path in broken:
+        path.write_bytes(b"")
+    for models, success in ((["models/als8.npz", broken[0]], 1), (broken, 0)):
+        assert command(*words(folder, *models), *options)[0] == 1
+        found = samples(tmp_path / "s.prom")
+        assert found["failed"] == {(): 2 - success}
+        assert found["last_run_success"] == {(): success}
+        assert ("metric" in found) == bool(success)
+        assert [*found.get("users", {})] == [("als8",)] * success
+    names = [night.name for night in se.History(tmp_path / "h.jsonl").nights]
+    assert names == ["p", "als8"]
+
+
+def test_labels_are_escaped(tmp_path: Path) -> None:
+    names = ['a"b', "c\\d", "two\nlines", "שלום"]
+    models = {name: reporting.evaluate(1, 0.5) for name in names}
+    write_prometheus(tmp_path / "s.prom", "", models, None, 0, 1.0)
+    found = samples(tmp_path / "s.prom")
+    assert [labels[0] for labels in found["users"]] == names
+    assert set(found["best"].values()) == {0}
+
+
+def test_refuses_before_it_scores(
+    command: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("h.jsonl").write_text("{}\n")
+    for name in ("d.prom", "none"):
+        Path(name).mkdir()
+    bound = "expected a metric and a number, as ndcg@10=0.15"
+    refused: list[tuple[tuple[object, ...], int, str]] = [
+        (("--history", "h.jsonl"), 2, "h.jsonl, line 1: is damaged"),
+        (("--history", "h.jsonl/x"), 2, "cannot be "),
+        (("--history", "."), 2, "cannot be read: Is a directory"),
+        (("--night", "2026-11-23"), 2, "give both"),
+        (("--prometheus", "d.prom"), 2, "it is a folder"),
+        (("--prometheus", "h.jsonl/x.prom"), 2, "in a folder that exists"),
+        (("--prometheus", "x.txt"), 2, "expected a file name that ends in .prom"),
+        *((("--fail-under", text), 2, bound) for text in ("ndcg@10", "0.1", "ndcg@10=nan", "=1")),
+        (("--fail-under", "recall@5=0.1"), 2, "is not computed; ask for it: -m 'recall@5'"),
+        (("--max-failed", -1), 2, "--max-failed"),
+        (("--memory", "1GB"), 2, "--memory is for one checkpoint; leave it out, or score one by"),
+        (("none",), 2, "none: contains no .npz file"),
+        (("nowhere/als-*.npz",), 2, "nowhere/als-*.npz"),
+        (("--user", "u"), 2, "split is a split"),
+        (("--scheduler", "x://nowhere"), 2, "x://nowhere"),
+        (("--scheduler", "tcp://127.0.0.1:9"), 75, "tcp://127.0.0.1:9"),
+        (("--split", "nowhere", "--prometheus", "s.prom"), 2, "nowhere"),
+    ]
+    for more, expected, message in refused:
+        status, printed, said = command(*words(folder, "models"), *more)
+        assert (status, printed) == (expected, ""), more
+        assert message in " ".join(said.split())
+        assert "recommend" not in said
+    assert samples(Path("s.prom"))["last_run_success"] == {(): 0}
+
+
+def test_refuses_the_folder_of_other_scores(command: Command, folder: Path, tmp_path: Path) -> None:
+    line = (*words(folder, "models"), "--out", tmp_path / "o")
+    assert command(*line)[0] == 0
+    with locked_folder(tmp_path / "o"):
+        assert command(*line)[0] == 75
+    status, _, said = command(*line, "-m", "mrr@5")
+    assert status == 2
+    assert "sweep.jsonl: this folder was written with different inputs: metrics" in said
+
+
+def test_a_command_of_lines_of_json(command: Command, folder: Path, tmp_path: Path) -> None:
+    status, printed, said = command(
+        "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
+        "--iterations", "1", "--format", "jsonl",
+    )  # fmt: skip
+    assert status == 0, said
+    *tuned, last = map(json.loads, printed.splitlines())
+    assert [row["trial"] for row in tuned] == [0, 1]
+    assert last.keys() == {"best", "test"}
