@@ -277,7 +277,6 @@ def test_evaluates_stops_early_and_keeps_the_best(
         ("train users --model bpr --patience 2", "cannot fold them in; use als or a model of"),
         ("train log --patience 2", "--patience needs --validation, or a folder"),
         ("train split --model tfidf --patience 2", "--patience is for models that are trai"),
-        ("tune split --method users", "the test part given is about users of train; choose"),
         ("train split --keep-best", "--keep-best needs checkpoints; name their folder with"),
         ("train split --validation split", "has its own validation part; leave out --val"),
     ],
@@ -292,6 +291,12 @@ def test_refuses_what_does_not_apply(
     assert status == 2
     assert says in said
     assert not Path("m.npz").exists()
+
+
+def test_the_test_of_a_search_is_about_users_of_train(command: Command, split: Path) -> None:
+    status, _, said = command("tune", split, "--method", "users", "--out", split.parent / "search")
+    assert status == 2
+    assert "the test part given is about users of train; choose another method" in said
 
 
 @pytest.mark.parametrize("resume", [False, True])
