@@ -33,16 +33,18 @@ _CELL_STYLE = "padding: 0.25em 0.75em; white-space: pre; font-variant-numeric: t
 def numbers(*values: float) -> tuple[str, ...]:
     """Return numbers that belong together, such as a mean and the ends of its interval, as text.
 
-    All have the same decimals. The largest number has three significant digits, or as many as the
-    distance between the smallest and the largest supports. NaN becomes "".
+    A single number has three significant digits. Several have the same decimals: the largest has
+    two significant digits, or as many as the distance between the smallest and the largest
+    supports. NaN becomes "".
     """
     finite = [float(value) for value in values if math.isfinite(value)] or [0.0]
     exponent = int(f"{max(map(abs, finite)):.{DIGITS - 1}e}".partition("e")[2])
     if not -6 < exponent < 10:  # so many zeros are hard to read
         texts = [f"{value:.{DIGITS - 1}e}" for value in values]
     else:
-        distance = max(finite) - min(finite)
-        decimals = max(DIGITS - 1 - exponent, decimals_within(distance) if distance else 0, 0)
+        decimals = DIGITS - 1 - exponent
+        if (distance := max(finite) - min(finite)) > 0:
+            decimals = max(decimals - 1, decimals_within(distance))
         decimals = max(min(decimals, _MOST_DIGITS - 1 - exponent), 0)
         # Zero is added because the rounded number may be a negative zero.
         texts = [f"{round(float(value), decimals) + 0.0:.{decimals}f}" for value in values]

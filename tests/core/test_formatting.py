@@ -56,8 +56,9 @@ def test_numbers_have_three_significant_digits(value: float, expected: str) -> N
 
 def test_numbers_that_belong_together_have_the_same_decimals() -> None:
     assert numbers(0.0987654, 0.112345) == ("0.099", "0.112")
-    assert numbers(-0.5, 0.0001) == ("-0.500", "0.000")
-    assert numbers(-1e-9, 20.0) == ("0.0", "20.0")
+    assert numbers(-0.5, 0.0001) == ("-0.50", "0.00")
+    assert numbers(-1e-9, 20.0) == ("0", "20")
+    assert numbers(0.0832, 0.0712, 0.0952) == ("0.083", "0.071", "0.095")
     assert numbers(math.nan, 1.0) == ("", "1.00")
 
 

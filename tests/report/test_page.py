@@ -208,7 +208,7 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
     assert models["a"]["mrr@5"] > models["b"]["mrr@5"]
     text = read(se.write_report(models, tmp_path / "r.html")).text
     assert "compared on the 100 users that all have; left out: 200 of the 300 of b" in text
-    assert "b beats a: MRR@5 1.00 against 0.50" in text
+    assert "b beats a: MRR@5 1.0 against 0.5" in text
     assert "b against a, by relevant items of the user" in text
     assert text.count("best:") == 1
 
