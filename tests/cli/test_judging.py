@@ -34,7 +34,7 @@ def test_a_model_or_the_best_of_several(command: Command, folder: Path, model: s
     status, printed, said = command(*words, *both)
     assert status == 3
     assert "ndcg@10" in printed
-    assert f"als8.npz is not good enough: ndcg@10 is {reached:.5f}, and has to be at least" in said
+    assert f"als8.npz is not good enough: ndcg@10 is {reached:.5g}, and has to be at least" in said
     assert "; recall@10 is" in said
 
 
