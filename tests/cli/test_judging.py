@@ -54,7 +54,7 @@ def test_lists(command: Command, tmp_path: Path) -> None:
     assert command(*words, "--fail-under", "mrr@2=0.75")[0] == 0
     status, _, said = command(*words, "--fail-under", "mrr@2=0.76")
     assert status == 3
-    assert "p.npz is not good enough: mrr@2 is 0.75000, and has to be at least 0.76" in said
+    assert "p.npz is not good enough: mrr@2 is 0.75, and has to be at least 0.76" in said
     sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 0]]))
     status, _, said = command(*words, "--fail-under", "fcp=0.1")
     assert status == 3
