@@ -56,6 +56,11 @@ class Reader(HTMLParser):
             self.text += data
 
 
+def rounded(row: Any) -> str:
+    """Return a mean as the page shows it."""
+    return format_numbers(row["mean"], row["ci_low"], row["ci_high"])[0]
+
+
 def read(path: Path) -> Reader:
     reader = Reader(path.read_text(encoding="utf-8"))
     assert reader.open == []
@@ -128,7 +133,7 @@ def test_insignificant_difference_comes_with_the_detectable_one(
 def test_report_of_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     reader = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", title="<One>"))
     row = models["good"].summary().loc["ndcg@5"]
-    assert f"good reaches nDCG@5 {format_number(row['mean'])} (95 % interval" in reader.text
+    assert f"good reaches nDCG@5 {rounded(row)} (95 % interval" in reader.text
     assert f"{row['lift']:,.3g} times as good as random lists" in reader.text
     assert reader.text.startswith("<One>")
 
@@ -162,7 +167,7 @@ def test_page_has_every_section_and_number(
     # Every number of the table.
     for name in models["good"].names:
         for ev in models.values():
-            assert f"{format_number(ev[name])}" in reader.text
+            assert rounded(ev.summary().loc[name]) in reader.text
     # A user in depth, down to the cut-off of the main metric.
     example = models["good"].record["examples"][0]
     for row in example["listed"]:
