@@ -432,7 +432,7 @@ def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path: Path
     # Random lists have the best gini, so that "0.3 times as good" would mislead.
     alone = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html", "gini@10")).text
     assert "metric ease popularitybaseline random lists" in alone
-    popular = format_number(evs["pop"]["gini@10"])
+    popular = rounded(evs["pop"].summary().loc["gini@10"])
     assert f"The baseline “popularity” reaches gini@10 {popular}" in alone
     assert "times as good" not in alone
 
