@@ -146,11 +146,11 @@ def compare(
         echo()
         for line in (
             compared.how_found(),
-            "difference: a minus b; wins: users for whom a is better",
+            "a − b: the difference of the means; wins: users for whom a is better",
             "detectable: the difference that would be detected in 80 of 100 cases,",
             "if it were the only one tested",
             *["verdict: a against b, by more than the margin or within it"] * bool(pairing.margin),
-            *(f"note: {remark}" for remark in compared.notes),
+            *compared.remarks("--format csv"),
         ):
             width: Any = terminal_width()  # may be infinite
             echo(fill(line, width, break_long_words=False, break_on_hyphens=False))

@@ -108,7 +108,7 @@ def fail_if_under(bounds: Bounds, means: Mapping[str, float | None], what: str) 
         mean, higher = means[str(metric)], metric.definition.higher_is_better
         value = math.nan if mean is None else mean
         if not (value >= worst if higher else value <= worst):
-            found = "not defined" if math.isnan(value) else number(value)
+            found = "not defined" if math.isnan(value) else f"{value:.5g}"
             least = "least" if higher else "most"
             faults.append(f"{metric} is {found}, and has to be at {least} {worst:g}")
     if faults:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -22,28 +23,41 @@ if TYPE_CHECKING:
 #: The largest number of table rows that are shown.
 MOST_ROWS = 30
 
-#: Significant digits of a number in a table that people read.
-DIGITS = 5
+#: Significant digits of a number that people read, and the most if an interval supports more.
+DIGITS, _MOST_DIGITS = 3, 9
+
+#: Jupyter's own style has less space between cells, and other viewers have none.
+_CELL_STYLE = "padding: 0.25em 0.75em; white-space: pre; font-variant-numeric: tabular-nums;"
 
 
 def numbers(*values: float) -> tuple[str, ...]:
-    """Return numbers that belong together, such as the ends of an interval, as text.
+    """Return numbers that belong together, such as a mean and the ends of its interval, as text.
 
-    All have the same decimals, and the largest has five significant digits. NaN becomes "".
+    A single number has three significant digits. Several have the same decimals: the largest has
+    two significant digits, or as many as the distance between the smallest and the largest
+    supports. NaN becomes "".
     """
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    exponent = int(f"{largest:.{DIGITS - 1}e}".partition("e")[2])
+    finite = [float(value) for value in values if math.isfinite(value)] or [0.0]
+    exponent = int(f"{max(map(abs, finite)):.{DIGITS - 1}e}".partition("e")[2])
     if not -6 < exponent < 10:  # so many zeros are hard to read
         texts = [f"{value:.{DIGITS - 1}e}" for value in values]
     else:
         decimals = DIGITS - 1 - exponent
+        if (distance := max(finite) - min(finite)) > 0:
+            decimals = max(decimals - 1, decimals_within(distance))
+        decimals = max(min(decimals, _MOST_DIGITS - 1 - exponent), 0)
         # Zero is added because the rounded number may be a negative zero.
-        texts = [f"{round(float(value), decimals) + 0.0:.{max(decimals, 0)}f}" for value in values]
+        texts = [f"{round(float(value), decimals) + 0.0:.{decimals}f}" for value in values]
     return tuple("" if value != value else text for value, text in zip(values, texts, strict=True))
 
 
+def decimals_within(distance: float) -> int:
+    """Return the decimals that an interval supports: rounding moves an end by an eighth at most."""
+    return max(math.ceil(-math.log10(distance / 4)), 0)
+
+
 def number(value: float) -> str:
-    """Return a number with five significant digits, and "" for NaN."""
+    """Return a number with three significant digits, and "" for NaN."""
     return numbers(value)[0]
 
 
@@ -75,7 +89,10 @@ def text_table(
     from tabulate import tabulate  # not needed to evaluate
 
     align = list(aligned) if rows else None
+    rows, headings = [list(map(_one_line, row)) for row in rows], list(map(_one_line, headings))
     text = tabulate(rows, headings, tablefmt=style, disable_numparse=True, colalign=align)
+    if style == "html":
+        text = re.sub('<(t[hd])(?: style="([^"]*)")?>', rf'<\1 style="{_CELL_STYLE} \2">', text)
     width = terminal_width() if style == "simple" else math.inf
     if max(map(len, text.splitlines())) <= width or not rows:
         return text
@@ -90,7 +107,7 @@ def terminal_width() -> float:
 
 
 def text_of_frame(frame: pd.DataFrame, style: str) -> str:
-    """Return a table of values as text, with five significant digits for fractional numbers."""
+    """Return a table of values as text, with three significant digits for fractional numbers."""
     # By position, because two columns may have the same name.
     columns = [frame.iloc[:, column].tolist() for column in range(frame.shape[1])]
     aligned = [
@@ -104,8 +121,12 @@ def text_of_frame(frame: pd.DataFrame, style: str) -> str:
 def _text(value: object) -> str:
     if isinstance(value, float):
         return number(value)
-    missing = value is None or str(value) == "<NA>"
-    return "" if missing else printable(str(value)).replace("\n", "\\n")
+    return "" if value is None or str(value) == "<NA>" else str(value)
+
+
+def _one_line(text: str) -> str:
+    """Return a cell without characters that control a terminal or begin a line."""
+    return printable(text).replace("\n", "\\n")
 
 
 def as_html(heading: str, table: pd.DataFrame, where: str) -> str:
@@ -117,7 +138,7 @@ def as_html(heading: str, table: pd.DataFrame, where: str) -> str:
     note = f"<p>… and {more:,} more rows: <code>{where}</code></p>" if more > 0 else ""
     rows = [[str(cell) for cell in row] for row in table.head(MOST_ROWS).itertuples(index=False)]
     body = text_table(rows, list(map(str, table.columns)), ["left"] * table.shape[1], "html")
-    return f"<p>{html.escape(heading)}</p>{body}{note}"
+    return f"<p>{html.escape(printable(heading))}</p>{body}{note}"
 
 
 def records(table: pd.DataFrame) -> list[dict[str, JSONValue]]:

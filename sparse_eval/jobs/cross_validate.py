@@ -27,7 +27,7 @@ from ..core.arguments import check_fraction, check_whole
 from ..core.arrays import describe
 from ..core.exact_sums import Moments
 from ..core.files import as_path
-from ..core.formatting import escaped, number, text_table
+from ..core.formatting import escaped, numbers, text_table
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.versions import NUMBERS_VERSION, library_versions
@@ -572,8 +572,9 @@ class CrossValidation(Runs):
         rows = []
         for name, model in product(self.names, self.models):
             mean, error, *_ = self.estimate(model, name)
-            interval = error.interval(mean, LEVEL).text()
-            rows.append([self.shown(name), model, number(mean) or "none", interval])
+            interval = error.interval(mean, LEVEL)
+            rounded = numbers(mean, *interval[:2])[0] or "none"
+            rows.append([self.shown(name), model, rounded, interval.text()])
         headings = ["metric", "model", "mean", "95 % interval"]
         return text_table(rows, headings, ["left", "left", "decimal", "left"], style)
 

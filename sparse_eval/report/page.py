@@ -14,32 +14,38 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.files import make_folder_of, replacing
-from ..core.formatting import records
+from ..core.formatting import decimals_within, records
+from ..core.messages import printable
+from ..core.versions import installed_version
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
 from ..inputs.candidates import WARNING
 from ..jobs.cross_validate import CrossValidation, PooledModel
 from ..jobs.history import History
 from ..metrics import REGISTRY, convention_named
+from ..metrics.random_baseline import DRAWS
 from ..report import plots
 from ..results.comparison import compare
 from ..results.decisions import add_verdicts, parse_margins
 from ..results.details import plain_rows
 from ..results.differences import correct
 from ..results.evaluation import Evaluation
-from ..results.intervals import LEVEL
-from ..results.scores import COLUMNS, few_users
+from ..results.intervals import LEVEL, student
+from ..results.scores import few_users
 from ..results.segments import bands_of, check_known, item_table, segmentations, segments_table
 from ..results.shared import named_evaluations, shared_metrics
 from .plots import MIN_USERS, groups_of
 from .style import (
     HEIGHT,
     distinct_names,
+    draw_interval,
     draw_svg,
     format_number,
     format_numbers,
     format_p,
     format_share,
+    format_shares,
     legend_columns,
+    metric_title,
     pieces,
     shorten,
 )
@@ -71,6 +77,9 @@ _MOST_COLUMNS = 6
 
 #: A chart with a row for each metric shows the first so many.
 _MAX_ROWS = 14
+
+#: A chart or table with a row for each model shows the best so many, and the others on demand.
+_MOST_MODELS = 10
 
 #: Curves and groups are drawn of the first so many models; more cannot be told apart.
 MAX_CURVES = 6
@@ -210,20 +219,22 @@ def write_report(
         notes += remarks
     examples = _examples(shown, main)
     numbers = {name: plain_rows(ev._summarize()) for name, ev in shown.items()}
-    rows = _metric_rows(shown, numbers, chosen, [*pairs, *secondary])
+    baselines, same_as = _baselines(shown)
+    rows = _metric_rows(shown, numbers, chosen, [*pairs, *secondary], baselines)
     width = _MOST_COLUMNS if len(shown) > _MOST_COLUMNS else len(rows)  # metrics in a table
-    baselines, same_as = _baselines(numbers)
+    provenance = _provenance(shown)
     page = template.render(
         title=title,
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
         evaluations=shown,
         few_users=[(name, note) for name, ev in shown.items() if (note := few_users(ev))],
         main=main,
-        main_name=first.shown(main),
+        main_name=metric_title(first.shown(main)),
         among=first.candidates,
         rows=rows,
         turned=len(shown) > _MOST_COLUMNS,
         tables=[rows[start : start + width] for start in range(0, len(rows), width)],
+        groups=[list(shown)[:_MOST_MODELS], list(shown)[_MOST_MODELS:]],
         meanings=_meanings(chosen),
         is_lift_telling=counts_hits(main),
         ranked=ranked,
@@ -234,7 +245,9 @@ def write_report(
         secondary=secondary,
         better_by_others=_better_by_others(ranked, secondary),
         baselines=baselines,
+        beaten_by=_beaten_by_baselines(rows[0]),
         same_as=same_as,
+        made=_made(shown, ranked),
         segments=segments,
         charts=draw_charts(shown, chosen, comparison, curves or {}, divided),
         most_curves=MAX_CURVES,
@@ -246,7 +259,7 @@ def write_report(
         convention=_convention(first),
         trend=None if history is None else describe_trend(history, chosen, correction),
         users_counted=_users_counted(shown),
-        provenance=_provenance(shown),
+        provenance=provenance,
         left_out=left_out or {},
         full_names=full_names,
     )
@@ -267,14 +280,18 @@ def _template() -> jinja2.Template:
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"number": format_number, "p": format_p, "share": format_share, "pieces": pieces}
-    filters["in_words"] = in_words
-    environment.filters |= filters
+    environment.filters |= {
+        "in_words": in_words, "metric": metric_title, "number": format_number, "p": format_p,
+        "pieces": pieces, "strip": draw_interval,
+    }  # fmt: skip
     warning = WARNING[0].upper() + WARNING[1:]
-    environment.globals |= {"numbers": format_numbers, "candidates_warning": warning}
+    environment.globals |= {
+        "numbers": format_numbers, "shares": format_shares, "candidates_warning": warning,
+    }  # fmt: skip
     return environment.get_template("page.html.jinja")
 
 
@@ -288,8 +305,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     if low is None or not high > low:
         a, b = format_numbers(*means)
         return f"{a} against {b}"
-    half = (high - low) / 2
-    decimals = max(math.ceil(-math.log10(half / 2)), 0)
+    decimals = decimals_within(high - low)
     a, b, *ends = (f"{value:.{decimals}f}" for value in (*means, low, high))
     low, high = (end if end.startswith("-") else f"+{end}" for end in ends)
     text = f"{a} against {b}; 95 % interval {low} to {high}; {row['n_users']:,} users"
@@ -333,19 +349,52 @@ def _ranked(shown: Evaluations, metric: str) -> list[str]:
 
 
 def _metric_rows(
-    shown: Evaluations, numbers: _Numbers, metrics: list[str], pairs: list[_Row]
+    shown: Evaluations,
+    numbers: _Numbers,
+    metrics: list[str],
+    pairs: list[_Row],
+    baselines: Mapping[str, Scores],
 ) -> list[_Row]:
-    """Return the numbers of each metric; ``best`` has the names of the starred evaluations."""
+    """Return the numbers of each metric.
+
+    ``best`` has the names of the starred evaluations, ``scale`` the ends of all intervals.
+    """
     higher = next(iter(shown.values())).higher_is_better
-    return [
-        {
+    rows: list[_Row] = []
+    for metric in metrics:
+        cells = {name: numbers[name][metric] for name in shown}
+        row = {
             "metric": metric,
             "higher": higher(metric),
-            "cells": {name: numbers[name][metric] for name in shown},
+            "cells": cells,
             "best": _best(shown, metric, pairs),
+            "baselines": {name: _cell(ev, metric) for name, ev in baselines.items()},
+            "random": list({str(one): one for one in map(_random_cell, cells.values())}.values()),
         }
-        for metric in metrics
-    ]
+        drawn = [*cells.values(), *row["baselines"].values(), *row["random"]]
+        ends = [cell[end] for cell in drawn for end in ("mean", "ci_low", "ci_high")]
+        known = [end for end in ends if end is not None]
+        row["scale"] = (min(known), max(known)) if known else None
+        rows.append(row)
+    return rows
+
+
+def _cell(ev: Scores, metric: str) -> dict[str, float | None]:
+    """Return the mean of a baseline and its interval, None for an unknown number."""
+    if metric not in ev.names:
+        return dict.fromkeys(("mean", "ci_low", "ci_high"))
+    row, mean = ev.names.index(metric), ev[metric]
+    interval = ev._interval(row, mean, LEVEL)
+    ends = {"mean": mean, "ci_low": interval.low, "ci_high": interval.high}
+    return {end: value if math.isfinite(value) else None for end, value in ends.items()}
+
+
+def _random_cell(cell: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the mean of random lists, with an interval if it was estimated from draws."""
+    mean, error = cell["random"], cell["random_se"]
+    half = error and float(student(LEVEL, DRAWS - 1)[1]) * error
+    ends = (None, None) if mean is None or not half else (mean - half, mean + half)
+    return {"mean": mean, "ci_low": ends[0], "ci_high": ends[1]}
 
 
 def _meanings(metrics: list[str]) -> list[Definition]:
@@ -373,7 +422,7 @@ def _better_by_others(ranked: list[str], secondary: list[_Row]) -> dict[str, lis
     metrics: dict[str, list[str]] = {}
     for row in secondary:
         if ranked and ranked[0] in (row["a"], row["b"]) and row["better"] not in ("", ranked[0]):
-            metrics.setdefault(row["better"], []).append(row["metric"])
+            metrics.setdefault(row["better"], []).append(metric_title(row["metric"]))
     models: dict[str, list[str]] = {}
     for model, names in metrics.items():
         rest = f" and {len(names) - 6:,} more metrics" if len(names) > 6 else ""
@@ -381,29 +430,40 @@ def _better_by_others(ranked: list[str], secondary: list[_Row]) -> dict[str, lis
     return models
 
 
-def _baselines(numbers: _Numbers) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Return the means of the baselines that were evaluated with the models.
+def _baselines(shown: Evaluations) -> tuple[dict[str, Scores], dict[str, str]]:
+    """Return the baselines that were evaluated with the models.
 
     Apart from those that are one of the models, under another name: they are returned with the
     model's name instead.
     """
-    means: dict[str, dict[str, Any]] = {}
-    for every in numbers.values():
-        for metric, row in every.items():
-            for name in row:
-                if name not in COLUMNS:  # any other one is a baseline
-                    means.setdefault(name, {}).setdefault(metric, row[name])
-    of_models = {
-        model: {metric: row["mean"] for metric, row in every.items()}
-        for model, every in numbers.items()
-    }
+    found: dict[str, Scores] = {}
+    for ev in shown.values():
+        found = dict(ev.baselines) | found
     same_as = {
         name: model
-        for name, values in means.items()
-        for model, own in of_models.items()
-        if values == {metric: own[metric] for metric in values if metric in own}
+        for name, baseline in found.items()
+        for model, ev in shown.items()
+        if all(baseline[metric] == ev[metric] for metric in baseline.names if metric in ev.names)
     }
-    return {name: values for name, values in means.items() if name not in same_as}, same_as
+    return {name: ev for name, ev in found.items() if name not in same_as}, same_as
+
+
+def _beaten_by_baselines(row: _Row) -> dict[str, list[str]]:
+    """Return the models whose intervals are below those of each baseline, by a row of numbers.
+
+    Saved baselines lack the values of the users, so there is no paired test.
+    """
+    near, far = ("ci_low", "ci_high") if row["higher"] else ("ci_high", "ci_low")
+    sign = 1 if row["higher"] else -1
+
+    def is_beaten(cell: _Row, baseline: _Row) -> bool:
+        ends = cell[far], baseline[near]
+        return None not in ends and sign * ends[0] < sign * ends[1]
+
+    return {
+        name: [model for model, cell in row["cells"].items() if is_beaten(cell, baseline)]
+        for name, baseline in row["baselines"].items()
+    }
 
 
 def _subgroups(
@@ -576,32 +636,62 @@ def _provenance(shown: Evaluations) -> dict[str, dict[str, str]]:
 
 def _facts(ev: Scores) -> dict[str, str]:
     record = ev.record
-    facts = {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for key, value in record["about"].items()
-    }
+    facts = {key: _text(value) for key, value in record["about"].items()}
     facts["versions"] = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     for name, matrix in record["inputs"].items():
         shape = " × ".join(f"{size:,}" for size in matrix["shape"])
         facts[name] = f"{shape}, {matrix['entries']:,} entries, SHA-256 {matrix['sha256']}"
     if ev.candidates is not None:
-        facts["candidates"] = _pairs(ev.candidates.to_dict())
+        facts["candidates"] = _text(ev.candidates.to_dict())
     if isinstance(ev, Evaluation):
         if ev.retrieval is not None:
-            facts["retrieval"] = _pairs(ev.retrieval._asdict())
+            facts["retrieval"] = _text(ev.retrieval._asdict())
         for name, digest in ev.propensities.items():
             facts[f"propensities by {name}"] = f"digest {digest}"
     return facts
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items())
+def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
+    """Return in short what the best model was evaluated on, and how it was made."""
+    best = ranked[0] if ranked else next(iter(shown))
+    record = shown[best].record
+    about, inputs = record["about"], record["inputs"]
+    data = list(dict.fromkeys(_text(ev.record["about"].get("data", "")) for ev in shown.values()))
+    if relevance := inputs.get("relevance"):
+        users, items = relevance["shape"]
+        data += [f"{users:,} users × {items:,} items", f"{relevance['entries']:,} relevant pairs"]
+    if train := inputs.get("train"):
+        data.append(f"{train['entries']:,} training pairs")
+    folds = about.get("folds")
+    split = f"{len(folds):,} folds" if isinstance(folds, list) else about.get("split", "")
+    made = about.get("model") or about.get("checkpoint") or about.get("parameters") or ""
+    if isinstance(made, dict):
+        made = {key: value for key, value in made.items() if key != "sha256"}
+    seeds = [f"{key} {_text(about[key])}" for key in ("seed", "seeds") if key in about]
+    version = f"sparse_eval {record['versions'].get('sparse_eval', installed_version())}"
+    facts = {
+        "Data": data,
+        "Split": [_text(split)],
+        "Evaluated": [_text(about.get("time", "")), version],
+        "Parameters" + f" of {best}" * (len(shown) > 1): [_text(made), *seeds],
+    }
+    texts = {title: ", ".join(filter(None, parts)) for title, parts in facts.items()}
+    return {title: text for title, text in texts.items() if text}
+
+
+def _text(value: Any) -> str:
+    """Return a value of JSON as text, the entries of an object one after the other."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_text, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class Chart(NamedTuple):
     """A chart to draw, and its numbers unless they are elsewhere on the page.
 
-    With `n_rows` it is as high as so many rows of text need.
+    With `n_rows` it is as high as so many rows of text need. A folded one is shown on demand.
     """
 
     title: str
@@ -610,6 +700,7 @@ class Chart(NamedTuple):
     n_rows: int | None = None
     numbers: Sequence[list[str]] = ()
     has_legend: bool = True
+    is_folded: bool = False
 
 
 def draw_charts(
@@ -631,6 +722,7 @@ def draw_charts(
         *_against_chance(few, metrics),
         *_learning_curves(curves, [next(iter(shown.values())).shown(name) for name in metrics]),
     ]
+    panels.sort(key=lambda panel: panel.is_folded)
     legend_rows = -(-len(few) // legend_columns(list(few))) if len(few) > 1 else 0
     charts = []
     for number, panel in enumerate(panels, start=1):
@@ -642,27 +734,38 @@ def draw_charts(
 
 
 def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> Iterator[Chart]:
-    if len(shown) > 1:
+    if comparison is None:
+        return
+    metric = metric_title(main)
+    for names in _tens(list(shown)):
+        some = {name: shown[name] for name in names}
         yield Chart(
-            f"{main} of each model",
+            f"{metric} of each model" if names[0] == next(iter(shown)) else f"{metric} of the rest",
             "Points are means over users, lines their 95 % intervals. The intervals of two models "
             "may overlap although their difference is significant, since models are compared on "
             "the same users.",
-            lambda ax: plots.means(shown, main, ax=ax),
-            len(shown) * 2,
+            partial(plots.means, some, main),
+            len(names) * 2,
             has_legend=False,
+            is_folded=names[0] != next(iter(shown)),
         )
-    if comparison is not None:
-        table = comparison.table
-        of_best = replace(comparison, table=table[table["a"] == comparison.names[0]])
+    best = comparison.table[comparison.table["a"] == comparison.names[0]]
+    for number, rows in enumerate(_tens(list(range(len(best))))):
+        others = " other" if number == 0 else " remaining"
         yield Chart(
-            f"The best by {main} against the others",
+            f"{metric} of the best minus the{others} models",
             "Differences and their 95 % intervals; filled points are significant differences, "
-            "after correction." + " Within the grey band they do not matter." * ("margin" in table),
-            lambda ax: plots.differences(of_best, main, ax=ax),
-            len(shown) * 2,
+            "after correction." + " Within the grey band they do not matter." * ("margin" in best),
+            partial(plots.differences, replace(comparison, table=best.iloc[rows]), main),
+            len(rows) * 2,
             has_legend=False,
+            is_folded=number > 0,
         )
+
+
+def _tens(names: list[Any]) -> list[list[Any]]:
+    """Return what one chart shows, and the rest, which is shown on demand."""
+    return [part for part in (names[:_MOST_MODELS], names[_MOST_MODELS:]) if part]
 
 
 def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
@@ -672,14 +775,15 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
         is_drawn = base in (main.partition("@")[0], "recall")
         if is_drawn and len(plots.cutoffs_of(metrics, base)) > 1:
             yield Chart(
-                f"{base} by cut-off",
+                f"{metric_title(base)} by cut-off",
                 "Bands are 95 % intervals.",
                 partial(plots.by_cutoff, shown, base),
+                is_folded=len(plots.cutoffs_of(metrics, base)) == 2,
             )
     if first.is_per_user(main) and all(ev.has_values for ev in shown.values()):
         direction = "higher" if first.higher_is_better(main) else "lower"
         yield Chart(
-            f"{main} of individual users",
+            f"{metric_title(main)} of individual users",
             f"For each value, the share of users who reach it; the {direction} a curve, the "
             "better.",
             lambda ax: plots.distribution(shown, main, ax=ax),
@@ -715,7 +819,7 @@ def _groups(shown: Evaluations, metrics: list[str], by: pd.DataFrame | None) -> 
             means = {name: groups_of(ev, groups, metric).means for name, ev in shown.items()}
             if all(means.values()) or not caption:
                 yield Chart(
-                    f"{metric} by {of}",
+                    f"{metric_title(metric)} by {of}",
                     f"{caption}Lines are 95 % intervals, for 10 users or more.",
                     partial(plots.by_group, shown, groups, metric),
                     numbers=_numbers_of(means),
@@ -728,6 +832,7 @@ def _groups(shown: Evaluations, metrics: list[str], by: pd.DataFrame | None) -> 
             "all items equally often.",
             lambda ax: plots.concentration(shown, ax=ax),
             numbers=_concentration_numbers(shown),
+            is_folded=True,
         )
 
 
@@ -742,6 +847,7 @@ def _against_chance(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
             "lower is better, the value of random lists is divided by the model's.",
             lambda ax: plots.lift(shown, names, ax=ax),
             len(names) + 2,
+            is_folded=True,
         )
 
 
@@ -753,6 +859,7 @@ def _learning_curves(curves: Mapping[str, pd.DataFrame], metrics: list[str]) -> 
                 f"Learning curve: {shorten(name, 60)}",
                 "Metrics over the iterations, or over checkpoints in the order of their table.",
                 partial(plots.learning_curve, table, columns),
+                is_folded=len(table) <= 2,
             )
 
 
@@ -767,8 +874,8 @@ def _numbers_of(means: Mapping[str, Sequence[GroupMean]]) -> list[list[str]]:
     cells: dict[str, dict[str, str]] = {}
     for name, rows in means.items():
         for row in rows:
-            ends = " to ".join(format_numbers(row.low, row.high))
-            cells.setdefault(row.group, {})[name] = f"{format_number(row.mean)} ({ends})"
+            mean, *ends = format_numbers(row.mean, row.low, row.high)
+            cells.setdefault(row.group, {})[name] = f"{mean} ({' to '.join(ends)})"
     body = [[group, *(row.get(name, "–") for name in means)] for group, row in cells.items()]
     return [["group", *means], *body]
 
@@ -821,7 +928,7 @@ def describe_trend(
     main, *others = chosen
     charts = []
     for number, metric in enumerate(chosen[:_MAX_TRENDS]):
-        title = f"{nights[-1].shown(metric)} over the nights"
+        title = f"{metric_title(nights[-1].shown(metric))} over the nights"
         drawn = draw_svg(partial(plots.trend, opened, metric), f"trend{number}", title)
         charts.append((title, drawn))
     of_others = opened.changes(others, correction=correction)
@@ -832,7 +939,7 @@ def describe_trend(
     last = records(by_main[by_main["time"] == nights[-1].time])
     return {
         "n_nights": len(nights),
-        "main": nights[-1].shown(main),
+        "main": metric_title(nights[-1].shown(main)),
         "charts": charts,
         "last": last[-1] if last else None,
         "changes": rows,

@@ -31,6 +31,7 @@ from .style import (
     label_axes,
     label_groups,
     label_rows_inside,
+    metric_title,
     save,
     short_names,
     shorten,
@@ -116,7 +117,7 @@ def means(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> A
     ...                  "mrr@2")
     >>> ax = se.plots.means({"als": ev}, "mrr@2", ax=Figure().subplots())
     >>> ax.get_xlabel()
-    'mrr@2'
+    'MRR@2'
     """
     ax = axes_of(ax)
     for row, (_, ev, look) in enumerate(styled(evaluations)):
@@ -174,6 +175,8 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
             )
     ax.axvline(0, color=ink(), linewidth=0.8)
     first, models = pairs["a"].iloc[0], pairs[["a", "b"]].drop_duplicates()
+    title = metric_title(str(metric))
+    best = escape_mathematics(shorten(first, _MAX_SIDE_NAME))
     direction = "" if comparison.higher_is_better.get(str(metric), True) else " (lower is better)"
     if comparison.by:
         names = [f"{pair['by']} {pair['segment']}" for pair in rows]
@@ -183,18 +186,18 @@ def differences(comparison: Comparison, metric: str, *, ax: Axes | None = None) 
                 f"{shorten(pair['b'], _MAX_PART_NAME)}"
                 for name, pair in zip(names, rows, strict=True)
             ]
-            ax.set_xlabel(f"difference of {metric}{direction}")
+            ax.set_xlabel(f"difference of {title}{direction}")
         else:
-            other = shorten(pairs["b"].iloc[0], _MAX_SIDE_NAME)
-            ax.set_xlabel(f"{metric}{direction}: {shorten(first, _MAX_SIDE_NAME)} − {other}")
+            other = escape_mathematics(shorten(pairs["b"].iloc[0], _MAX_SIDE_NAME))
+            ax.set_xlabel(f"{title}{direction}: {best} − {other}")
     elif len(models) > 1 and (pairs["a"] == first).all():
         names = [f"− {short}" for short in short_names(pairs["b"], _MAX_ROW_NAME)]
-        ax.set_xlabel(f"{metric}{direction}: {shorten(first, _MAX_SIDE_NAME)} minus the others")
+        ax.set_xlabel(f"{title}{direction}: {best} minus the others")
     else:
         shortened = short_names(comparison.names, _MAX_SIDE_NAME)
         short = dict(zip(comparison.names, shortened, strict=True))
         names = [f"{short[pair['a']]} − {short[pair['b']]}" for pair in rows]
-        ax.set_xlabel(f"difference of {metric}{direction}")
+        ax.set_xlabel(f"difference of {title}{direction}")
     label_rows_inside(ax, names)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     return ax
@@ -232,7 +235,7 @@ def by_cutoff(evaluations: Evaluations, name: str, *, ax: Axes | None = None) ->
         )  # fmt: skip
         ticks.update(cutoffs)
     ax.set_xticks(sorted(ticks))
-    return label_axes(ax, evaluations, "k", f"{name}@k")
+    return label_axes(ax, evaluations, "k", metric_title(f"{name}@k"))
 
 
 def distribution(evaluations: Evaluations, metric: str, *, ax: Axes | None = None) -> Axes:
@@ -411,7 +414,7 @@ def lift(
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=True))
     ax.axvline(1, color=ink(), linewidth=0.8)
-    rows = [escape_mathematics(shorten(name, _MAX_SIDE_NAME)) for name in names]
+    rows = [escape_mathematics(shorten(metric_title(name), _MAX_SIDE_NAME)) for name in names]
     ax.set_yticks(range(len(names)), rows)
     ax.set_ylim(len(names) - 0.5, -0.5)
     return label_axes(ax, evaluations, "times as good as random lists")
@@ -462,7 +465,7 @@ def losers(
     ax.axhline(0, color=ink(), linewidth=0.8)
     ax.set_xlim(0, 100)
     ax.set_xlabel("users, from the largest loss on (%)")
-    ax.set_ylabel(escape_mathematics(f"{metric}: {' − '.join(names)}"))
+    ax.set_ylabel(escape_mathematics(f"{metric_title(metric)}: {' − '.join(names)}"))
     ax.legend()
     return ax
 
@@ -493,7 +496,7 @@ def learning_curve(
     >>> history = pd.DataFrame({"ndcg@10": [0.1, 0.15]}, index=[1, 2])
     >>> ax = se.plots.learning_curve(history, "ndcg@10", ax=Figure().subplots())
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('iteration', 'ndcg@10')
+    ('iteration', 'nDCG@10')
     """
     if not hasattr(table, "columns"):
         raise InvalidDataError(
@@ -512,7 +515,7 @@ def learning_curve(
     has_files = "file" in table.columns
     steps = np.arange(1, len(table) + 1) if has_files else table.index.to_numpy()
     for name, look in zip(names, styles(), strict=False):
-        ax.plot(steps, table[name].astype(float), label=name, **look)
+        ax.plot(steps, table[name].astype(float), label=metric_title(name), **look)
     ax.set_xlabel("checkpoint, in the order of the table" if has_files else "iteration")
     if has_files and len(table) <= _MAX_NAMED_CHECKPOINTS:
         files = [escape_mathematics(shorten(Path(str(file)).stem, 16)) for file in table["file"]]
@@ -522,7 +525,7 @@ def learning_curve(
     if len(names) > 1:
         ax.legend()
     else:
-        ax.set_ylabel(names[0])
+        ax.set_ylabel(metric_title(names[0]))
     return ax
 
 
@@ -557,7 +560,7 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     ...     history.append(ev, "als", time="2026-11-23T03:00Z")
     ...     ax = se.plots.trend(history, "mrr@1", ax=Figure().subplots())
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('night (UTC)', 'mrr@1')
+    ('night (UTC)', 'MRR@1')
     """
     table = history.changes(metric)
     ax = axes_of(ax)
@@ -583,7 +586,7 @@ def trend(history: History, metric: str, *, ax: Axes | None = None) -> Axes:
     )
     ax.set_xlabel("night (UTC)")
     higher = nights[-1].metrics[metric].higher_is_better
-    ax.set_ylabel(nights[-1].shown(metric) + ("" if higher else " (lower is better)"))
+    ax.set_ylabel(metric_title(nights[-1].shown(metric)) + ("" if higher else " (lower is better)"))
     return ax
 
 

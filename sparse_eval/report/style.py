@@ -20,6 +20,7 @@ from ..core.arguments import check_number
 from ..core.arrays import describe
 from ..core.files import as_path, make_folder_of, replacing
 from ..core.formatting import numbers
+from ..core.messages import printable
 from ..core.threads import thread_lock
 from ..errors import InvalidDataError, MissingExtraError
 from ..results.shared import named_evaluations
@@ -280,6 +281,9 @@ LINES = ("-", "--", "-.", ":")
 #: Labels of groups fit side by side below a chart if they have so many characters together.
 _MAX_TICKS = 56
 
+#: The scale of a chart with more rows is above them too.
+_FAR = 5
+
 #: Longest names in a legend, in characters.
 MAX_NAME = 32
 
@@ -331,6 +335,8 @@ def label_rows_inside(ax: Axes, names: list[str]) -> None:
     ax.set_yticks(range(len(names)), [])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(names) - 0.5, -0.7)
+    if len(names) > _FAR:
+        ax.tick_params(axis="x", top=True, labeltop=True)
     # With a background, so no line of the chart crosses a name.
     ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1}
     for row, name in enumerate(names):
@@ -342,14 +348,16 @@ def label_rows_inside(ax: Axes, names: list[str]) -> None:
 
 def with_direction(ev: Scores, metric: str) -> str:
     """Return the name of a metric for an axis, and that lower is better if so."""
-    return ev.shown(metric) + ("" if ev.higher_is_better(metric) else " (lower is better)")
+    return metric_title(ev.shown(metric)) + (
+        "" if ev.higher_is_better(metric) else " (lower is better)"
+    )
 
 
 def label_axes(ax: Axes, evaluations: Evaluations, xlabel: str, ylabel: str = "") -> Axes:
     """Label the axes, and add a legend above the chart if there are several evaluations."""
-    ax.set_xlabel(xlabel)
+    ax.set_xlabel(escape_mathematics(one_line(xlabel)))
     if ylabel:
-        ax.set_ylabel(ylabel)
+        ax.set_ylabel(escape_mathematics(ylabel))
     if len(evaluations) > 1:
         ax.legend(
             loc="lower left",
@@ -384,8 +392,8 @@ def label_groups(ax: Axes, names: list[str]) -> None:
 
 
 def one_line(name: str) -> str:
-    """Return a name in one line of characters that can be printed."""
-    line = " ".join(str(name).split()) or "(no name)"
+    """Return a name in one line, with control characters escaped."""
+    line = printable(" ".join(str(name).split())) or "(no name)"
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
     )
@@ -451,7 +459,7 @@ def pieces(text: str) -> list[str]:
 
 
 def format_number(value: float | None) -> str:
-    """Return a number with five significant digits."""
+    """Return a number with three significant digits."""
     return format_numbers(value)[0]
 
 
@@ -474,3 +482,71 @@ def format_share(part: float, whole: float) -> str:
         return "–"
     percent = 100 * part / whole
     return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
+
+
+def format_shares(*parts: float) -> list[str]:
+    """Return the shares of parts in their sum, in per cent that add to 100."""
+    whole = sum(parts)
+    if not whole:
+        return ["–"] * len(parts)
+    percents = [int(100 * part // whole) for part in parts]
+    # The parts that lose most by rounding down are rounded up.
+    by_loss = sorted(range(len(parts)), key=lambda n: percents[n] - 100 * parts[n] / whole)
+    for n in by_loss[: 100 - sum(percents)]:
+        percents[n] += 1
+    return [
+        "< 1 %" if part and not percent else f"{percent} %"
+        for part, percent in zip(parts, percents, strict=True)
+    ]
+
+
+#: Words in the names of metrics that people write otherwise.
+_CAPITALS = (
+    "aclt aplt arhr auc cg dcg efd epc err f1 fcp gauc ia idcg map mar mrr psp r rbp reo rsp"
+)
+_WRITTEN = {word: word.upper() for word in _CAPITALS.split()} | {
+    "infap": "infAP",
+    "ndcg": "nDCG",
+    "psndcg": "PSnDCG",
+    "psrecall": "PSrecall",
+}
+
+
+def metric_title(name: str) -> str:
+    """Return the name of a metric as people write it: nDCG@10 for ndcg@10.
+
+    Examples
+    --------
+    >>> metric_title("ndcg(gain=exp)@10"), metric_title("hit_rate@5 (1+99)")
+    ('nDCG(gain=exp)@10', 'hit rate@5 (1+99)')
+    """
+    head = re.split("[@( ]", name)[0]
+    return " ".join(_WRITTEN.get(word, word) for word in head.split("_")) + name[len(head) :]
+
+
+#: The size of the interval in a cell of a table, and the margin for its point, in pixels.
+_STRIP_WIDTH, _STRIP_HEIGHT, _STRIP_MARGIN = 112, 12, 5
+
+
+def draw_interval(row: Mapping[str, float | None], scale: tuple[float, float]) -> str:
+    """Draw a mean and its interval as a small SVG, on the scale of its metric."""
+    start, end = scale
+    mean, low, high = row["mean"], row["ci_low"], row["ci_high"]
+    if mean is None:
+        return ""
+
+    def place(value: float) -> str:
+        share = (value - start) / (end - start) if end > start else 0.5
+        return f"{_STRIP_MARGIN + share * (_STRIP_WIDTH - 2 * _STRIP_MARGIN):.1f}"
+
+    middle = _STRIP_HEIGHT // 2
+    line, title = "", "no interval"
+    if low is not None and high is not None:
+        line = f'<path d="M{place(low)} {middle}H{place(high)}" stroke-width="3"/>'
+        title = f"95 % interval {' to '.join(format_numbers(mean, low, high)[1:])}"
+    return (
+        f'<svg class="strip" viewBox="0 0 {_STRIP_WIDTH} {_STRIP_HEIGHT}" role="img" '
+        f'aria-label="{title}"><title>{title}</title>'
+        f'<path class="scale" d="M0 {middle}H{_STRIP_WIDTH}"/>{line}'
+        f'<circle cx="{place(mean)}" cy="{middle}" r="3.5"/></svg>'
+    )

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.arguments import check_choice, check_fraction, check_whole
 from ..core.formatting import MOST_ROWS, as_html, number, numbers, records, text_table
+from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..errors import InvalidDataError
 from .decisions import add_verdicts, decide, parse_margins, users_needed
@@ -47,7 +48,10 @@ if TYPE_CHECKING:
 
 
 #: Columns of numbers in the table for display.
-_NUMBERS = ("difference", "p, corrected", "margin", "detectable")
+_NUMBERS = ("a − b", "p, corrected", "margin", "detectable")
+
+#: Columns of the table for display that are left out if it has a row for each of many models.
+_OF_FEW = ["metric", "a", "wins/ties/losses", "detectable"]
 
 #: With more users than this, a note warns of Wilcoxon's test.
 _MANY_FOR_RANKS = 2_000
@@ -117,14 +121,50 @@ class Comparison:
         differences = f"{n:,} difference{'' if n == 1 else 's'}"
         return f"{TESTS[self.test].title}{corrected} over {differences}"
 
+    def _best(self) -> tuple[str, str]:
+        """Return the evaluation that is best by the first metric, and this metric."""
+        metric = str(self.table["metric"].iloc[0])
+        means: dict[str, float] = {}
+        for row in self.table[self.table["metric"] == metric].to_dict("records"):
+            means |= {row["a"]: row["mean_a"], row["b"]: row["mean_b"]}
+        known = {name: mean for name, mean in means.items() if mean == mean}
+        choose = max if self.higher_is_better.get(metric, True) else min
+        return choose(known, key=known.__getitem__) if known else self.names[0], metric
+
+    def _rows_shown(self) -> tuple[list[dict[str, Any]], str]:
+        """Return the rows to display, and a note if these are not all.
+
+        With too many rows they are the pairs with the best evaluation, by all metrics if these are
+        few enough.
+        """
+        rows: Any = self.table.to_dict("records")
+        if len(rows) <= MOST_ROWS or len(self.names) == 2 or self.by or "verdict" in self.table:
+            return rows, ""
+        best, metric = self._best()
+        chosen = [
+            row if row["a"] == best else _turned(row)
+            for row in rows
+            if best in (row["a"], row["b"])
+        ]
+        if len(chosen) > MOST_ROWS:
+            chosen = [row for row in chosen if row["metric"] == metric]
+        what = f"by {metric}" if chosen[-1]["metric"] == metric else "by all metrics"
+        return chosen, f"a is {best}, the best by {metric}; {what}, a against each other model"
+
     def shown(self) -> pd.DataFrame:
-        """Return the table for display: fewer columns, numbers as text."""
+        """Return the table for display: fewer columns, numbers as text.
+
+        Of many evaluations it has the pairs with the best one.
+        """
         import pandas as pd
 
         among = f" ({self.candidates})" if self.candidates else ""
         rows = []
-        for row in self.table.to_dict("records"):
-            ends = map(_signed, numbers(row["ci_low"], row["ci_high"]))
+        chosen, note = self._rows_shown()
+        for row in chosen:
+            difference, *ends = map(
+                _signed, numbers(row["difference"], row["ci_low"], row["ci_high"])
+            )
             p, counts = row["p_corrected"], (row["wins"], row["ties"], row["losses"])
             where = {"by": row["by"], "segment": row["segment"]} if self.by else {}
             verdict = {}
@@ -136,7 +176,7 @@ class Comparison:
                     "metric": row["metric"] + among,
                     "a": row["a"],
                     "b": row["b"],
-                    "difference": _signed(number(row["difference"])),
+                    "a − b": difference,
                     "interval": "none" if row["interval"] == "none" else " to ".join(ends),
                     "p, corrected": "" if pd.isna(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001",
                     "better": row["better"] or "not significant",
@@ -146,7 +186,15 @@ class Comparison:
                 }
                 | ({"users": f"{row['n_users']:,}"} if self.by else {})
             )
-        return pd.DataFrame(rows)
+        table = pd.DataFrame(rows)
+        is_one = note and len(set(table["metric"])) == 1
+        return table.drop(columns=_OF_FEW) if is_one else table
+
+    def remarks(self, where: str = ".table") -> list[str]:
+        """Return the lines below the table; `where` is how to get the rows that it lacks."""
+        note = self._rows_shown()[1]
+        left = f"{note}; all {len(self.table):,} rows: {where}"
+        return [*([left] if note else []), *(f"note: {one}" for one in self.notes)]
 
     def users_needed(self, margin: Size | Mapping[str, Size], power: float = 0.8) -> pd.DataFrame:
         """Return how many users a paired t-test needs to detect a difference.
@@ -327,6 +375,10 @@ class Comparison:
             f"≈: the difference from the models of these {marks} is within the margin.",
         ]
 
+    def _title(self) -> str:
+        rest = f" and {len(self.names) - 6:,} others" if len(self.names) > 6 else ""
+        return ", ".join(self.names[:6]) + rest
+
     def __repr__(self) -> str:
         shown = self.shown()
         more = len(shown) - MOST_ROWS
@@ -334,12 +386,13 @@ class Comparison:
         rows = shown.head(MOST_ROWS).to_numpy().tolist()
         aligned = ["decimal" if name in _NUMBERS else "left" for name in shown]
         table = text_table(rows, list(map(str, shown)), aligned, "simple")
-        notes = "".join(f"\nnote: {note}" for note in self.notes)
-        return f"<Comparison of {', '.join(self.names)}: {self.how_found()}>\n{table}{rest}{notes}"
+        notes = "".join(f"\n{line}" for line in self.remarks())
+        heading = printable(f"Comparison of {self._title()}: {self.how_found()}")
+        return f"<{heading}>\n{table}{rest}{printable(notes)}"
 
     def _repr_html_(self) -> str:
-        heading = f"Comparison of {', '.join(self.names)}: {self.how_found()}"
-        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
+        heading = f"Comparison of {self._title()}: {self.how_found()}"
+        notes = "".join(f"<p>{html.escape(printable(line))}</p>" for line in self.remarks())
         return as_html(heading, self.shown(), where=".table") + notes
 
 
@@ -825,6 +878,13 @@ class PaperTable:
         aligned = ["left", "left", *["right"] * (len(headings) - 2)]
         table = text_table(rows, headings, aligned, "pipe")
         return "\n\n".join([table, *map(_markdown, self.notes)]) + "\n"
+
+
+def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the table with a and b exchanged, as far as it is displayed."""
+    of_other = {"a": row["b"], "b": row["a"], "wins": row["losses"], "losses": row["wins"]}
+    signs = {"difference": "difference", "ci_low": "ci_high", "ci_high": "ci_low"}
+    return {**row, **of_other, **{name: -row[other] for name, other in signs.items()}}
 
 
 def _latex(text: str) -> str:

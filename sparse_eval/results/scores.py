@@ -8,7 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..core.formatting import number, text_table
+from ..core.formatting import number, numbers, text_table
 from ..errors import InvalidMetricError
 from ..inputs.candidates import name_among
 from ..metrics import parse
@@ -237,14 +237,15 @@ def _columns(scores: Scores, random: RandomTotals | None) -> list[Any]:
     names = scores.names
     rows = range(len(names))
     means = list(map(scores._value, rows))
-    intervals = [scores._interval(row, mean, LEVEL).text() for row, mean in enumerate(means)]
+    intervals = [scores._interval(row, mean, LEVEL) for row, mean in enumerate(means)]
+    rounded = [numbers(mean, *one[:2])[0] for mean, one in zip(means, intervals, strict=True)]
     expected = [expectation(scores, random, row) for row in rows]
     counts = list(map(scores._count, rows))
     differ = any(count != scores.n_users for count in counts)
     return [
         ("metric", "left", [scores.shown(name) for name in names]),
-        ("mean", "decimal", [number(mean) or "none" for mean in means]),
-        ("95 % interval", "left", intervals),
+        ("mean", "decimal", [text or "none" for text in rounded]),
+        ("95 % interval", "left", [one.text() for one in intervals]),
         ("random", "decimal", [number(one.mean) if one else "" for one in expected]),
         *(
             (name, "decimal", [number(baseline[metric]) for metric in names])

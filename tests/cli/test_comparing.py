@@ -17,7 +17,7 @@ from cross_cases import cross
 
 import sparse_eval as se
 from sparse_eval.cli import nightly
-from sparse_eval.core.formatting import number
+from sparse_eval.core.formatting import number, numbers
 
 EVALUATIONS = reporting.three()
 
@@ -55,7 +55,8 @@ def test_compares_two_results(command: Command, results: Path) -> None:
     expected = good.compare(poor, ["ndcg@5", "ndcg@10"], names=("good", "poor"))
     row = expected.table.iloc[0]
     cells = next(line for line in printed.splitlines() if line.startswith("ndcg@5")).split()
-    assert cells[:4] == ["ndcg@5", "good", "poor", "+" + number(row["difference"])]
+    rounded = numbers(row["difference"], row["ci_low"], row["ci_high"])[0]
+    assert cells[:4] == ["ndcg@5", "good", "poor", f"+{rounded}"]
     assert cells[-3:] == [
         "good", f"{row['wins']:.0f}/{row['ties']:.0f}/{row['losses']:.0f}",
         number(row["detectable"]),
@@ -131,6 +132,30 @@ def test_report_has_the_learning_curve_of_a_sweep(
     status, _, said = command(*words)
     assert status == 2
     assert "table.csv: is not the table of a sweep" in said
+
+
+def test_many_models_are_compared_with_the_best(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    for number_of_copy in range(20):
+        for name in ("fair", "poor"):
+            shutil.copytree(results / name, results / f"{name}{number_of_copy}")
+    status, printed, _ = command("compare", results, "-m", "ndcg@5", "-m", "mrr@10")
+    assert status == 0
+    lines = printed.splitlines()
+    assert lines[0].split("  ")[0] == "b"
+    assert "a − b" in lines[0]
+    assert len(lines) < 55
+    assert max(map(len, lines[:44])) <= 80
+    assert sum(line.startswith(("fair", "poor")) for line in lines) == 42
+    last = "a is good, the best by ndcg@5; by ndcg@5, a against each other model; all 1,806 rows:"
+    assert last in " ".join(lines)
+    # The best one is a, whatever the order.
+    rows = {line.split()[0]: line.split() for line in lines[2:44]}
+    evs = EVALUATIONS
+    row = evs["good"].compare(evs["fair"], "ndcg@5").table.iloc[0]
+    assert rows["fair"][1] == f"+{numbers(row['difference'], row['ci_low'], row['ci_high'])[0]}"
+    assert rows["fair"][-1] == "good"
 
 
 @pytest.mark.parametrize(("last", "broken"), [("good", "a"), ("poor", "a"), ("poor", "z")])

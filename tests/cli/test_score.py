@@ -154,7 +154,7 @@ def test_a_model_or_the_best_of_several_is_judged(
     status, printed, said = command(*line, *both)
     assert status == 3
     assert "ndcg@10" in printed
-    assert f"als8.npz is not good enough: ndcg@10 is {reached:.5f}, and has to be at least" in said
+    assert f"als8.npz is not good enough: ndcg@10 is {reached:.5g}, and has to be at least" in said
     assert "; recall@10 is" in said
     lower = (*line[:-1], "ndcg@10,mean_rank", "--fail-under")
     assert command(*lower, "mean_rank=80")[0] == 0
@@ -170,7 +170,7 @@ def test_lists_are_judged(command: Command, tmp_path: Path) -> None:
     assert command(*line, "mrr@2=0.75")[0] == 0
     status, _, said = command(*line, "mrr@2=0.76")
     assert status == 3
-    assert "p.npz is not good enough: mrr@2 is 0.75000, and has to be at least 0.76" in said
+    assert "p.npz is not good enough: mrr@2 is 0.75, and has to be at least 0.76" in said
     sparse.save_npz(tmp_path / "p.npz", sparse.csr_matrix([[0, 1, 0], [0, 1, 0]]))
     status, _, said = command(*line, "fcp=0.1")
     assert status == 3

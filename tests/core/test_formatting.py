@@ -39,25 +39,40 @@ def test_long_tables_are_cut_and_escaped() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.139281, "0.13928"),
-        (0.0043217, "0.0043217"),
-        (9.999996, "10.000"),
-        (1.2345678e-7, "1.2346e-07"),
-        (0.0, "0.0000"),
-        (-0.0, "0.0000"),
+        (0.139281, "0.139"),
+        (0.0043217, "0.00432"),
+        (9.999996, "10.0"),
+        (1234.5678, "1235"),
+        (1.2345678e-7, "1.23e-07"),
+        (0.0, "0.00"),
+        (-0.0, "0.00"),
         (math.inf, "inf"),
         (math.nan, ""),
     ],
 )
-def test_numbers_have_five_significant_digits(value: float, expected: str) -> None:
+def test_numbers_have_three_significant_digits(value: float, expected: str) -> None:
     assert number(value) == expected
 
 
 def test_numbers_that_belong_together_have_the_same_decimals() -> None:
-    assert numbers(0.0987654, 0.112345) == ("0.09877", "0.11235")
-    assert numbers(-0.5, 0.0001) == ("-0.50000", "0.00010")
-    assert numbers(-1e-9, 20.0) == ("0.000", "20.000")
-    assert numbers(math.nan, 1.0) == ("", "1.0000")
+    assert numbers(0.0987654, 0.112345) == ("0.099", "0.112")
+    assert numbers(-0.5, 0.0001) == ("-0.50", "0.00")
+    assert numbers(-1e-9, 20.0) == ("0", "20")
+    assert numbers(0.0832, 0.0712, 0.0952) == ("0.083", "0.071", "0.095")
+    assert numbers(math.nan, 1.0) == ("", "1.00")
+
+
+def test_numbers_have_as_many_digits_as_their_interval_supports() -> None:
+    assert numbers(0.1351234, 0.1348231, 0.1354237) == ("0.1351", "0.1348", "0.1354")
+    assert numbers(0.5, 0.5 + 1e-14) == ("0.500000000", "0.500000000")
+
+
+def test_tables_of_notebooks_have_their_own_padding_and_no_control_characters() -> None:
+    shown = as_html("a\u202eb", pd.DataFrame({"c": ["d\u202e\ne"]}), where=".table")
+    assert "\u202e" not in shown
+    assert "a\\u202eb" in shown
+    assert "d\\u202e\\ne" in shown
+    assert shown.count("padding: ") == 2
 
 
 def test_a_table_wider_than_the_terminal_is_stacked(monkeypatch: pytest.MonkeyPatch) -> None:

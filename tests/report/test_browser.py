@@ -130,6 +130,7 @@ def test_works_with_keyboard_and_screen_reader(page: Any) -> None:
     for region in page.locator(".scroll").all():
         assert region.get_attribute("tabindex") == "0"
         assert region.get_attribute("role") == "region"
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
     charts = page.get_by_role("img")
     assert charts.count() == page.locator("svg").count() > 8
     levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(e => +e.tagName[1])")

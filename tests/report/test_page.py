@@ -21,7 +21,7 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
 from sparse_eval.report.page import bands_of_users
-from sparse_eval.report.style import format_number, format_numbers, format_share
+from sparse_eval.report.style import format_number, format_numbers, format_shares
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}
@@ -56,6 +56,11 @@ class Reader(HTMLParser):
             self.text += data
 
 
+def rounded(row: Any) -> str:
+    """Return a mean as the page shows it."""
+    return format_numbers(row["mean"], row["ci_low"], row["ci_high"])[0]
+
+
 def read(path: Path) -> Reader:
     reader = Reader(path.read_text(encoding="utf-8"))
     assert reader.open == []
@@ -76,16 +81,17 @@ def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_pat
     text = read(path).text
     assert "metric good poor fair random lists" in text
     row = se.compare(models, "ndcg@10").table.iloc[0]
-    assert "good has the best ndcg@10 of 3 models" in text
+    assert "good has the best nDCG@10 of 3 models" in text
     assert "and beats every other model." in text
     means, ends = (row["mean_a"], row["mean_b"]), (row["ci_low"], row["ci_high"])
     assert 0.02 < ends[1] - ends[0] < 0.2  # so that two decimals are certain
     share = 100 * row["difference"] / row["mean_b"]
     assert (
-        f"good beats fair: ndcg@10 +{share:.0f} % ({means[0]:.2f} against {means[1]:.2f}; 95 % "
+        f"good beats fair: nDCG@10 +{share:.0f} % ({means[0]:.2f} against {means[1]:.2f}; 95 % "
         f"interval +{ends[0]:.2f} to +{ends[1]:.2f}; 231 users)."
     ) in text
-    shares = [f"{100 * row[name] / row['n_users']:.0f} %" for name in ("wins", "ties", "losses")]
+    shares = format_shares(row["wins"], row["ties"], row["losses"])
+    assert sum(int(share.removesuffix(" %")) for share in shares) == 100
     assert "better for {} of the users, equal for {}, worse for {}.".format(*shares) in text
 
 
@@ -95,14 +101,14 @@ def test_long_names_keep_what_differs(models: dict[str, se.Evaluation], tmp_path
         name.format(factors): models["good" if factors == 64 else "poor"] for factors in (8, 64)
     }
     text = read(se.write_report(long, tmp_path / "r.html", "ndcg@10")).text
-    assert "factors-64 beats factors-8: ndcg@10" in text
+    assert "factors-64 beats factors-8: nDCG@10" in text
     assert f"Full names of the models factors-8 {name.format(8)}" in text
 
 
 def test_many_models_are_counted(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     many = {f"poor{number}": models["poor"] for number in range(7)}
     text = read(se.write_report(many | {"good": models["good"]}, tmp_path / "r.html")).text
-    assert "good has the best ndcg@5 of 8 models and beats every other model." in text
+    assert "good has the best nDCG@5 of 8 models and beats every other model." in text
     same = read(se.write_report(many, tmp_path / "s.html", "ndcg@5")).text
     assert "of 7 models and beats no other model: no difference is significant." in same
 
@@ -121,13 +127,13 @@ def test_insignificant_difference_comes_with_the_detectable_one(
     same = {"a": models["good"], "b": models["good"]}
     text = read(se.write_report(same, tmp_path / "r.html")).text
     equal = format_number(models["good"]["ndcg@5"])
-    assert f"a and b are equal: ndcg@5 {equal}, the same for each of the 231 users." in text
+    assert f"a and b are equal: nDCG@5 {equal}, the same for each of the 231 users." in text
 
 
 def test_report_of_one_model(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     reader = read(se.write_report({"good": models["good"]}, tmp_path / "r.html", title="<One>"))
     row = models["good"].summary().loc["ndcg@5"]
-    assert f"good reaches ndcg@5 {format_number(row['mean'])} (95 % interval" in reader.text
+    assert f"good reaches nDCG@5 {rounded(row)} (95 % interval" in reader.text
     assert f"{row['lift']:,.3g} times as good as random lists" in reader.text
     assert reader.text.startswith("<One>")
 
@@ -142,9 +148,9 @@ def test_page_has_every_section_and_number(
         )
     )
     charts = [
-        "ndcg@5 of each model", "The best by ndcg@5 against the others", "ndcg by cut-off",
+        "nDCG@5 of each model", "nDCG@5 of the best minus the other models", "nDCG by cut-off",
         "recall by cut-off",
-        "ndcg@5 of individual users", "Precision and recall", "ndcg@5 by user activity",
+        "nDCG@5 of individual users", "Precision and recall", "nDCG@5 by user activity",
         "recall@5 by item popularity", "Concentration of the recommendations",
         "Lift over random lists", "Learning curve: run",
     ]  # fmt: skip
@@ -155,11 +161,13 @@ def test_page_has_every_section_and_number(
     for expected in [*charts, *headings]:
         assert expected in reader.text
     assert "x: is <broken>" in reader.text
-    assert sum(tag == "svg" for tag, _ in reader.elements) == len(charts)
+    assert sum(attributes.get("class") == "chart" for _, attributes in reader.elements) == len(
+        charts
+    )
     # Every number of the table.
     for name in models["good"].names:
         for ev in models.values():
-            assert f"{format_number(ev[name])}" in reader.text
+            assert rounded(ev.summary().loc[name]) in reader.text
     # A user in depth, down to the cut-off of the main metric.
     example = models["good"].record["examples"][0]
     for row in example["listed"]:
@@ -186,8 +194,8 @@ def test_names_metrics_by_which_another_model_is_better(tmp_path: Path) -> None:
         for name, lists in (("a", a), ("b", b))
     }
     reader = read(se.write_report(models, tmp_path / "r.html"))
-    assert "a beats b: mrr@5" in reader.text
-    assert "By hit_rate@5, b is better than a." in reader.text
+    assert "a beats b: MRR@5" in reader.text
+    assert "By hit rate@5, b is better than a." in reader.text
     # Only values that no other is significantly better than have a star.
     assert reader.text.count("best:") == 3
 
@@ -205,7 +213,7 @@ def test_models_are_ranked_on_the_users_compared(tmp_path: Path) -> None:
     assert models["a"]["mrr@5"] > models["b"]["mrr@5"]
     text = read(se.write_report(models, tmp_path / "r.html")).text
     assert "compared on the 100 users that all have; left out: 200 of the 300 of b" in text
-    assert "b beats a: mrr@5 1.0000 against 0.5000" in text
+    assert "b beats a: MRR@5 1.0 against 0.5" in text
     assert "b against a, by relevant items of the user" in text
     assert text.count("best:") == 1
 
@@ -226,7 +234,7 @@ def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_pa
                 test = stats.ttest_1samp(inside, 0)
                 interval = " to ".join(format_numbers(*test.confidence_interval(0.95)))
             signs = np.sign(inside)
-            shares = (format_share(sum(signs == sign), len(inside)) for sign in (1, 0, -1))
+            shares = format_shares(*(sum(signs == sign) for sign in (1, 0, -1)))
             assert (
                 f"{band} {len(inside)} {format_number(inside.mean())}{interval} {' '.join(shares)}"
             ) in text
@@ -309,14 +317,14 @@ def test_metric_that_is_undefined_for_all_users(tmp_path: Path) -> None:
     ev = se.evaluate(lists, csr_matrix([[1, 0], [0, 1]]), "auc", train=csr_matrix([[0, 1], [1, 0]]))
     assert np.isnan(ev["auc"])
     text = read(se.write_report({"a": ev, "b": ev}, tmp_path / "r.html")).text
-    assert "auc is not defined for any user." in text
+    assert "AUC is not defined for any user." in text
 
 
 def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
     ev = models["good"]
     reader = Reader(ev._repr_html_())
     assert reader.open == []
-    assert f"{ev['ndcg@5']:.5f}" in reader.text
+    assert rounded(ev.summary().loc["ndcg@5"]) in reader.text
     compared = se.compare(reporting.three(odd=True))
     reader = Reader(compared._repr_html_())
     assert "<script>alert(1)</script>" in reader.text
@@ -324,7 +332,11 @@ def test_display_in_notebooks(models: dict[str, se.Evaluation]) -> None:
     assert "Holm's correction over 21 differences" in reader.text
     assert "not significant" in repr(se.compare(models, "ndcg@5"))
     many = {f"model {number}": ev for number in range(5)}
-    assert "… and 40 more rows" in se.compare(many)._repr_html_()
+    shown = se.compare(many)
+    assert "b" in shown.shown()
+    assert len(shown.shown()) == 4 * 7
+    assert "all 70 rows: .table" in shown._repr_html_()
+    assert "all 70 rows: .table" in repr(shown)
 
 
 NAMES = pd.DataFrame(
@@ -373,7 +385,7 @@ def test_metrics_among_candidates_are_called_so(tmp_path: Path) -> None:
     model = se.baselines.random(holdout, seed=1)
     ev = se.evaluate_model(model, holdout, "ndcg@5", candidates=candidates, baselines=True)
     page = read(se.write_report({"random": ev}, tmp_path / "r.html"))
-    assert "The baseline “popularity” reaches ndcg@5 (1+9)" in page.text
+    assert "The baseline “popularity” reaches nDCG@5 (1+9)" in page.text
     assert "random is no better" in page.text
     assert "can rank models differently" in page.text
 
@@ -383,12 +395,12 @@ def test_many_models_are_rows_and_few_are_drawn(
 ) -> None:
     many = {f"{name} {n}": ev for n in range(3) for name, ev in models.items()}
     text = read(se.write_report(many, tmp_path / "r.html")).text
-    assert "model ndcg@5 ndcg@10 recall@5 recall@10 mrr@10 coverage@10 good 0" in text
-    assert "model recall(average=micro)@10 good 0" in text
+    assert "model nDCG@5" in text
+    assert "model recall(average=micro)@10" in text
     assert text.count("best:") >= 3 * 7
-    assert "the others show the 6 with the best ndcg@5" in text
+    assert "show the 6 models with the best nDCG@5" in text
     assert "Lists of the other 6 models" in text
-    assert "By ndcg@5, the other 28 pairs" in text
+    assert "By nDCG@5, the other 28 pairs" in text
     # What all have in common is said once.
     assert text.count(models["good"].record["inputs"]["relevance"]["sha256"]) == 1
     assert text.count("231 users are included in the means") == 1
@@ -420,7 +432,7 @@ def test_says_where_lower_is_better_and_which_model_is_a_baseline(tmp_path: Path
     # Random lists have the best gini, so that "0.3 times as good" would mislead.
     alone = read(se.write_report({"ease": evs["ease"]}, tmp_path / "r.html", "gini@10")).text
     assert "metric ease popularitybaseline random lists" in alone
-    popular = format_number(evs["pop"]["gini@10"])
+    popular = rounded(evs["pop"].summary().loc["gini@10"])
     assert f"The baseline “popularity” reaches gini@10 {popular}" in alone
     assert "times as good" not in alone
 
@@ -430,7 +442,7 @@ def test_segments_have_tests_and_charts(models: dict[str, se.Evaluation], tmp_pa
         {"plan": ["free", "paid"] * 120, "<b>city</b>": ["Rome"] * 100 + [None] * 140}
     )
     reader = read(se.write_report(models, tmp_path / "r.html", "ndcg@10", by=by))
-    assert "ndcg@10 by plan" in reader.text
+    assert "nDCG@10 by plan" in reader.text
     assert "good against fair, by plan:" in reader.text
     assert "good against poor, by <b>city</b>:" in reader.text
     assert "b" not in {tag for tag, attributes in reader.elements if attributes}
@@ -486,3 +498,66 @@ def test_a_margin_adds_verdicts(tmp_path: Path) -> None:
     assert "verdict" not in read(se.write_report(models, tmp_path / "s.html", names)).text
     with raises(InvalidDataError, argument="margin"):
         se.write_report(models, tmp_path / "r.html", "ndcg@10", margin={"recall@10": 0.1})
+
+
+def test_intervals_are_drawn_on_one_scale(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    page = se.write_report(models, tmp_path / "r.html", "ndcg@5").read_text(encoding="utf-8")
+    strips = re.findall('<svg class="strip".*?</svg>', page)
+    assert len(strips) == 4  # three models and random lists
+    table = models["good"].summary().loc["ndcg@5"]
+    low, high = format_numbers(table["mean"], table["ci_low"], table["ci_high"])[1:]
+    assert f"95 % interval {low} to {high}" in strips[0]
+    ((start, end),) = re.findall(r"M([0-9.]+) 6H([0-9.]+)\" stroke", strips[0])
+    assert float(end) == 107  # the best interval ends the scale
+    lowest = min(ev.random("ndcg@5").mean for ev in models.values())
+    share = (table["ci_low"] - lowest) / (table["ci_high"] - lowest)
+    assert float(start) == pytest.approx(5 + 102 * share, abs=0.06)
+    assert "no interval" in strips[3]
+
+
+def test_control_characters_are_escaped(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    named = {"a\u202eb": models["good"], "c\x07": models["poor"]}
+    page = se.write_report(named, tmp_path / "r.html", "ndcg@5", title="\u202etitle")
+    text = page.read_text(encoding="utf-8")
+    assert not re.search("[\x00-\x08\u202a-\u202e]", text)
+    assert "a\\u202eb" in text
+    assert "c\\u0007" in text
+
+
+def test_says_how_the_results_were_made(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    evs = {}
+    for factors, name in ((2, "als2"), (16, "als16")):
+        model = se.train_als(holdout.train, factors=factors, iterations=2)
+        ev = se.evaluate_model(model, holdout, ["ndcg@5", "recall@5"], baselines=True)
+        about = {"data": "clicks.csv", "split": "random", "model": {"factors": factors}, "seed": 1}
+        evs[name] = se.Evaluation.load(ev.save(tmp_path / name, about=about))
+    reader = read(se.write_report(evs, tmp_path / "r.html"))
+    best = max(evs, key=lambda name: evs[name]["ndcg@5"])
+    for expected in (
+        f"Data clicks.csv, 300 users × 80 items, {holdout.validation.nnz:,} relevant pairs",
+        "Split random Evaluated sparse_eval ",
+        f"Parameters of {best} factors {best[3:]}, seed 1",
+    ):
+        assert expected in reader.text
+    popular = evs[best].baselines["popularity"].summary().loc["ndcg@5"]
+    beaten = [
+        name
+        for name, ev in evs.items()
+        if ev.summary().loc["ndcg@5", "ci_high"] < popular["ci_low"]
+    ]
+    assert ("The baseline “popularity” beats" in reader.text) == bool(beaten)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ((1, 1, 1), ["34 %", "33 %", "33 %"]),
+        ((2, 0, 0), ["100 %", "0 %", "0 %"]),
+        ((999, 0, 1), ["100 %", "0 %", "< 1 %"]),
+        ((0, 0, 0), ["–", "–", "–"]),
+    ],
+)
+def test_shares_add_to_100(parts: tuple[int, ...], expected: list[str]) -> None:
+    assert format_shares(*parts) == expected

@@ -115,7 +115,7 @@ def test_losers(models: dict[str, se.Evaluation], ax: Axes) -> None:
     low, share, high = (f"{100 * row[name]:.1f}" for name in ("ci_low", "share", "ci_high"))
     assert row["losers"] == n_losers
     assert shaded.get_label() == f"{share} % of users lose more than 0.1 ({low} to {high} %)"
-    assert ax.get_ylabel() == "ndcg@10: fair − poor"
+    assert ax.get_ylabel() == "nDCG@10: fair − poor"
     with raises(InvalidDataError):
         plots.losers(models, "ndcg@10", ax=ax)
 
@@ -169,7 +169,7 @@ def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> N
     compared = se.compare({name: models[name] for name in ("good", "fair")}, "ndcg@10", by=plans)
     plots.differences(compared, "ndcg@10", ax=ax)
     assert [text.get_text() for text in ax.texts] == ["plan free", "plan paid"]
-    assert ax.get_xlabel() == "ndcg@10: good − fair"
+    assert ax.get_xlabel() == "nDCG@10: good − fair"
     other = plots.differences(
         se.compare(models, "ndcg@10", by=plans), "ndcg@10", ax=Figure().subplots()
     )
@@ -178,7 +178,7 @@ def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> N
 
 def test_shorten_keeps_the_end_of_names() -> None:
     assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
-    assert shorten("two\nlines\x00 ") == "two lines\N{REPLACEMENT CHARACTER}"
+    assert shorten("two\nlines\x00 ") == "two lines\\u0000"
     assert shorten(" ") == "(no name)"
 
 

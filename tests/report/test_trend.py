@@ -47,7 +47,7 @@ def test_the_page_shows_the_trend(history: se.History, tmp_path: Path) -> None:
     assert section(history) in html
     assert '<a href="#nights">' in html
     text = text_of(section(history))
-    assert "4 nights. In the last one ndcg@10 is not significantly different from the night" in text
+    assert "4 nights. In the last one nDCG@10 is not significantly different from the night" in text
     assert "compared as independent samples" in text
     assert "coverage@10 over the nights" in text
     assert text.count("2026-11-03 03:00") == 1
@@ -56,13 +56,13 @@ def test_the_page_shows_the_trend(history: se.History, tmp_path: Path) -> None:
 def test_the_last_night_is_worse(history: se.History) -> None:
     history.append(EVS["poor"], "<b>poor</b>", time="2026-11-05T03:00Z")
     html = section(history)
-    assert "ndcg@10 is worse than the night before:" in text_of(html)
+    assert "nDCG@10 is worse than the night before:" in text_of(html)
     assert "&lt;b&gt;poor&lt;/b&gt;" in html
 
 
 def test_the_chart_marks_what_has_changed(history: se.History) -> None:
     ax = trend(history, "ndcg@10", ax=Figure().subplots())
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("night (UTC)", "ndcg@10")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("night (UTC)", "nDCG@10")
     history.append(EVS["good"], "good", time="2026-11-05T00:30Z", night="2026-11-04")
     line, *_, marked = trend(history, "ndcg@10", ax=Figure().subplots()).get_lines()
     days = [str(day)[:10] for day in line.get_xdata()]
@@ -79,7 +79,7 @@ def test_nights_that_do_not_compare(tmp_path: Path) -> None:
     other = se.evaluate(lists, truth, "ndcg@10", convention="ranx")
     history.append(other, "other", time="2026-11-02T03:00Z")
     text = text_of(section(history))
-    assert "2 nights. The last one cannot be compared with the one before by ndcg@10." in text
+    assert "2 nights. The last one cannot be compared with the one before by nDCG@10." in text
     assert "because convention is ranx, and was standard" in text
     assert "not compared" in text
 

@@ -103,7 +103,7 @@ def test_keeps_every_number(tmp_path: Path) -> None:
     same_everything(found, pickle.loads(pickle.dumps(saved(found, tmp_path / "b"))))  # noqa: S301
     assert (found.compare(se.Evaluation.load(folder)).table["difference"] == 0).all()
     page = se.write_report({"one": found, "two": registered}, tmp_path / "r.html")
-    assert "own_items@3" in page.read_text(encoding="utf-8")
+    assert "own items@3" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("registered")
