@@ -1,24 +1,34 @@
-"""Test that charts draw the numbers of the evaluations."""
+"""Charts draw the numbers of the evaluations, and are the same bytes as files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import reporting
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 from raising import raises
 from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval import plots
-from sparse_eval.errors import InvalidDataError, InvalidMetricError, SparseEvalError
-from sparse_eval.report.style import pieces, short_names, shorten
+from sparse_eval.errors import InvalidDataError, InvalidMetricError, OutputError, SparseEvalError
+from sparse_eval.report.style import distinct_names, pieces, short_names, shorten
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -89,21 +99,18 @@ def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
 
 
 def test_losers(models: dict[str, se.Evaluation], ax: Axes) -> None:
-    pair = {name: models[name] for name in ("fair", "poor")}
-    plots.losers(pair, "ndcg@10", 0.1, ax=ax)
-    line, _ = ax.lines
-    differences = models["fair"].values("ndcg@10") - models["poor"].values("ndcg@10")
-    ordered = np.sort(differences[models["fair"].counted])
-    shares, drawn = line.get_data()
+    fair, poor = models["fair"], models["poor"]
+    plots.losers({"fair": fair, "poor": poor}, "ndcg@10", 0.1, ax=ax)
+    differences = fair.values("ndcg@10") - poor.values("ndcg@10")
+    ordered = np.sort(differences[fair.counted])
+    shares, drawn = ax.lines[0].get_data()
     places = np.rint(np.asarray(shares, float) * len(ordered) / 100 - 0.5).astype(int)
     assert drawn == pytest.approx(ordered[places])
     (shaded,) = ax.collections
     (corners,) = (path.vertices for path in shaded.get_paths())
-    n_losers = int((ordered < -0.1).sum())
-    assert corners[:, 0].max() == pytest.approx(100 * (n_losers - 0.5) / len(ordered))
-    (row,) = models["fair"].losers(models["poor"], "ndcg@10", 0.1).to_dict("records")
+    (row,) = fair.losers(poor, "ndcg@10", 0.1).to_dict("records")
+    assert corners[:, 0].max() == pytest.approx(100 * (row["losers"] - 0.5) / len(ordered))
     low, share, high = (f"{100 * row[name]:.1f}" for name in ("ci_low", "share", "ci_high"))
-    assert row["losers"] == n_losers
     assert shaded.get_label() == f"{share} % of users lose more than 0.1 ({low} to {high} %)"
     assert ax.get_ylabel() == "ndcg@10: fair − poor"
     with raises(InvalidDataError):
@@ -143,33 +150,29 @@ def test_by_segments_of_your_own(models: dict[str, se.Evaluation], ax: Axes) -> 
     for container, ev in zip(ax.containers, models.values(), strict=True):
         expected = ev.by(plans.fillna("none")).xs("ndcg@10", level="metric")
         assert points(container)[:2, 1] == pytest.approx(expected["mean"].loc[["free", "paid"]])
-    two = pd.DataFrame({"plan": plans, "country": "DE"})
     lists = se.Rankings.from_topk([[0, 1]])
     without = {"a": se.evaluate(lists, csr_matrix([[1, 0]]), "ndcg@10")}
-    popular: Any = "popularity"  # by which ndcg cannot be divided
-    for evs, by in ((models, two), (models, "age"), (without, "activity"), (models, popular)):
+    wrong: list[Any] = [
+        (models, pd.DataFrame({"plan": plans, "country": "DE"}), "ndcg@10"),
+        (models, "age", "ndcg@10"),
+        (without, "activity", "ndcg@10"),
+        (models, "popularity", "ndcg@10"),  # by which ndcg cannot be divided
+        (models, plans, "coverage@10"),
+    ]
+    for evs, by, metric in wrong:
         with raises(SparseEvalError):
-            plots.by_group(evs, by, "ndcg@10", ax=ax)
-    with raises(InvalidMetricError, metric="coverage@10"):
-        plots.by_group(models, plans, "coverage@10", ax=ax)
+            plots.by_group(evs, by, metric, ax=ax)
 
 
 def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> None:
     plans = pd.Series(["free", "paid"] * 120, name="plan")
-    compared = se.compare({name: models[name] for name in ("good", "fair")}, "ndcg@10", by=plans)
-    plots.differences(compared, "ndcg@10", ax=ax)
+    pair = {name: models[name] for name in ("good", "fair")}
+    plots.differences(se.compare(pair, "ndcg@10", by=plans), "ndcg@10", ax=ax)
     assert [text.get_text() for text in ax.texts] == ["plan free", "plan paid"]
     assert ax.get_xlabel() == "ndcg@10: good − fair"
-    other = plots.differences(
-        se.compare(models, "ndcg@10", by=plans), "ndcg@10", ax=Figure().subplots()
-    )
+    compared = se.compare(models, "ndcg@10", by=plans)
+    other = plots.differences(compared, "ndcg@10", ax=Figure().subplots())
     assert other.texts[0].get_text() == "plan free: good − fair"
-
-
-def test_shorten_keeps_the_end_of_names() -> None:
-    assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
-    assert shorten("two\nlines\x00 ") == "two lines\N{REPLACEMENT CHARACTER}"
-    assert shorten(" ") == "(no name)"
 
 
 def test_short_names_are_told_apart() -> None:
@@ -180,11 +183,15 @@ def test_short_names_are_told_apart() -> None:
     middle = [f"{'a' * 40}{n}{'b' * 40}" for n in range(3)]
     assert [name[0] for name in short_names(middle, 24)] == ["1", "2", "3"]
     assert short_names(["als", "als"]) == ["als", "als"]
+    alike = [f"{'model ' * 8}{end}" for end in ("a b", "a  b")]  # in one line
+    assert distinct_names(alike) == alike
+    assert distinct_names([f"{'model ' * 8}{end}" for end in "ab"]) == ["model a", "model b"]
+    assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
+    assert shorten("two\nlines\x00 ") == "two lines\N{REPLACEMENT CHARACTER}"
+    assert shorten(" ") == "(no name)"
 
 
-@pytest.mark.parametrize(
-    "name", ["als_factors=256_seed=3", "a" * 50, "_x", "a\n b", " ", "", "שלום"]
-)
+@pytest.mark.parametrize("name", ["als_factors=256_seed=3", "a" * 50, "_x", "a\n b", "", "שלום"])
 def test_pieces_are_the_whole_name(name: str) -> None:
     assert "".join(pieces(name)) == name
     assert max(map(len, pieces(name)), default=0) <= 20
@@ -224,11 +231,54 @@ def test_learning_curve(ax: Axes) -> None:
         plots.learning_curve(sweep, "map@5", ax=ax)
 
 
-def test_draws_into_a_new_figure(models: dict[str, se.Evaluation]) -> None:
-    import matplotlib.pyplot as plt
+# Charts as files.
 
+
+def write(models: dict[str, se.Evaluation], path: Path) -> Path:
+    with plots.style(width=3.5, height=2.25):
+        return plots.save(plots.by_cutoff(models, "ndcg"), path)
+
+
+def test_files_have_the_size_and_the_fonts(
+    models: dict[str, se.Evaluation], tmp_path: Path
+) -> None:
+    file = write(models, tmp_path / "new" / "ndcg.pdf").read_bytes()
+    assert b"/MediaBox [ 0 0 252 162 ]" in file
+    assert b"/FontFile2" in file  # TrueType, embedded
+    assert b"/Type3" not in file
+    text = write(models, tmp_path / "ndcg.svg").read_text(encoding="utf-8")
+    assert 'width="252pt" height="162pt"' in text
+    assert "<text" not in text
+    with Image.open(write(models, tmp_path / "ndcg.PNG")) as picture:
+        assert picture.size == (1050, 675)  # 300 dots per inch
+
+
+def test_same_bytes_whatever_the_settings(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    for kind in ("pdf", "svg", "png"):
+        file = write(models, tmp_path / f"a.{kind}")
+        with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 50}):
+            other = write(models, tmp_path / f"b.{kind}")
+        assert file.read_bytes() == other.read_bytes()
+
+
+def test_settings_are_back_after_a_chart_and_an_error(models: dict[str, se.Evaluation]) -> None:
     before = dict(mpl.rcParams)
+    with pytest.raises(ZeroDivisionError), plots.style():
+        raise ZeroDivisionError
     drawn = plots.means(models, "ndcg@10")
     assert drawn.figure in [plt.figure(n) for n in plt.get_fignums()]
     assert dict(mpl.rcParams) == before
-    plt.close("all")
+
+
+def test_refuses_other_charts_and_files(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    for size in (0, float("nan"), "3", True):
+        with raises(InvalidDataError):
+            plots.style(size).__enter__()  # type: ignore[arg-type]
+    ax = plots.by_cutoff(models, "ndcg")
+    for chart, name in ((ax, "ndcg.eps"), (ax, "ndcg"), (models, "a.pdf")):
+        with raises(InvalidDataError):
+            plots.save(chart, tmp_path / name)  # type: ignore[arg-type]
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError):
+        plots.save(ax, tmp_path / "file" / "a.pdf")
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
