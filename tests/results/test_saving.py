@@ -231,3 +231,14 @@ def test_files_are_removed_with_the_json_first(
         remove_saved(folder)
     names.remove("summary.json")
     assert sorted(file.name for file in folder.iterdir()) == names
+
+
+def test_files_that_a_save_removes_and_the_next_one_writes_stay_private(tmp_path: Path) -> None:
+    lists, held = se.Rankings.from_topk([[0, 1], [1, 0]]), csr_matrix([[1.0, 0], [1, 0]])
+    kept, not_kept = (se.evaluate(lists, held, "mrr@2", keep=keep) for keep in ("values", "totals"))
+    kept.save(tmp_path)
+    (tmp_path / "per_user.csv").chmod(0o600)
+    not_kept.save(tmp_path)
+    assert not (tmp_path / "per_user.csv").exists()
+    kept.save(tmp_path)
+    assert (tmp_path / "per_user.csv").stat().st_mode & 0o777 == 0o600
