@@ -119,10 +119,8 @@ def test_refuses_means_of_other_users() -> None:
         name: se.evaluate(se.Rankings.from_topk(np.array(ids)), validation, "fcp")
         for name, ids in lists.items()
     }
-    compared = se.compare(evs)
-    for options in ({}, {"digits": 0}, {"digits": 1.5}):
-        with raises(InvalidDataError):
-            compared.to_latex(**options)  # type: ignore[arg-type]
+    with raises(InvalidDataError):
+        se.compare(evs).to_latex()
 
 
 def test_a_model_without_a_mean_is_not_the_best() -> None:
@@ -137,3 +135,20 @@ def test_a_model_without_a_mean_is_not_the_best() -> None:
         assert [name for name, row in cells.items() if "textbf" in row[-1]] == [best]
         assert ("**0.50**<sup>b</sup>" in table.markdown(2)) == higher
         assert "\\textsuperscript{b}" in table.latex(2, None, None)
+
+
+def test_more_models_than_letters() -> None:
+    evs = list(reporting.three().values())
+    many = {f"m{i}": evs[i % 3] for i in range(28)}
+    rows = rows_of(se.compare(many, "ndcg@10").to_latex())
+    assert rows["m27"][0] == "28"
+    # good is better than the others, whose numbers are in order.
+    others = [str(i + 1) for i in range(28) if i % 3]
+    assert rows["m0"][1].endswith(f"\\textsuperscript{{{','.join(others)}}}")
+
+
+def test_refuses_digits_out_of_range(compared: se.Comparison) -> None:
+    with raises(InvalidDataError, argument="digits"):
+        compared.to_latex(digits=0)
+    with raises(InvalidDataError, argument="digits"):
+        compared.to_markdown(digits=1.5)  # type: ignore[arg-type]

@@ -127,6 +127,7 @@ def test_bands_stay_in_their_order_and_numbers_whole() -> None:
     assert found[0].names == ["young", "old", "ancient"]
     assert found[1].names == ["9", "15", "31"]
     assert [column.codes.tolist() for column in found] == [[0, 1, 2, -1]] * 2
+    assert segmentations(dict.fromkeys(users, "a"), users)[0].note() == ""
     # Users of files are text, and numbers elsewhere.
     text = segmentations({"4": "b", "2": "a"}, users)[0]
     assert (text.names, text.codes.tolist()) == (["a", "b"], [-1, 0, -1, 1])
