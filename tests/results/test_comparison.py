@@ -259,6 +259,14 @@ def test_compares_the_users_that_all_have(three: dict[str, se.Evaluation]) -> No
     assert "nan" not in repr(compared)
 
 
+def test_a_model_is_better_by_the_corrected_p_value(three: dict[str, se.Evaluation]) -> None:
+    table = se.compare(three).table
+    raised = table[table["p_corrected"] > table["p"]].iloc[0]
+    level = 1 - (raised["p"] + raised["p_corrected"]) / 2
+    again = se.compare(three, level=level)
+    assert row(again, raised["metric"], raised["a"], raised["b"])["better"] == ""
+
+
 def test_values_that_one_side_lacks_are_left_out() -> None:
     a, b = np.array([1.0, math.nan, 3.0, 2.0]), np.array([0.0, 1.0, math.nan, 0.5])
     compared = compare_values(a, b, "t", 0.95)
