@@ -19,13 +19,11 @@ METRICS = ["ndcg@{10,20}", "coverage@10"]
 @pytest.fixture(scope="module")
 def case() -> Any:
     """Return a holdout, and evaluations of approximate and of exact lists."""
-    clicks = se.datasets.synthetic(n_users=400, n_items=120, seed=0)
-    holdout = se.split.random(clicks, seed=0)
+    holdout = se.split.random(se.datasets.synthetic(n_users=400, n_items=120, seed=0), seed=0)
     rng = np.random.default_rng(0)
-    users, items = (rng.normal(size=(n, 6)).astype(np.float32) for n in holdout.train.shape)
+    scores = rng.normal(size=(holdout.train.shape[0], 6)) @ rng.normal(size=(6, 120))
     lists = []
-    for noise in (0.4, 0.0):
-        noisy = (users @ items.T + noise * rng.normal(size=holdout.train.shape)).astype(float)
+    for noisy in (scores + 0.4 * rng.normal(size=scores.shape), scores):
         model = se.Scorer(noisy, users=holdout.users, items=holdout.items)
         lists.append(se.evaluate_model(model, holdout, METRICS, keep="lists"))
     return holdout, *lists
@@ -68,48 +66,36 @@ def test_the_loss_is_that_of_compare(case: Any) -> None:
 def test_by_activity_and_popularity(case: Any) -> None:
     holdout, approximate, exact = case
     table = se.compare_lists(approximate, exact, k=10, train=holdout.train)
+    pairs = list(zip(top(approximate, 10), top(exact, 10), strict=True))
     users = pd.Series(np.diff(holdout.train.indptr), holdout.users)
-    own = pd.Series(
-        [
-            len(one & other) / len(other) if other else np.nan  # left out
-            for one, other in zip(top(approximate, 10), top(exact, 10), strict=True)
-        ],
-        exact.all_users.index,
-    )
-    activity = table.loc["activity"].xs("recall@10", level="metric")
-    assert len(activity) == 4
-    assert activity["n_users"].sum() == own.notna().sum()
-    for band, row in activity.iterrows():
-        low, high = map(int, str(band).removesuffix(" items").split("–"))
-        assert row["mean"] == pytest.approx(own[users.reindex(own.index).between(low, high)].mean())
+    seen = users.reindex(exact.all_users.index).to_numpy()
     counts = np.bincount(holdout.train.indices, minlength=120)
-    popularity = table.loc["popularity"].xs("recall@10", level="metric")
-    assert len(popularity) == 4
-    for band, row in popularity.iterrows():
-        low, high = map(int, str(band).removesuffix(" users").split("–"))
-        inside = set(np.flatnonzero((counts >= low) & (counts <= high)).tolist())
-        pairs = zip(top(approximate, 10), top(exact, 10), strict=True)
-        shares = [len(a & b & inside) / len(b & inside) for a, b in pairs if b & inside]
-        assert row["mean"] == pytest.approx(np.mean(shares))
-        assert row["n_users"] == len(shares)
+    for by, unit in (("activity", " items"), ("popularity", " users")):
+        bands = table.loc[by].xs("recall@10", level="metric")
+        assert len(bands) == 4
+        for band, row in bands.iterrows():
+            low, high = map(int, str(band).removesuffix(unit).split("–"))
+            shares = []
+            for n_seen, (one, other) in zip(seen, pairs, strict=True):
+                inside = {item for item in other if low <= counts[item] <= high}
+                if by == "activity":
+                    inside = other if low <= n_seen <= high else set()
+                if inside:  # others are left out
+                    shares.append(len(one & inside) / len(inside))
+            assert row["mean"] == pytest.approx(np.mean(shares))
+            assert row["n_users"] == len(shares)
 
 
 def test_users_without_lists_and_lists_of_other_lengths() -> None:
-    exact = se.Rankings.from_topk([[0, 1], [1, 2], [-1, -1]], users=["a", "b", "c"])
-    index = se.Rankings.from_topk([[2, 1], [0, 1]], users=["b", "c"])
-    with raises(InvalidDataError, argument="k"):
-        se.compare_lists(index, exact, k=[1, 3])
-    exact, index = (
-        se.Rankings.from_topk([[0, 1], [1, 2], [-1, -1]]),
-        se.Rankings.from_topk([[-1, -1], [2, 1], [0, 1]]),
-    )
+    ids = [[0, 1], [1, 2], [-1, -1]], [[-1, -1], [2, 1], [0, 1]]
+    exact, index = map(se.Rankings.from_topk, ids)
     table = se.compare_lists(index, exact, k=2).loc[("all", "all")]
     assert table["n_users"].tolist() == [2, 2]  # the last has no exact list
     assert table.loc["recall@2", "mean"] == 0.5
-
-
-def test_refuses_what_is_no_list(case: Any) -> None:
-    _, approximate, _ = case
+    fewer = se.Rankings.from_topk(ids[1][1:], users=["b", "c"])
+    exact = se.Rankings.from_topk(ids[0], users=["a", "b", "c"])
+    with raises(InvalidDataError, argument="k"):
+        se.compare_lists(fewer, exact, k=[1, 3])
     for other in ([[0, 1]], None):
         with raises(InvalidDataError):
-            se.compare_lists(approximate, other)  # type: ignore[arg-type]
+            se.compare_lists(exact, other)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from merge_cases import N_ITEMS, same_bits, same_random
+from merge_cases import N_ITEMS, same_bits
 from raising import raises
 from scipy import sparse
 from tables_cases import saved_csr
@@ -40,110 +40,69 @@ def gains(seed: int = 1) -> Any:
     return sparse.csr_matrix(found.astype(np.float64))
 
 
-@pytest.fixture
-def inputs() -> dict[str, Any]:
-    rng = np.random.default_rng(2)
-    return {
-        "train": sparse.csr_matrix((rng.random((N_USERS, N_ITEMS)) < 0.3).astype(np.float64)),
-        "items": se.ItemData(
-            groups=rng.integers(0, 3, N_ITEMS), vectors=rng.normal(size=(N_ITEMS, 3))
-        ),
-    }
-
-
-def small_blocks() -> Any:
-    """So few rows in each block that a matrix has several."""
-    return mock.patch.object(run, "PER_USER", LEAST // 5)
-
-
-def mapped(folder: Path, matrix: Any) -> Any:
-    saved_csr(folder, matrix)
-    parts = [
-        np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("data", "indices", "indptr")
-    ]
-    return sparse.csr_matrix(tuple(parts), shape=matrix.shape)
-
-
-def test_a_budget(inputs: dict[str, Any], tmp_path: Path) -> None:
-    lists, held = positions(), gains()
-    metrics = [*PLAIN, "err@3", "gini@3", "diversity(similarity=vectors)@3", "novelty@3"]
-    expected = se.evaluate(lists, held, metrics, **inputs)
-    with small_blocks():
-        for name, sides in {
-            "coo": (lists.tocoo(), held.tocoo()),
-            "mapped": (mapped(tmp_path / "a", lists), mapped(tmp_path / "b", held)),
-            "mixed": (se.Rankings.from_positions(lists), held),
-        }.items():
-            with mock.patch.object(run, "evaluate_block", wraps=run.evaluate_block) as one:
-                found = se.evaluate(*sides, metrics, **inputs, memory=LEAST)
-            assert one.call_count >= 5, name
-            same_bits(found, expected)
-            same_random(found, expected)
+def in_blocks(*sides: Any, **options: Any) -> se.Evaluation:
+    """Evaluate in at least five blocks."""
+    with (
+        mock.patch.object(run, "PER_USER", LEAST // 5),
+        mock.patch.object(run, "evaluate_block", wraps=run.evaluate_block) as one,
+    ):
+        found = se.evaluate(*sides, memory=LEAST, **options)
+    assert one.call_count >= 5
+    return found
 
 
 def test_sides_of_different_sizes() -> None:
     lists, held = positions(), gains()
+    scores = np.random.default_rng(0).integers(0, 3, (N_USERS, N_ITEMS)).astype(np.float64)
+    tied = se.Rankings.from_scores(scores, k=4, ties="average")
     of_each = ["ndcg@3", "map"]  # lists without some of their items have no others
     for a, b, metrics in (
         (lists[:15], held, PLAIN),
         (lists, held[:15], PLAIN),
         (lists, held[:, :7], PLAIN),
         (lists[:, :7], held, of_each),
+        (tied, held, "ndcg@3"),
+        (tied, held[:5], "ndcg@3"),
     ):
-        expected = se.evaluate(a, b, metrics)
-        with small_blocks():
-            same_bits(se.evaluate(a, b, metrics, memory=LEAST), expected)
+        same_bits(in_blocks(a, b, metrics), se.evaluate(a, b, metrics))
+    with raises(InvalidMetricError):
+        se.evaluate(tied, held, "mrr", memory=LEAST)
 
 
 def test_what_is_stored_twice_is_summed_before_the_largest_gain_is_known() -> None:
     held = gains()
-    twice = sparse.csr_matrix(
-        (
-            np.repeat(held.data / 2, 2),
-            np.repeat(held.indices, 2),
-            2 * held.indptr,
-        ),
-        shape=held.shape,
-    )
-    twice = sparse.csr_matrix(
-        (np.append(twice.data, 99.0), np.append(twice.indices, 0), twice.indptr), shape=held.shape
-    )
+    # Two halves of each gain, and a large one after the last row ends.
+    data, indices = np.repeat(held.data / 2, 2), np.repeat(held.indices, 2)
+    parts = np.append(data, 99.0), np.append(indices, 0), 2 * held.indptr
+    twice = sparse.csr_matrix(parts, shape=held.shape)
     metrics = ["err@3", "rbp(gain=linear)@3"]
-    expected = se.evaluate(positions(), held, metrics)
-    with small_blocks():
-        found = se.evaluate(positions(), twice, metrics, memory=LEAST)
-    same_bits(found, expected)
+    same_bits(in_blocks(positions(), twice, metrics), se.evaluate(positions(), held, metrics))
 
 
-def damaged(matrix: Any, **parts: Any) -> Any:
+def damaged(matrix: Any, name: str, place: int, value: Any) -> Any:
+    """Return a matrix with another value in one of its parts."""
     found = matrix.copy()
-    for name, part in parts.items():
-        setattr(found, name, part)
-    return found
-
-
-def changed(array: Any, place: int, value: Any) -> Any:
-    found = array.copy()
-    found[place] = value
+    getattr(found, name)[place] = value
     return found
 
 
 def test_matrices_that_are_refused_within_a_budget() -> None:
     lists, held = positions(), gains()
-    with small_blocks():
-        for a, b in (
-            (damaged(lists, data=changed(lists.data, -1, 0)), held),
-            (lists, damaged(held, data=changed(held.data, -1, np.nan))),
-            (damaged(lists, indices=changed(lists.indices, -1, N_ITEMS)), held),
-            (damaged(lists, indptr=changed(lists.indptr, 7, 10**6)), held),
-            (damaged(lists, indptr=lists.indptr[:-1]), held),
-            (lists, damaged(held, indptr=changed(held.indptr, -1, 10**6))),
-            (lists.toarray(), held),
-            ([lists[:5], lists[5:]], held),
-            (lists, "nowhere"),
-        ):
-            with raises((InvalidDataError, InvalidFileError)):
-                se.evaluate(a, b, [*PLAIN, "err@3"], memory=LEAST)
+    short = lists.copy()
+    short.indptr = short.indptr[:-1]
+    for a, b in (
+        (damaged(lists, "data", -1, 0), held),
+        (lists, damaged(held, "data", -1, np.nan)),
+        (damaged(lists, "indices", -1, N_ITEMS), held),
+        (damaged(lists, "indptr", 7, 10**6), held),
+        (short, held),
+        (lists, damaged(held, "indptr", -1, 10**6)),
+        (lists.toarray(), held),
+        ([lists[:5], lists[5:]], held),
+        (lists, "nowhere"),
+    ):
+        with raises((InvalidDataError, InvalidFileError)):
+            in_blocks(a, b, [*PLAIN, "err@3"])
 
 
 def test_a_budget_that_is_too_small() -> None:
@@ -170,45 +129,32 @@ FILES: dict[str, tuple[str, Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("memory", [None, LEAST])
 @pytest.mark.parametrize("name", FILES)
-def test_folders_that_are_refused(name: str, memory: int | None, tmp_path: Path) -> None:
+def test_folders_that_are_refused(name: str, tmp_path: Path) -> None:
     folder = saved_csr(tmp_path / "lists", positions())
     which, content = FILES[name]
-    file = folder / f"{which}.npy"
+    np.save(folder / f"{which}.npy", content, allow_pickle=True)
     if isinstance(content, bytes):
-        file.write_bytes(content)
-    else:
-        np.save(file, content, allow_pickle=True)
-    with raises(InvalidFileError):
-        se.evaluate(folder, gains(), PLAIN, memory=memory)
+        (folder / f"{which}.npy").write_bytes(content)
+    for memory in (None, LEAST):
+        with raises(InvalidFileError):
+            se.evaluate(folder, gains(), PLAIN, memory=memory)
 
 
 def test_parts_of_other_widths_stay_on_disk(tmp_path: Path) -> None:
     lists, held = positions(), gains()
-    wide = damaged(lists, indptr=lists.indptr.astype(np.int64))
+    wide = lists.copy()
+    wide.indptr = lists.indptr.astype(np.int64)
     folder = saved_csr(tmp_path / "lists", wide)
     matrix = open_csr(folder)
     assert isinstance(matrix.indices, np.memmap)
     assert isinstance(matrix.indptr, np.memmap)
     expected = se.evaluate(lists, held, PLAIN)
     same_bits(se.evaluate(folder, held, PLAIN), expected)
-    with small_blocks():
-        same_bits(se.evaluate(folder, held, PLAIN, memory=LEAST), expected)
+    same_bits(in_blocks(folder, held, PLAIN), expected)
 
 
-def test_tied_lists() -> None:
-    scores = np.random.default_rng(0).integers(0, 3, (N_USERS, N_ITEMS)).astype(np.float64)
-    lists = se.Rankings.from_scores(scores, k=4, ties="average")
-    with small_blocks():
-        for held in (gains(), gains()[:5]):
-            expected = se.evaluate(lists, held, "ndcg@3")
-            same_bits(se.evaluate(lists, held, "ndcg@3", memory=LEAST), expected)
-        with raises(InvalidMetricError):
-            se.evaluate(lists, gains(), "mrr", memory=LEAST)
-
-
-def test_a_block_is_free_when_its_part_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_is_free_when_its_part_is_made() -> None:
     blocks: list[Any] = []
 
     def measured(*arguments: Any) -> Any:
@@ -216,11 +162,10 @@ def test_a_block_is_free_when_its_part_is_made(monkeypatch: pytest.MonkeyPatch) 
         blocks.append(weakref.ref(block))
         return block
 
-    monkeypatch.setattr(run, "evaluate_block", measured)
     gc.disable()
     try:
-        with small_blocks():
-            se.evaluate(positions(), gains(), PLAIN, memory=LEAST)
+        with mock.patch.object(run, "evaluate_block", measured):
+            in_blocks(positions(), gains(), PLAIN)
         assert len(blocks) > 1
         assert not any(block() for block in blocks)
     finally:

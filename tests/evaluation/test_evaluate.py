@@ -6,7 +6,6 @@ import gc
 import json
 import weakref
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,7 @@ from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.results.details import SCHEMA
+from sparse_eval.errors import InvalidDataError
 
 LISTS = se.Rankings.from_topk([[0, 1], [2, 3], [-1, -1], [0, 1]], shape=(4, 4))
 GAINS = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 2], [1, 1, 0, 0], [0, 0, 0, 0]])
@@ -33,6 +31,7 @@ def test_silence_counts_nothing_known_does_not(ev: se.Evaluation) -> None:
     assert (ev.n_users, ev.n_skipped, ev.n_without_list) == (3, 1, 1)
     assert ev["recall@1"] == pytest.approx(1 / 3)
     assert ev.mean() == {"ndcg@2": ev["ndcg@2"], "recall@1": ev["recall@1"]}
+    assert se.evaluate(LISTS, GAINS, "coverage@2").n_users_of == {"coverage@2": 3}
 
 
 def test_memory_is_free_without_the_garbage_collector() -> None:
@@ -53,18 +52,12 @@ def test_per_user_and_summary(ev: se.Evaluation) -> None:
     assert ev.per_user["recall@1"].isna().tolist() == [False, False, False, True]
     summary = ev.summary()
     assert summary.index.tolist() == ["ndcg@2", "recall@1"]
-    assert summary.loc["recall@1"].to_dict() == {
-        "mean": pytest.approx(1 / 3),
-        "std": pytest.approx(np.std([1, 0, 0], ddof=1)),
-        "ci_low": pytest.approx(summary.loc["recall@1", "ci_low"]),
-        "ci_high": pytest.approx(summary.loc["recall@1", "ci_high"]),
-        "interval": "bca",
-        "random": pytest.approx(1 / 4),
-        "random_se": 0.0,
-        "lift": pytest.approx(4 / 3),
-        "n_users": 3,
-        "n_skipped": 1,
-    }
+    row = summary.loc["recall@1"].drop(["ci_low", "ci_high"])
+    assert row.to_dict() == {
+        "mean": pytest.approx(1 / 3), "std": pytest.approx(np.std([1, 0, 0], ddof=1)),
+        "interval": "bca", "random": pytest.approx(1 / 4), "random_se": 0.0,
+        "lift": pytest.approx(4 / 3), "n_users": 3, "n_skipped": 1,
+    }  # fmt: skip
 
 
 def test_one_user_has_no_spread() -> None:
@@ -74,24 +67,6 @@ def test_one_user_has_no_spread() -> None:
         "mean": 1.0, "std": None, "ci_low": None, "ci_high": None, "interval": "none",
         "random": 1.0, "random_se": 0.0, "lift": 1.0, "n_users": 1, "n_skipped": 0,
     }  # fmt: skip
-
-
-def test_results_are_written_and_read_back(ev: se.Evaluation, tmp_path: Path) -> None:
-    ev.to_csv(tmp_path / "users.csv")
-    read = pd.read_csv(tmp_path / "users.csv", index_col="user", engine="python")
-    pd.testing.assert_frame_equal(read, ev.per_user, check_index_type=False, check_exact=True)
-    ev.to_parquet(tmp_path / "users.parquet")
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(tmp_path / "users.parquet"), ev.per_user, check_index_type=False
-    )
-    text = ev.to_json(tmp_path / "summary.json")
-    assert (tmp_path / "summary.json").read_text() == text
-    read = json.loads(text)
-    assert read["metrics"]["recall@1"]["mean"] == ev["recall@1"]
-    assert (read["n_users"], read["n_skipped"], read["schema"]) == (3, 1, SCHEMA)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "summary.json", "users.csv", "users.parquet",
-    ]  # fmt: skip
 
 
 def test_nobody_to_evaluate() -> None:
@@ -140,28 +115,14 @@ def test_refuses_wrong_options() -> None:
         se.evaluate(LISTS, GAINS, "err(max=1)@2")  # the gains go to 2
 
 
-def test_means_of_the_largest_numbers(ev: se.Evaluation) -> None:
-    gains = csr_matrix([[1.7e308], [1.7e308]])
-    huge = se.evaluate(se.Rankings.from_topk([[0], [0]]), gains, "cg@1")
-    assert huge["cg@1"] == 1.7e308
-    spread = se.evaluate(se.Rankings.from_topk([[0], [0]]), csr_matrix([[1e200], [3.0]]), "cg@1")
-    assert json.loads(spread.to_json())["metrics"]["cg@1"]["std"] == 7.071067811865475e199
-
-
-def test_labels_without_a_common_type_fit_no_parquet(tmp_path: Path) -> None:
-    relevance = se.Relevance.from_csr(GAINS, users=["a", 1, 2.5, ("b",)])
-    ev = se.evaluate(LISTS, relevance, "mrr@1")
-    with raises(InvalidDataError):
-        ev.to_parquet(tmp_path / "x.parquet")
-    ev.to_csv(tmp_path / "x.csv")
-
-
-def test_one_number_for_all_is_not_read_by_user() -> None:
-    one = se.evaluate(LISTS, GAINS, ["coverage@2", "precision(average=micro)@2"])
-    for name in one.names:
-        with raises(InvalidMetricError, metric=name):
-            one.values(name)
-    assert one.n_users_of == {"coverage@2": 3, "precision(average=micro)@2": 3}
+def test_means_and_ratios_of_the_largest_numbers() -> None:
+    first = se.Rankings.from_topk([[0], [0]])
+    assert se.evaluate(first, csr_matrix([[1.7e308], [1.7e308]]), "cg@1")["cg@1"] == 1.7e308
+    spread = se.evaluate(first, csr_matrix([[1e200], [3.0]]), "cg@1")
+    assert spread.summary().loc["cg@1", "std"] == 7.071067811865475e199
+    lists, name = se.Rankings.from_topk([[1, 0]] * 20), "percentile_rank(average=micro)"
+    ratio = se.evaluate(lists, csr_matrix([[1.7e307, 0.0]] * 20), name)
+    assert ratio[name] == pytest.approx(1.0)
 
 
 def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
@@ -170,13 +131,6 @@ def test_refuses_gaps_in_lists_of_which_items_are_counted() -> None:
         with raises(InvalidDataError, user=0):
             se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), ["ndcg@3", "coverage@3"], **options)
     assert se.evaluate(lists, csr_matrix([[0, 0, 1, 0]]), "ndcg@3").n_users == 1
-
-
-def test_ratios_of_the_largest_numbers() -> None:
-    gains = csr_matrix([[1.7e307, 0.0]] * 20)
-    lists = se.Rankings.from_topk([[1, 0]] * 20)
-    name = "percentile_rank(average=micro)"
-    assert se.evaluate(lists, gains, name)[name] == pytest.approx(1.0)
 
 
 def test_train_of_other_items_is_refused() -> None:

@@ -351,15 +351,9 @@ def test_workers_without_sparse_eval(tmp_path: Path) -> None:
         (answer,) = task(iter([]))
         print(answer.to_pylist()[0])
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert "'error': 'MissingExtraError'" in done.stdout
-    assert "have no sparse_eval, and the driver" in done.stdout
+    printed = in_own_process(code, tmp_path)
+    assert "'error': 'MissingExtraError'" in printed
+    assert "have no sparse_eval, and the driver" in printed
 
 
 def test_workers_without_arrow(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from implicit.cpu.als import AlternatingLeastSquares
 from raising import raises
@@ -14,15 +14,17 @@ from threadpoolctl import threadpool_limits
 from ways import (
     WAYS,
     Way,
+    by_executor,
     by_memory,
+    by_objects,
     by_parquet,
-    by_shuffled_parquet,
     small_blocks,
-    without_users_in_blocks,
+    without_users,
 )
 from ways_cases import Case, check_against_plain, make_case, same
 
 import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
 from sparse_eval.metrics import CONVENTIONS
 
 #: The lists of a few users may have gaps at rank 1.
@@ -49,13 +51,6 @@ def test_every_way_gives_one_number(convention: str, no_relevant: Any, seed: int
             same(way(case, protocol, {}), expected)
 
 
-def model_of(users: Any, items: Any) -> AlternatingLeastSquares:
-    with threadpool_limits(1, "blas"):
-        model = AlternatingLeastSquares(factors=users.shape[1])
-    model.user_factors, model.item_factors = users, items
-    return model
-
-
 def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     """Return a model, what its users have seen, and the case with the lists that it makes.
 
@@ -63,20 +58,21 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     """
     rng = np.random.default_rng(len(case.gains) + case.n_items)
     n_users, n_items = len(case.gains), case.n_items
+    with threadpool_limits(1, "blas"):
+        model = AlternatingLeastSquares(factors=2)
     users = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)[rng.integers(0, 4, n_users)]
     items = np.stack([rng.permutation(n_items), rng.permutation(n_items)], axis=1)
-    items = items.astype(np.float32) + 1
+    model.user_factors, model.item_factors = users, items.astype(np.float32) + 1
     seen = rng.random((n_users, n_items)) < 0.3
     seen[case.validation.toarray() > 0] = False
     if n_users > 2:
         seen[2] = True
         case.gains[2].clear()
     ranked: list[dict[int, int]] = []
-    for user, scores in enumerate(users @ items.T):
+    for user, scores in enumerate(users @ model.item_factors.T):
         unseen = [i for i in np.argsort(-scores, kind="stable").tolist() if not seen[user, i]]
         ranked.append({item: rank for rank, item in enumerate(unseen[:3], 1)})
-    lists = Case(ranked, case.gains, None, n_items)
-    return model_of(users, items), csr_matrix(seen.astype(np.float64)), lists
+    return model, csr_matrix(seen.astype(np.float64)), Case(ranked, case.gains, None, n_items)
 
 
 @pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.long)])
@@ -100,32 +96,57 @@ def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -
 
 @pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.zeros == "error"])
 def test_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
-    case = make_case(7, n_users=25)
     options = {"convention": convention}
+    model, train, case = model_case(make_case(7, n_users=25))
     assert any(0.0 in row.values() for row in case.gains)
     with small_blocks():
         for way in (by_memory, by_parquet):
-            with raises(se.errors.InvalidDataError):
+            with raises(InvalidDataError):
                 way(case, ["precision@3"], options)
-    model, train, case = model_case(case)
-    with raises(se.errors.InvalidDataError):
+    with raises(InvalidDataError):
         se.evaluate_model(model, train, case.validation, "precision@3", **options)
     stated = se.Relevance.from_csr(case.validation, threshold=0.5)
     se.evaluate_model(model, train, stated, "precision@3", **options)
 
 
-@pytest.mark.parametrize(
-    "way", [by_memory, by_parquet, by_shuffled_parquet, without_users_in_blocks]
-)
-def test_numbers_of_all_lists_have_no_random_baseline_without_them(way: Way) -> None:
-    case = make_case(3, n_users=12)
-    metrics = ["ndcg@3", "coverage@3", "recall(average=micro)@3"]
-    whole = se.evaluate(case.positions, case.validation, metrics)
+def warned(evaluate: Any) -> int:
+    """Count the warnings that no list has a rank 1."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate()
+    return sum("no list has a rank 1" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("firsts", [[6] * 8, [7, 6, 8, 9, 6, 7, 7, 6], [6, 6, 6, 6, 1, 6, 6, 6]])
+def test_every_way_warns_once_if_lists_begin_after_rank_1(way: Way, firsts: list[int]) -> None:
+    ranked = [{user % 4: first, 4: first + 1} for user, first in enumerate(firsts)]
+    case = Case(ranked, [{4: 1.0, 5: 1.0} for _ in firsts], None, 6)
     with small_blocks():
-        found = way(case, metrics, {})
-    assert found.random("ndcg@3") == whole.random("ndcg@3")
-    assert found.random("recall(average=micro)@3") == whole.random("recall(average=micro)@3")
-    assert whole.random("coverage@3").mean > 0
-    assert pd.isna(found.summary().loc["coverage@3", "random"])
-    with raises(se.errors.InvalidDataError):
-        found.random("coverage@3")
+        assert warned(lambda: way(case, ["ndcg@9", "recall@9"], {})) == (min(firsts) > 1)
+
+
+def test_ranks_of_relevant_items_need_no_rank_1() -> None:
+    held = csr_matrix(np.arange(6) >= np.full((5, 1), 4), dtype=float)
+    factors = np.ones((5, 1)), np.array([[4.0], [3], [2], [1], [0], [0]])
+    lists = se.ranks(factors, held, k=6)
+    assert lists.positions.min() == 5
+    for call in (
+        lambda: se.evaluate(lists, held, "ndcg@9"),
+        lambda: se.evaluate(lists, held, "ndcg@9", memory=10**9),
+        lambda: se.evaluate_model(factors, csr_matrix(held.shape), held, "ndcg@6"),
+    ):
+        assert not warned(call)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("way", [by_objects, by_memory, without_users, by_executor])
+def test_a_number_about_nobody_is_an_error(way: Way) -> None:
+    @se.register_metric("listed_share", "", over="lists", per_user=False)
+    def listed_share(lists: Any) -> float:
+        return float(lists.n_listed / int(lists.n_users))
+
+    case = Case([{}] * 6, [{0: 1.0, 2: 1.0}] * 6, None, 3)
+    protocol = se.Protocol("listed_share@3", without_list="exclude")
+    with small_blocks(), raises(InvalidDataError):
+        way(case, protocol, {})

@@ -86,10 +86,6 @@ def in_blocks(**options: Any) -> se.Evaluation:
         return in_memory(client=pool, **options)
 
 
-def merged(**options: Any) -> se.Evaluation:
-    return some(first=10, **options).merge(some(**options), some(first=20, **options))
-
-
 def of_model(**options: Any) -> se.Evaluation:
     clicks = se.datasets.synthetic(n_users=60, n_items=40, seed=1)
     holdout = se.split.random(clicks, seed=1)
@@ -115,7 +111,9 @@ KINDS: dict[str, Callable[[], se.Evaluation]] = {
     ),
     "blocks without the values of the users": lambda: in_blocks(keep="totals"),
     "within a budget": lambda: in_memory(memory=1 << 24),
-    "merged text": lambda: merged(labels="text"),
+    "merged text": lambda: some(first=10, labels="text").merge(
+        some(labels="text"), some(first=20, labels="text")
+    ),
     "model with baselines": of_model,
     "model without the values of the users": lambda: of_model(keep="totals"),
 }
@@ -140,7 +138,14 @@ def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:
             np.testing.assert_array_equal(one.replicates(name), other.replicates(name))
     assert list(one.baselines) == list(other.baselines)
     for name, baseline in one.baselines.items():
-        same_numbers_of_baseline(baseline, other.baselines[name])
+        # The values of its users are not saved.
+        expected, found = baseline.summary(), other.baselines[name].summary()
+        pd.testing.assert_frame_equal(expected, found, check_exact=True, check_dtype=False)
+        for metric in baseline.names:
+            if not baseline.is_per_user(metric):
+                np.testing.assert_array_equal(
+                    baseline.replicates(metric), other.baselines[name].replicates(metric)
+                )
     try:
         expected = one.per_user
     except InvalidDataError:
@@ -151,16 +156,6 @@ def same_everything(one: se.Evaluation, other: se.Evaluation) -> None:
     assert (one.users is None) == (other.users is None)
     for name in ("counted", "n_relevant", "fingerprints"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
-def same_numbers_of_baseline(one: se.Evaluation, other: se.Evaluation) -> None:
-    """Check everything but the values of the users, which are not saved of a baseline."""
-    pd.testing.assert_frame_equal(
-        one.summary(), other.summary(), check_exact=True, check_dtype=False
-    )
-    for name in one.names:
-        if not one.is_per_user(name):
-            np.testing.assert_array_equal(one.replicates(name), other.replicates(name))
 
 
 def saved(ev: se.Evaluation, folder: Path, users: Any = "csv") -> se.Evaluation:

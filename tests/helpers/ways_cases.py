@@ -121,7 +121,9 @@ def same(found: se.Evaluation, expected: se.Evaluation) -> None:
     same_random(found, expected)
     if found.has_values:
         assert np.array_equal(
-            found.per_user.sort_index().to_numpy(), expected.per_user.to_numpy(), equal_nan=True
+            found.per_user.sort_index().to_numpy(),
+            expected.per_user.sort_index().to_numpy(),
+            equal_nan=True,
         )
 
 

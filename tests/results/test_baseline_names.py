@@ -21,11 +21,8 @@ from sparse_eval.errors import InvalidDataError
 
 METRICS = ["ndcg@2", "coverage@2", "recall(average=micro)@2"]
 HELD = csr_matrix([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
-COLUMNS = [
-    "mean", "std", "ci_low", "ci_high", "interval", "random", "random_se", "lift",
-    "n_users", "n_skipped", "candidates",
-]  # fmt: skip
-REFUSED = ["", " ", "a\tb", "a\nb", "a\x00b", "a\u202eb", "\ud800", 3, None, *COLUMNS]
+REFUSED = ["", " ", "a\tb", "a\nb", "a\x00b", "a\u202eb", "\ud800", 3, None]
+REFUSED += ["mean", "ci_low", "interval", "random", "lift", "n_users", "candidates"]  # columns
 
 
 def evaluate(seed: int) -> se.Evaluation:
@@ -36,37 +33,22 @@ def evaluate(seed: int) -> se.Evaluation:
 EV, *OTHERS = (evaluate(seed) for seed in range(4))
 
 
-def is_accepted(name: str) -> bool:
-    try:
-        EV.merge().baselines[name] = OTHERS[0]
-    except InvalidDataError:
-        return False
-    return True
-
-
-printable = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=300)
-
-
 @settings(max_examples=20)
-@given(st.lists(printable | st.text(), min_size=1, max_size=3, unique=True))
+@given(st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1), unique=True))
 @example(["als/old", "a\\b", "../up"])
 @example(["ALS", "als", "Als"])
 @example(["1", "2", "totals"])
 @example(["x" * 999, "x" * 998])
 @example(["con", "aux.", "a:b"])
-@example(["naïve", "naïve"])  # noqa: RUF001, RUF100 - composed, and decomposed
+@example(["na\u00efve", "nai\u0308ve"])  # composed, and decomposed
 def test_names_that_are_accepted_come_back(names: list[str]) -> None:
     ev = EV.merge()
-    baselines = {
-        name: other for name, other in zip(names, OTHERS, strict=False) if is_accepted(name)
-    }
-    ev.baselines = baselines
+    ev.baselines = dict(zip(names, OTHERS, strict=False))
     with tempfile.TemporaryDirectory() as folder:
-        path = ev.save(Path(folder) / "a")
-        found = se.Evaluation.load(path)
-        assert list(found.baselines) == list(ev.baselines) == list(baselines)
-        same_everything(ev, found)
-        assert found.to_dict() == ev.to_dict()
+        found = se.Evaluation.load(ev.save(Path(folder) / "a"))
+    assert list(found.baselines) == names[: len(OTHERS)]
+    same_everything(ev, found)
+    assert found.to_dict() == ev.to_dict()
 
 
 @pytest.mark.parametrize("name", REFUSED, ids=ascii)
@@ -87,10 +69,8 @@ def test_baselines_are_copied_as_a_dict_is_and_kept_if_a_name_is_wrong() -> None
     ev.baselines = {"one": other}
     copied = copy.copy(ev.baselines)
     copied["two"] = other
+    with raises(InvalidDataError):
+        ev.baselines = {"three": other, "a\tb": other}
     assert list(ev.baselines) == ["one"]
-    for wrong in ({"": other}, {"three": other, "a\tb": other}):
-        with raises(InvalidDataError):
-            ev.baselines = wrong
-        assert list(ev.baselines) == ["one"]
     ev.baselines |= {"three": other}
     assert list(pickle.loads(pickle.dumps(ev)).baselines) == ["one", "three"]  # noqa: S301

@@ -87,24 +87,9 @@ PAIRS = st.integers(0, 30).flatmap(
         elements=st.sampled_from([0, 0, 0.25, 0.5, 1]) | st.floats(0, 1, width=32),
     )
 )
-MARGINS = st.sampled_from([0.0, 0.01, 0.1, 0.5])
 
 
-@given(PAIRS, MARGINS)
-def test_swapping_models_swaps_better_and_worse(pair: Array, size: float) -> None:
-    a, b = pair
-    one, two = judge(a, b, Margin(size)), judge(b, a, Margin(size))
-    swapped = dict(zip(VERDICTS, reversed(VERDICTS), strict=True)) | {"not shown": "not shown"}
-    assert (
-        two["verdict"]
-        == swapped[one["verdict"]]
-        == judge(a, b, Margin(size), higher=False)["verdict"]
-    )
-    if size == 0:
-        assert one["verdict"] != "equivalent"
-
-
-@given(PAIRS, MARGINS, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+@given(PAIRS, st.sampled_from([0.0, 0.01, 0.1, 0.5]), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
 def test_a_verdict_agrees_with_the_interval(pair: Array, size: float, level: float) -> None:
     a, b = pair
     found, row = judge(a, b, Margin(size), level), compare_values(a, b, "t", level)
@@ -116,6 +101,9 @@ def test_a_verdict_agrees_with_the_interval(pair: Array, size: float, level: flo
     elif -size < low and high < size:
         expected = "equivalent"
     assert found["verdict"] == expected
+    swapped = {"better": "worse", "worse": "better"}.get(expected, expected)
+    assert judge(b, a, Margin(size), level)["verdict"] == swapped
+    assert judge(a, b, Margin(size), level, higher=False)["verdict"] == swapped
 
 
 def test_columns_of_a_margin_are_added_to_the_others(pair: dict[str, se.Evaluation]) -> None:
@@ -158,19 +146,14 @@ def test_notes_of_other_tests(pair: dict[str, se.Evaluation]) -> None:
 
 
 @pytest.mark.parametrize(
-    "margin", ["much", "-1%", -0.1, math.nan, {"recall@5": 0.1}, {"ndcg@10": None}]
+    "margin", ["much", "-1%", -0.1, math.nan, {"recall@5": 0.1}, {"ndcg@10": None}, "1%"]
 )
 def test_a_margin_that_is_none_raises(pair: dict[str, se.Evaluation], margin: Any) -> None:
+    if margin == "1%":  # of no mean
+        nothing = se.evaluate(se.Rankings.from_topk([[1], [0]]), csr_matrix(np.eye(2)), "ndcg@1")
+        pair = {"a": nothing, "b": nothing}
     with raises(InvalidDataError, argument="margin"):
         se.compare(pair, margin=margin)
-
-
-def test_a_percentage_of_no_mean_raises() -> None:
-    held_out = csr_matrix(np.eye(3))
-    lists = se.Rankings.from_topk([[1], [2], [0]])
-    ev = se.evaluate(lists, held_out, "ndcg@1")
-    with raises(InvalidDataError, argument="margin"):
-        ev.compare(ev, margin="1%")
 
 
 def test_a_percentage_of_no_mean_in_a_segment_has_no_verdict() -> None:
@@ -205,27 +188,12 @@ def test_effect_sizes_have_the_interval_of_the_noncentral_t(n: int, effect: floa
     assert shares == pytest.approx([0.975, 0.025], abs=1e-11)
 
 
-def test_effect_sizes_of_a_comparison(pair: dict[str, se.Evaluation]) -> None:
-    table = se.compare(pair).table
-    for low, effect, high in table[["effect_low", "effect_size", "effect_high"]].to_numpy()[:2]:
-        assert low < effect < high
-    assert table["effect_low"].isna().tolist() == [False, False, True]
-
-
-def power(n: int, size: float, level: float) -> float:
-    """Return the power of a two-sided t-test for a difference in standard deviations."""
-    shifted, critical = stats.nct(n - 1, size * math.sqrt(n)), stats.t.ppf((1 + level) / 2, n - 1)
-    return float(shifted.sf(critical) + shifted.cdf(-critical))
-
-
 @pytest.mark.parametrize(
     ("size", "level", "share", "expected"),
     [
         (0.01, 0.95, 0.8, 78491),
         (0.05, 0.9, 0.95, 4331),
-        (0.1, 0.95, 0.8, 787),
         (0.5, 0.99, 0.9, 63),
-        (1.0, 0.95, 0.8, 10),
         (3.0, 0.9, 0.5, 3),
     ],
 )
@@ -234,7 +202,6 @@ def test_users_needed_equal_those_of_statsmodels(
 ) -> None:
     # ceil(TTestPower().solve_power(size, alpha=1 - level, power=share)), statsmodels 0.15
     assert users_needed(size, 1.0, level, share) == expected
-    assert power(expected, size, level) >= share > power(expected - 1, size, level)
 
 
 def test_users_needed_by_comparisons_and_evaluations(pair: dict[str, se.Evaluation]) -> None:
@@ -281,15 +248,15 @@ def test_cross_validated_models_have_probabilities() -> None:
     }
     folds = se.split.k_fold(clicks, k=3)
     cv = se.cross_validate(clicks, models, ["ndcg@10", "coverage@10"], splits=folds, seeds=1)
-    table = cv.compare(margin={"ndcg@10": 0.01, "coverage@10": "20%"}).table
+    compared = cv.compare(margin={"ndcg@10": 0.01, "coverage@10": "20%"})
+    table = compared.table
     estimate = cv.difference("ease", "popularity", "ndcg@10")
     posterior = stats.t(estimate.error.freedom, estimate.mean, math.sqrt(estimate.error.variance))
     assert table["prob_better"][0] == pytest.approx(posterior.sf(0.01), rel=1e-9)
     assert table["prob_worse"][0] == pytest.approx(posterior.cdf(-0.01), abs=1e-12)
-    columns = [f"prob_{verdict}" for verdict in VERDICTS]
-    assert table[columns].sum(axis=1).to_numpy() == pytest.approx(1)
-    likely = table[columns].to_numpy() > 0.95
-    expected = [VERDICTS[row.argmax()] if row.any() else "not shown" for row in likely]
+    likely = table[[f"prob_{verdict}" for verdict in VERDICTS]].to_numpy()
+    assert likely.sum(axis=1) == pytest.approx(1)
+    expected = [VERDICTS[row.argmax()] if row.max() > 0.95 else "not shown" for row in likely]
     assert table["verdict"].tolist() == expected
     assert "p_verdict" not in table
-    assert "Bayesian" in cv.compare(margin=0.01).notes[-1]
+    assert "Bayesian" in compared.notes[-1]

@@ -87,8 +87,7 @@ def test_distribution_of_an_evaluation(models: dict[str, se.Evaluation]) -> None
     values = good.values("ndcg@10")
     expected = describe_distribution(values, True, SHARES, (0.1, 0.25), 0.95)
     pd.testing.assert_frame_equal(good.distribution("ndcg@10"), expected)
-    order = np.random.default_rng(0).permutation(len(values))
-    shuffled = describe_distribution(values[order], True, SHARES, (0.1, 0.25), 0.95)
+    shuffled = describe_distribution(values[::-1], True, SHARES, (0.1, 0.25), 0.95)
     pd.testing.assert_frame_equal(shuffled, expected)
     differences = values - poor.values("ndcg@10")
     pd.testing.assert_frame_equal(
@@ -97,9 +96,15 @@ def test_distribution_of_an_evaluation(models: dict[str, se.Evaluation]) -> None
     )
     with raises(InvalidMetricError, metric="coverage@10"):
         good.distribution("coverage@10")
+    wrong: Any
     for wrong in ({"quantiles": [1.0]}, {"worst": [10]}, {"level": 95}):
         with raises(InvalidDataError):
-            good.distribution("ndcg@10", **wrong)  # type: ignore[arg-type]
+            good.distribution("ndcg@10", **wrong)
+    with raises(InvalidDataError, argument="margin"):
+        good.losers(good, "ndcg@10", -0.1)
+    for wrong in ("good", None):
+        with raises(InvalidDataError):
+            good.losers(wrong, "ndcg@10")
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.1])
@@ -111,18 +116,15 @@ def test_losers(models: dict[str, se.Evaluation], margin: float) -> None:
     ends = stats.binomtest(count, n).proportion_ci(0.95, "wilson")
     expected = {"n_users": n, "losers": count, "share": count / n}
     assert row == expected | {"ci_low": ends.low, "ci_high": ends.high}
-    if not margin:
-        assert count == se.compare({"a": poor, "b": good}, "ndcg@10").table["losses"][0]
 
 
 def test_losers_by_segment_and_activity(models: dict[str, se.Evaluation]) -> None:
     good, poor = models["good"], models["poor"]
     plans = pd.Series(["free", "paid", None] * 80, name="plan")
-    table = poor.losers(good, "ndcg@10", by=plans)
+    table = poor.losers(good, "ndcg@10", by=plans).rename(columns={"losers": "losses"})
     compared = se.compare({"a": poor, "b": good}, "ndcg@10", by=plans).table
-    for column, other in (("by", "by"), ("segment", "segment"), ("losers", "losses")):
-        assert table[column].tolist() == compared[other].tolist()
-    assert table["n_users"].tolist() == compared["n_users"].tolist()
+    columns = ["by", "segment", "losses", "n_users"]
+    pd.testing.assert_frame_equal(table[columns], compared[columns], check_dtype=False)
     bands = poor.losers(good, "ndcg@10", by="activity").set_index("segment")
     expected = good.by("activity").xs("ndcg@10", level="metric")["n_users"]
     assert bands["n_users"].to_dict() == expected.to_dict()
@@ -138,54 +140,10 @@ def ranked(values: list[float], metric: str = "recall@10") -> se.Evaluation:
     return se.evaluate(se.Rankings.from_topk(lists, shape=(len(values), 20)), truth, metric)
 
 
-def test_a_loss_of_the_margin_is_not_more_than_it() -> None:
+def test_lower_is_better_and_a_loss_of_the_margin_is_no_loss() -> None:
     old, new = ranked([0.8, 0.3, 0.9]), ranked([0.7, 0.2, 0.7])
     assert new.losers(old, "recall@10", 0.1)["losers"].tolist() == [1]
-
-
-def test_lower_is_better() -> None:
     old, new = (ranked(values, "mean_rank") for values in ([1, 1, 1], [1, 0.5, 1]))
-    name = new.names[0]
-    assert not new.higher_is_better(name)
-    assert new.losers(old, name)["losers"].tolist() == [1]
-    worst = new.distribution(name, worst=[0.34]).loc[("worst", 0.34), "value"]
-    assert worst == pytest.approx(new.values(name).max(), rel=0.02)
-
-
-def test_margins_and_what_is_no_evaluation(models: dict[str, se.Evaluation]) -> None:
-    good = models["good"]
-    with raises(InvalidDataError, argument="margin"):
-        good.losers(good, "ndcg@10", -0.1)
-    for other in ("good", None):
-        with raises(InvalidDataError):
-            good.losers(other, "ndcg@10")  # type: ignore[arg-type]
-
-
-def population(kind: str) -> Any:
-    """Return values of many users: skewed, tied, or differences of two models."""
-    rng = np.random.default_rng(0)
-    size = 400_000
-    if kind == "skewed":
-        return rng.beta(1, 4, size)
-    if kind == "tied":
-        return np.round(rng.beta(2, 3, size) * 20) / 20
-    return np.where(rng.random(size) < 0.3, 0.0, rng.beta(2, 5, size) - rng.beta(2, 5, size))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["skewed", "tied", "differences"])
-@pytest.mark.parametrize("n", [200, 2_000])
-def test_intervals_cover_as_often_as_they_say(kind: str, n: int) -> None:
-    values = population(kind)
-    truth = describe_distribution(values, True, SHARES, (0.1, 0.25), 0.95)["value"].to_numpy()
-    rng, runs = np.random.default_rng(1), 1_500
-    hits = np.zeros(len(truth))
-    for _ in range(runs):
-        sample = values[rng.integers(0, len(values), n)]
-        table = describe_distribution(sample, True, SHARES, (0.1, 0.25), 0.95)
-        hits += table["ci_low"].le(truth).to_numpy() & table["ci_high"].ge(truth).to_numpy()
-    # Between 93.5 and 96.5 %, with the error of so many runs; ties may cover more.
-    error = 2.5 * math.sqrt(0.05 * 0.95 / runs)
-    assert (hits / runs > 0.935 - error).all()
-    if kind == "skewed":
-        assert (hits / runs < 0.965 + error).all()
+    assert new.losers(old, "mean_rank")["losers"].tolist() == [1]
+    worst = new.distribution("mean_rank", worst=[0.34]).loc[("worst", 0.34), "value"]
+    assert worst == pytest.approx(new.values("mean_rank").max(), rel=0.02)

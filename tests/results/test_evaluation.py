@@ -9,45 +9,43 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from evaluations import MIXED, merged, some, without_lists
-from merge_cases import N_ITEMS
+from evaluations import MIXED, N_USERS, problem, some, without_lists
 from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
+from sparse_eval.results.details import SCHEMA
 
 
 @pytest.fixture(scope="module")
 def halves() -> tuple[se.Evaluation, se.Evaluation]:
     """The same users, as a whole and merged."""
-    rng = np.random.default_rng(1)
-    ids = rng.permuted(np.tile(np.arange(N_ITEMS), (400, 1)), axis=1)[:, :6]
-    gains = csr_matrix((rng.random((400, N_ITEMS)) < 0.3) * 1.0)
+    lists, gains, _ = problem()
 
-    def evaluate(rows: slice, users: Any) -> se.Evaluation:
-        lists = se.Rankings.from_topk(ids[rows], shape=gains[rows].shape)
-        return se.evaluate(lists, se.Relevance.from_csr(gains[rows], users=users), MIXED)
+    def evaluate(a: int, b: int, users: Any) -> se.Evaluation:
+        part = se.Rankings.from_positions(lists.to_positions()[a:b])
+        return se.evaluate(part, se.Relevance.from_csr(gains[a:b], users=users), MIXED)
 
-    first = evaluate(slice(0, 150), range(150))
-    second = evaluate(slice(150, None), range(150, 400))
-    return evaluate(slice(None), None), second.merge(first)
+    merged = evaluate(150, N_USERS, range(150, N_USERS)).merge(evaluate(0, 150, range(150)))
+    return evaluate(0, N_USERS, None), merged
 
 
-def test_what_needs_the_lists_says_so(halves: Any, tmp_path: Path) -> None:
+def test_what_needs_the_lists_says_so(halves: Any) -> None:
     ev, merged = halves
-    loaded = se.Evaluation.load(ev.save(tmp_path / "a"))
-    for found in (merged, without_lists(ev, per_user=False), loaded):
+    for found in (merged, without_lists(ev, per_user=False)):
         for call in (
             lambda found=found: found.explain(0),
-            lambda found=found: found.by(["a"] * 400),
+            lambda found=found: found.by(["a"] * N_USERS),
             lambda found=found: found.by("popularity"),
             lambda found=found: found.precision_recall(),
             lambda found=found: found.rankings,
             lambda found=found: found.relevance,
+            lambda found=found: found.random("ndcg@3"),
         ):
             with raises(InvalidDataError):
                 call()
+    assert merged.summary()[["random", "random_se", "lift"]].isna().all(axis=None)
 
 
 def test_numbers_are_asked_for_by_any_spelling(halves: Any) -> None:
@@ -85,29 +83,30 @@ def test_what_needs_the_values_of_the_users_says_so(halves: Any, tmp_path: Path)
 
 def test_writes_the_same_whatever_was_kept(halves: Any, tmp_path: Path) -> None:
     ev, merged = halves
-    found = merged.to_dict()
-    assert json.loads(merged.to_json(tmp_path / "a.json")) == found
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == found
+    text = merged.to_json(tmp_path / "a.json")
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == text
+    found = json.loads(text)
+    assert found == merged.to_dict()
+    assert (found["n_users"], found["n_skipped"], found["schema"]) == (
+        ev.n_users,
+        ev.n_skipped,
+        SCHEMA,
+    )
     assert {name: row["mean"] for name, row in found["metrics"].items()} == ev.mean()
     merged.to_csv(tmp_path / "merged.csv")
     ev.to_csv(tmp_path / "whole.csv")
     assert (tmp_path / "merged.csv").read_text() == (tmp_path / "whole.csv").read_text()
     merged.to_parquet(tmp_path / "merged.parquet")
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(tmp_path / "merged.parquet"), ev.per_user, check_index_type=False
-    )
-    assert repr(merged) == repr(ev)
+    for read in (
+        pd.read_csv(tmp_path / "merged.csv", index_col="user", engine="python"),
+        pd.read_parquet(tmp_path / "merged.parquet"),
+    ):
+        pd.testing.assert_frame_equal(read, ev.per_user, check_index_type=False, check_exact=True)
     without = without_lists(ev, per_user=False)
     assert without.to_dict() == found
     assert without._repr_html_() == merged._repr_html_()
     assert str(without) == str(merged)
-
-
-def test_merged_evaluations_have_no_random_baseline() -> None:
-    found = merged()
-    assert found.summary()[["random", "random_se", "lift"]].isna().all(axis=None)
-    with raises(InvalidDataError):
-        found.random("ndcg@3")
+    assert repr(merged) == repr(ev)
 
 
 def test_nothing_can_be_changed_through_what_it_returns() -> None:
@@ -120,3 +119,50 @@ def test_nothing_can_be_changed_through_what_it_returns() -> None:
     assert not (ev.per_user == 7).any(axis=None)
     ev.about["x"] = 1
     assert ev.about == {}
+
+
+def test_curves_examples_and_inputs_are_remembered() -> None:
+    clicks = se.datasets.synthetic(n_users=300, n_items=80, seed=1)
+    holdout = se.split.random(clicks, seed=1)
+    data = se.train_als(holdout.train, factors=8), holdout
+    ev = se.evaluate_model(*data, ["ndcg@10", "recall@{5,10}", "coverage@10"])
+    found, curve, by = ev.record, ev.precision_recall(), ev.by("activity")
+    assert found["precision_recall"]["ranks"] == list(range(1, 11))
+    assert found["precision_recall"]["precision"] == curve.precision.tolist()
+    assert set(found["inputs"]) == {"rankings", "relevance", "train"}
+    assert found["inputs"]["train"]["entries"] == holdout.train.nnz
+    assert [row["mean"] for row in found["by"]["activity"]] == by["mean"].tolist()
+    assert {row["metric"] for row in found["by"]["popularity"]} == {"recall@5", "recall@10"}
+
+    # The Lorenz curve, from the lists.
+    counts = np.sort(np.bincount(ev.rankings.items, minlength=80))
+    curve = found["concentration"]
+    assert curve["n_recommended"] == (counts > 0).sum()
+    for place, share in zip(curve["items"], curve["recommendations"], strict=True):
+        assert share == pytest.approx(counts[: round(place * 80)].sum() / counts.sum())
+    assert curve["top_percent"] == pytest.approx(counts[-1] / counts.sum())
+
+    for example in found["examples"]:
+        explained = ev.explain(example["user"])
+        listed = explained[explained["rank"].notna()]
+        assert [row["item"] for row in example["listed"]] == listed["item"].tolist()
+        assert example["n_missed"] == len(explained) - len(listed)
+    best = found["examples"][-1]
+    assert best["why"] == "best by ndcg@10"
+    values = ev.per_user["ndcg@10"]
+    assert values[best["user"]] == values.max()
+
+    # Of ranks alone, it is not known what was recommended; the users shown are the same.
+    ranks = se.evaluate_model(*data, "ndcg@10").record
+    assert ranks["concentration"] is None
+    for example in ranks["examples"]:
+        assert example["whole"] == (len(example["listed"]) == 10)
+    assert [e["user"] for e in ranks["examples"]][:8] == [e["user"] for e in found["examples"]][:8]
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    lists = se.Rankings.from_topk([np.arange(100)] * 2)
+    truth = csr_matrix(np.pad(np.ones((2, 40)), ((0, 0), (100, 0))))
+    example = se.evaluate(lists, truth, "map").record["examples"][0]
+    assert (example["n_listed"], len(example["listed"])) == (100, 20)
+    assert (example["n_missed"], len(example["missed"])) == (40, 10)

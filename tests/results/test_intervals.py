@@ -63,18 +63,15 @@ def test_few_values_have_that_of_a_bootstrap() -> None:
 def test_numbers_out_of_range_have_none() -> None:
     values = np.array([1.7e308, -1.7e308] * 100)
     assert intervals.interval_of_mean(values, 0.95).method == "t"
-    low, high, method = intervals.interval_of_mean(values[:-2], 0.95)
-    assert math.isnan(low)
-    assert math.isnan(high)
-    assert method == "none"
+    found = intervals.interval_of_mean(values[:-2], 0.95)
+    assert str(found) == str(intervals.Interval(math.nan, math.nan, "none"))
 
 
 @given(arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1, width=32)))
 def test_an_interval_is_around_the_mean(values: Array) -> None:
     low, high, method = intervals.interval_of_mean(values, 0.95)
     if method == "none":
-        assert math.isnan(low)
-        assert math.isnan(high)
+        assert np.isnan([low, high]).all()
         assert len(values) < 2 or np.ptp(values) < 1e-3
     else:
         assert values.min() - 1e-12 <= low <= values.mean() + 1e-12
@@ -98,11 +95,8 @@ def test_levels_are_between_0_and_1(evaluation: se.Evaluation, level: Any) -> No
         evaluation.summary(level)
 
 
-@pytest.mark.parametrize("name", ["ndcg@10", "recall@20", "mrr@20"])
-def test_intervals_hold_the_truth_as_often_as_they_say(
-    evaluation: se.Evaluation, name: str
-) -> None:
-    population = evaluation.values(name)
+def test_intervals_hold_the_truth_as_often_as_they_say(evaluation: se.Evaluation) -> None:
+    population = evaluation.values("recall@20")
     population = population[~np.isnan(population)]
     rng = np.random.default_rng(200)
     held = 0

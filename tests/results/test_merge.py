@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pytest
 from evaluations import MIXED, some, without_lists
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -18,68 +17,42 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.inputs.axes import Axis
+from sparse_eval.results.parts import CandidateCounts, Part, Retrieval, SeenCounts, merge_parts
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw lists, gains and a history of some users."""
+def problems(draw: st.DrawFn) -> tuple[Any, csr_matrix]:
+    """Draw lists and gains of some users."""
     n_users = draw(st.integers(1, 14))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     order = rng.permuted(np.tile(np.arange(N_ITEMS), (n_users, 1)), axis=1)[:, :6]
-    lengths = rng.integers(0, 7, n_users)
-    order[np.arange(6) >= lengths[:, None]] = -1
+    order[np.arange(6) >= rng.integers(0, 7, n_users)[:, None]] = -1
     gains = rng.integers(0, 2 if draw(st.booleans()) else 4, (n_users, N_ITEMS))
     gains[rng.random(n_users) < 0.2] = 0
     gains[0, 0] = 1
-    return {
-        "ids": order,
-        "gains": csr_matrix(gains.astype(np.float64)),
-        "train": csr_matrix(rng.random((n_users, N_ITEMS)) < 0.3).astype(np.float64),
-        "vectors": rng.normal(size=(N_ITEMS, 3)),
-        "groups": rng.integers(0, 3, N_ITEMS),
-    }
-
-
-def whole(problem: dict[str, Any], metrics: list[str], **options: Any) -> se.Evaluation:
-    lists = se.Rankings.from_topk(problem["ids"], shape=problem["gains"].shape)
-    return se.evaluate(lists, problem["gains"], metrics, **options)
-
-
-def block(problem: dict[str, Any], a: int, b: int, metrics: list[str]) -> se.Evaluation:
-    lists = se.Rankings.from_topk(problem["ids"][a:b], shape=(b - a, N_ITEMS))
-    held = se.Relevance.from_csr(problem["gains"][a:b], users=range(a, b))
-    return se.evaluate(lists, held, metrics)
-
-
-@st.composite
-def cuts(draw: st.DrawFn, n_users: int) -> list[tuple[int, int]]:
-    inner = draw(st.sets(st.integers(1, max(n_users - 1, 1)), max_size=5))
-    ends = sorted({0, n_users} | {at for at in inner if at < n_users})
-    return list(pairwise(ends))
-
-
-def merged_in_a_tree(draw: Any, blocks: list[se.Evaluation]) -> se.Evaluation:
-    """Merge any two, until one is left."""
-    while len(blocks) > 1:
-        a = blocks.pop(draw(st.integers(0, len(blocks) - 1)))
-        b = blocks.pop(draw(st.integers(0, len(blocks) - 1)))
-        blocks.append(a.merge(b))
-    return blocks[0]
+    return order, csr_matrix(gains.astype(np.float64))
 
 
 @settings(max_examples=25)
 @given(st.data())
 def test_any_cut_in_any_order_with_repetitions_gives_the_same_bits(data: st.DataObject) -> None:
-    problem = data.draw(problems())
-    n_users = len(problem["ids"])
+    ids, gains = data.draw(problems())
+    n_users = len(ids)
     metrics = [name for name in every_metric() if name not in LARGEST]
-    expected = whole(problem, metrics)
-    ends = data.draw(cuts(n_users))
-    assume(all((problem["gains"][a:b] > 0).nnz for a, b in ends))
-    blocks = [block(problem, a, b, metrics) for a, b in ends]
-    repeated = data.draw(st.lists(st.sampled_from(blocks), max_size=3))
-    found = merged_in_a_tree(data.draw, [*blocks, *repeated])
-    same_bits(found.merge() if len(blocks) == 1 else found, expected)
+    inner = data.draw(st.sets(st.integers(0, n_users)))
+    ends = list(pairwise(sorted({0, n_users} | inner)))
+    assume(all((gains[a:b] > 0).nnz for a, b in ends))
+
+    def evaluate(a: int, b: int, users: Any) -> se.Evaluation:
+        lists = se.Rankings.from_topk(ids[a:b], shape=(b - a, N_ITEMS))
+        return se.evaluate(lists, se.Relevance.from_csr(gains[a:b], users=users), metrics)
+
+    blocks = [evaluate(a, b, range(a, b)) for a, b in ends]
+    blocks += data.draw(st.lists(st.sampled_from(blocks), max_size=3))
+    while len(blocks) > 1:  # merge any two, until one is left
+        a, b = (blocks.pop(data.draw(st.integers(0, len(blocks) - 1))) for _ in range(2))
+        blocks.append(a.merge(b))
+    same_bits(blocks[0].merge() if len(ends) == 1 else blocks[0], evaluate(0, n_users, None))
 
 
 def test_says_what_differs() -> None:
@@ -110,9 +83,17 @@ def test_refuses_a_user_in_two_blocks() -> None:
         (some(), some(first=5, keep="totals")),
         (some(labels="text"), some(first=5, labels="text")),
         (some().merge(some(first=10)), some(n_users=1, first=5)),
+        (some(), some(seed=1)),  # different results of the same users
+        (some(keep="totals"), some(seed=1, keep="totals")),
     ):
         with raises(InvalidDataError):
             one.merge(other)
+
+
+def test_keeps_the_values_of_a_block_that_is_there_twice() -> None:
+    one, again = some(), some(keep="totals")
+    for found in (one.merge(again), again.merge(one)):
+        same_bits(found, some())
 
 
 def test_accepts_users_between_those_of_another_block_by_their_values() -> None:
@@ -138,24 +119,46 @@ def test_tells_blocks_without_labels_apart_by_their_results() -> None:
     assert alike[0].merge(alike[0]).n_users == 1
 
 
-@pytest.mark.parametrize("keep", ["values", "totals"])
-def test_refuses_different_results_of_the_same_users(keep: str) -> None:
+# Parts, as they come from workers.
+
+
+def part_of(first: int = 0, *, per_user: bool = True, **options: object) -> Part:
+    (part,) = without_lists(some(first=first, **options), per_user=per_user)._parts
+    return part
+
+
+def test_values_are_kept_only_if_every_part_has_them() -> None:
+    parts = [part_of(10), part_of(), part_of(20, per_user=False)]
+    values = merge_parts(parts[:2]).values
+    assert values is not None
+    np.testing.assert_array_equal(values.user_ids, np.arange(20))
+    merged = merge_parts(parts)
+    assert merged.values is None
+    assert merged.span.n == 30
+
+
+def test_lists_that_were_made_in_different_ways_are_not_merged() -> None:
+    one, other = part_of(per_user=False), part_of(10, per_user=False)
+    key = one.key | {"retrieval": "top_k"}
+    ranked = replace(one, key=key, retrieval=Retrieval("top_k", 3, 2, 1, 5, 6, 7))
     with raises(InvalidDataError):
-        some(keep=keep).merge(some(seed=1, keep=keep))
+        ranked.merge(other)
+    both = ranked.merge(replace(other, key=key, retrieval=Retrieval("top_k", 4, 1, 2, 5, 1, 2)))
+    assert both.retrieval == Retrieval("top_k", 7, 3, 3, 5, 7, 9)
 
 
-@pytest.mark.parametrize("turn", [1, -1])
-def test_keeps_the_values_of_a_block_that_is_there_twice(turn: int) -> None:
-    twice = [some(), some(keep="totals")][::turn]
-    found = twice[0].merge(twice[1])
-    same_bits(found, some())
-
-
-def test_blocks_stay_as_they_are() -> None:
-    one, other = some(), some(first=10)
-    before = one.columns.copy()
-    merged = one.merge(other)
-    values = merged.values("ndcg@3")
-    with pytest.raises(ValueError, match="read-only"):
-        values[0] = 7
-    np.testing.assert_array_equal(one.columns, before)
+def test_counts_about_users_are_added_up() -> None:
+    one, other = (
+        replace(
+            part_of(first, per_user=False),
+            seen=SeenCounts(n, 1, 2, 3),
+            candidates=CandidateCounts("1+9", n, 6, 7, 8, 9, 2**64 - n),
+        )
+        for first, n in ((0, 1), (10, 2))
+    )
+    both = one.merge(other)
+    assert both.seen == (3, 2, 4, 6)
+    assert both.candidates == ("1+9", 3, 12, 14, 16, 18, 2**65 - 3)
+    with raises(InvalidDataError):
+        one.merge(replace(other, key=other.key | {"candidates": "1+9"}))
+    assert one.merge(replace(other, seen=None)).seen is None

@@ -33,10 +33,8 @@ def plain(one: Sequence[int], other: Sequence[int], p: float) -> float:
 
 
 def rankings(rows: list[list[int]]) -> se.Rankings:
-    ids = np.full((len(rows), N_ITEMS), -1)
-    for row, items in zip(ids, rows, strict=True):
-        row[: len(items)] = items
-    return se.Rankings.from_topk(ids, shape=ids.shape)
+    ids = [row + [-1] * (N_ITEMS - len(row)) for row in rows]
+    return se.Rankings.from_topk(ids, shape=(len(rows), N_ITEMS))
 
 
 @given(st.lists(st.tuples(lists, lists), min_size=1, max_size=5), st.floats(0.05, 0.99))

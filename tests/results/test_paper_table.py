@@ -79,38 +79,26 @@ def test_signs_that_latex_reads_otherwise() -> None:
     assert "\\footnotesize\nMeans over 231 users; the best in bold.\\\\\nLetters:" in below
 
 
-def test_lower_is_better_has_an_arrow() -> None:
+def test_lower_is_better_has_an_arrow_and_negative_means_a_sign() -> None:
     evs = {
         name: se.evaluate(
-            se.Rankings.from_topk(np.tile(lists, (4, 1))), csr_matrix(np.eye(4, 6)), "mean_rank"
+            se.Rankings.from_topk(np.tile(lists, (4, 1))),
+            csr_matrix(np.eye(4, 6)),
+            ["mean_rank", "utility"],
         )
         for name, lists in (("early", np.arange(6)), ("late", np.arange(6)[::-1]))
     }
     compared = se.compare(evs)
     rows = rows_of(compared.to_latex())
     assert [rows[name][1].startswith("\\textbf") for name in evs] == [True, False]
-    assert "mean\\_rank $\\downarrow$ \\\\" in compared.to_latex()
+    assert "mean\\_rank $\\downarrow$ & " in compared.to_latex()
     assert "mean\\_rank ↓" in compared.to_markdown()
     assert "(of ↓ the lowest)" in compared.to_markdown()
     assert "(of $\\downarrow$ the lowest)" in compared.to_latex()
-
-
-def test_negative_means_have_a_minus_sign() -> None:
-    lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 3]])
-    truth = csr_matrix(np.array([[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0]], float))
-    evs = {name: se.evaluate(lists, truth, "utility") for name in ("a", "b")}
-    assert "$-$1.33" in se.compare(evs).to_latex(digits=2)
-    assert "-1.33" in se.compare(evs).to_markdown(digits=2)
-
-
-def test_more_models_than_letters() -> None:
-    evs = list(reporting.three().values())
-    many = {f"m{i}": evs[i % 3] for i in range(28)}
-    rows = rows_of(se.compare(many, "ndcg@10").to_latex())
-    assert rows["m27"][0] == "28"
-    # good is better than the others, whose numbers are in order.
-    others = [str(i + 1) for i in range(28) if i % 3]
-    assert rows["m0"][1].endswith(f"\\textsuperscript{{{','.join(others)}}}")
+    mean = evs["late"]["utility"]
+    assert mean < 0
+    assert f"$-${-mean:.2f}" in compared.to_latex(digits=2)
+    assert f"{mean:.2f}" in compared.to_markdown(digits=2)
 
 
 def test_of_folds_and_seeds() -> None:
@@ -135,13 +123,6 @@ def test_refuses_means_of_other_users() -> None:
         se.compare(evs).to_latex()
 
 
-def test_refuses_digits_out_of_range(compared: se.Comparison) -> None:
-    with raises(InvalidDataError, argument="digits"):
-        compared.to_latex(digits=0)
-    with raises(InvalidDataError, argument="digits"):
-        compared.to_markdown(digits=1.5)  # type: ignore[arg-type]
-
-
 def test_a_model_without_a_mean_is_not_the_best() -> None:
     """Whatever comes first, and however often it is compared."""
     none = math.nan
@@ -154,3 +135,20 @@ def test_a_model_without_a_mean_is_not_the_best() -> None:
         assert [name for name, row in cells.items() if "textbf" in row[-1]] == [best]
         assert ("**0.50**<sup>b</sup>" in table.markdown(2)) == higher
         assert "\\textsuperscript{b}" in table.latex(2, None, None)
+
+
+def test_more_models_than_letters() -> None:
+    evs = list(reporting.three().values())
+    many = {f"m{i}": evs[i % 3] for i in range(28)}
+    rows = rows_of(se.compare(many, "ndcg@10").to_latex())
+    assert rows["m27"][0] == "28"
+    # good is better than the others, whose numbers are in order.
+    others = [str(i + 1) for i in range(28) if i % 3]
+    assert rows["m0"][1].endswith(f"\\textsuperscript{{{','.join(others)}}}")
+
+
+def test_refuses_digits_out_of_range(compared: se.Comparison) -> None:
+    with raises(InvalidDataError, argument="digits"):
+        compared.to_latex(digits=0)
+    with raises(InvalidDataError, argument="digits"):
+        compared.to_markdown(digits=1.5)  # type: ignore[arg-type]

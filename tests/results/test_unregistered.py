@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from evaluations import problem, same_everything, saved
 from raising import raises
@@ -57,16 +56,16 @@ def register() -> None:
         return (hits, np.full(len(hits), 3.0)) if average == "micro" else hits / 3
 
 
-@pytest.fixture
+def forget() -> None:
+    for name in OWN:
+        REGISTRY.pop(name.partition("@")[0].partition("(")[0], None)
+
+
+@pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     register()
     yield
     forget()
-
-
-def forget() -> None:
-    for name in OWN:
-        REGISTRY.pop(name.partition("@")[0].partition("(")[0], None)
 
 
 def evaluate(rows: slice = slice(None), names: list[str] = NAMES, **options: Any) -> se.Evaluation:
@@ -80,22 +79,14 @@ def evaluate(rows: slice = slice(None), names: list[str] = NAMES, **options: Any
     )
 
 
-@pytest.mark.usefixtures("registered")
 def test_keeps_every_number(tmp_path: Path) -> None:
     ev = evaluate()
     folder = ev.save(tmp_path / "a")
     registered = se.Evaluation.load(folder)
     same_everything(ev, registered)
-    summary = ev.summary()
-    replicates = {name: ev.replicates(name) for name in NAMES if not ev.is_per_user(name)}
     forget()
     found = se.Evaluation.load(folder)
-    assert found.names == NAMES
-    pd.testing.assert_frame_equal(found.summary(), summary, check_exact=True, check_dtype=False)
-    for name, expected in replicates.items():
-        assert not found.is_per_user(name)
-        np.testing.assert_array_equal(found.replicates(name), expected)
-    pd.testing.assert_frame_equal(found.per_user, ev.per_user, check_exact=True)
+    same_everything(registered, found)
     assert not found.higher_is_better("own_hits@3")
     with raises(InvalidMetricError, metric="own_hits"):
         found["own_hits@4"]
@@ -106,7 +97,6 @@ def test_keeps_every_number(tmp_path: Path) -> None:
     assert "own items@3" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("registered")
 def test_values_of_users_are_merged_without_the_formula(tmp_path: Path) -> None:
     names = ["own_hits@3", "own_pairs(kind=b)@2", "own_items@3", OWN[4]]
     parts = [evaluate(rows, names) for rows in (slice(0, 99), slice(99, None))]
@@ -122,7 +112,6 @@ def test_values_of_users_are_merged_without_the_formula(tmp_path: Path) -> None:
             call()
 
 
-@pytest.mark.usefixtures("registered")
 def test_another_metric_of_the_same_name_does_not_change_it(tmp_path: Path) -> None:
     ev = evaluate(names=["ndcg@3", "own_items@3", "own_hits@3"])
     numbers, folder = ev.mean(), ev.save(tmp_path / "a")
@@ -140,7 +129,6 @@ def test_another_metric_of_the_same_name_does_not_change_it(tmp_path: Path) -> N
     np.testing.assert_array_equal(found.replicates("own_items@3"), ev.replicates("own_items@3"))
 
 
-@pytest.mark.usefixtures("registered")
 def test_baselines_keep_numbers_of_their_own(tmp_path: Path) -> None:
     names = ["ndcg@3", "own_items@3", "own_hits@3"]
     ev = evaluate(names=names)

@@ -94,28 +94,22 @@ def test_error_is_the_variance_of_the_mean_where_users_are_in_some_folds() -> No
     assert np.mean(errors) == pytest.approx(expected, rel=0.15)
 
 
-def test_too_few_users_have_no_interval() -> None:
-    assert math.isnan(Cells(draw(1, 4, 2, EFFECTS, 0)).error(0.2).variance)
-    assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
-
-
-def test_equal_values_have_no_variance() -> None:
+def test_equal_values_have_no_variance_and_one_user_no_interval() -> None:
     cells = Cells(np.full((20, 3, 2), 0.1))
     assert cells.error(0.5).p_value(0.0) == 1.0
     assert cells.error(0.5).interval(0.1, 0.95) == (0.1, 0.1, "pooled")
+    assert math.isnan(Cells(draw(1, 4, 2, EFFECTS, 0)).error(0.2).variance)
+    assert math.isnan(Cells(np.full((3, 2, 2), np.nan)).mean)
 
 
 def test_numbers_about_all_users() -> None:
     rng = np.random.default_rng(0)
     numbers, replicates = rng.random((5, 3)), rng.random(20)
     error = error_of_numbers(numbers, replicates, 0.25)
-    parts = [
-        (np.var(replicates, ddof=1), 19),
-        ((1 / 5 + 0.25) * np.var(numbers.mean(axis=1), ddof=1), 4),
-    ]
-    total = sum(part for part, _ in parts)
-    assert error.variance == pytest.approx(total)
-    assert error.freedom == pytest.approx(total**2 / sum(part**2 / df for part, df in parts))
+    users = np.var(replicates, ddof=1)
+    folds = (1 / 5 + 0.25) * np.var(numbers.mean(axis=1), ddof=1)
+    assert error.variance == pytest.approx(users + folds)
+    assert error.freedom == pytest.approx((users + folds) ** 2 / (users**2 / 19 + folds**2 / 4))
     assert math.isnan(error_of_numbers(numbers, np.empty(0), 0.25).variance)
     one_fold = error_of_numbers(numbers[:1], replicates, 0.25)
-    assert one_fold.variance == pytest.approx(parts[0][0] + np.var(numbers[0], ddof=1) / 3)
+    assert one_fold.variance == pytest.approx(users + np.var(numbers[0], ddof=1) / 3)
