@@ -219,6 +219,7 @@ def _of_user(
         "relevant": best[:k],
         "slots": [1.0] * k,
         "length": best[: min(k, length)],
+        "all": best,
     }[convention.ideal]
     if name == "dcg":
         return dcg(hits)
