@@ -189,7 +189,7 @@ def demo(
     with step("generate clicks") as done:
         interactions = datasets.synthetic(n_users, n_items, seed=model.seed)
         done(repr(interactions))
-    holdout = Splitting().split(interactions, model.seed, "hold out a fifth of each user's")
+    holdout = Splitting().split(interactions, model.seed, "hold out a fifth of each user's pairs")
     _end(holdout, "synthetic", protocol, model, execution, out, printing)
     note(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json")
 
