@@ -1188,9 +1188,9 @@ class Evaluation(Evaluated):
         >>> lists = se.Rankings.from_topk([[0, 1], [1, 0], [2, 0]])
         >>> ev = se.evaluate(lists, csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0]]), "mrr@2")
         >>> print(ev.to_markdown())
-        | metric   |    mean | 95 % interval    |   random |
-        |:---------|--------:|:-----------------|---------:|
-        | mrr@2    | 0.50000 | 0.0000 to 1.0000 |  0.50000 |
+        | metric   |   mean | 95 % interval   |   random |
+        |:---------|-------:|:----------------|---------:|
+        | mrr@2    |    0.5 | 0.0 to 1.0      |    0.500 |
         <BLANKLINE>
         means over 3 users, 0 left out
         note: too few users for the intervals of mrr@2: fewer than 10 users make up most
