@@ -53,8 +53,8 @@ class Pairing:
         A table of users (.csv, .tsv, .parquet) with a column `user`; its other columns, such as
         country or plan, divide the users into segments that are compared one by one.
     margin
-        The largest difference that does not matter, as 0.002 or 1% of the second model's mean, for
-        all metrics or as ndcg@10=1%; repeatable. Adds verdicts: better, worse, equivalent.
+        The largest difference that does not matter: 0.002, or 1% of the second model's mean. For
+        one metric: ndcg@10=1%; repeatable. Adds a verdict: better, worse, equivalent or not shown.
     """
 
     metrics: Annotated[list[str] | None, option("--metric", "-m")] = None
@@ -77,7 +77,7 @@ class Pairing:
 def _parse_sizes(
     words: list[str] | None, metrics: list[str] | None, first: Requested, option: str
 ) -> dict[str, str]:
-    """Split ``METRIC=SIZE`` by the metrics to compare, or of a result."""
+    """Parse ``METRIC=SIZE`` for `metrics`, by default the metrics of a result."""
     convention = first.request.convention.name
     found = parse_by_metric(words, metrics or first.names, convention, option)
     return {str(metric): size for metric, size in found}
@@ -122,8 +122,8 @@ def compare(
         End with exit status 3 if the last model named is worse than another one, by the corrected
         test of any metric compared.
     tolerance
-        With --fail-if-worse: a loss that does not matter, as ndcg@10=0.002, or ndcg@10=1% of the
-        other model's mean; repeatable.
+        With --fail-if-worse: a loss that does not matter, such as ndcg@10=0.002, or ndcg@10=1% for
+        1 % of the other model's mean; repeatable.
     """
     from ..results.comparison import compare as compare_evaluations
 
@@ -149,7 +149,8 @@ def compare(
             "a − b: the difference of the means; wins: users for whom a is better",
             "detectable: the difference that would be detected in 80 of 100 cases,",
             "if it were the only one tested",
-            *["verdict: a against b, by more than the margin or within it"] * bool(pairing.margin),
+            *["verdict: a against b, by the margin; not shown: the data do not decide"]
+            * bool(pairing.margin),
             *compared.remarks("--format csv"),
         ):
             width: Any = terminal_width()  # may be infinite

@@ -61,7 +61,7 @@ def parse_by_metric(
     convention: str | None,
     option: str,
 ) -> list[tuple[Metric, str]]:
-    """Split ``METRIC=TEXT``, or raise unless each is about one of the metrics to compute."""
+    """Split ``METRIC=TEXT``, or raise if a metric is not among those to compute."""
     if not words:  # saved metrics may not be registered here
         return []
     defaults = convention_named(convention).options
@@ -71,7 +71,7 @@ def parse_by_metric(
         name, _, text = word.rpartition("=")
         if not name:
             raise InvalidMetricError(
-                f"{option} is {word!r}; expected a metric and a number, as ndcg@10=0.15"
+                f"{option} is {word!r}; expected a metric and a number, such as ndcg@10=0.15"
             )
         for metric in parse_metrics(name, defaults):
             if metric not in computed:
@@ -94,7 +94,7 @@ def parse_bounds(
             worst = math.nan
         if not math.isfinite(worst):
             raise InvalidMetricError(
-                f"--fail-under is '{metric}={text}'; expected a metric and a number, as "
+                f"--fail-under is '{metric}={text}'; expected a metric and a number, such as "
                 "ndcg@10=0.15"
             )
         bounds.append((metric, worst))
@@ -119,8 +119,8 @@ def fail_if_under(bounds: Bounds, means: Mapping[str, float | None], what: str) 
 def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, Margin]) -> None:
     """End the command if the last model is worse than another one, by the corrected test.
 
-    Differences of no more than the tolerance of a metric do not count. A tolerance in per cent is
-    of the other model's mean.
+    Differences up to the tolerance of a metric do not count. A percentage refers to the other
+    model's mean.
     """
     last = compared.names[-1]
 
@@ -224,8 +224,7 @@ class Records:
         n_failed: int = 0,
     ) -> None:
         """Write the results of models with different names, and the name of the best one."""
-        # The history first: a full disk must not cost its line, and the gauges of a night whose
-        # line is missing must not report success.
+        # The history first: if its line cannot be written, the gauges must not report success.
         if self._opened is not None and best is not None:
             self._opened.append(evaluations[best], best, night=self.night, about=about)
         self._left = True

@@ -523,9 +523,8 @@ def _three_parts(
             )
         if splitting.method == "users":
             raise InvalidDataError(
-                "--method users would hold out users for the validation part, but the test part "
-                "given is about users of train; choose another method, or give the interactions "
-                "that both parts were made of"
+                "--method users holds out users for validation, but the given test part has users "
+                "of train; choose another method, or give the interactions before the split"
             )
         part = splitting.split(rest, seed, "hold out the validation part")
         whole = with_test(part, whole)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: The largest number of table rows that are shown.
 MOST_ROWS = 30
 
-#: Significant digits of a number that people read, and the most if an interval supports more.
+#: Significant digits of a printed number, and the most digits if an interval supports more.
 DIGITS, _MOST_DIGITS = 3, 9
 
 #: Jupyter's own style has less space between cells, and other viewers have none.
@@ -33,9 +33,9 @@ _CELL_STYLE = "padding: 0.25em 0.75em; white-space: pre; font-variant-numeric: t
 def numbers(*values: float) -> tuple[str, ...]:
     """Return numbers that belong together, such as a mean and the ends of its interval, as text.
 
-    A single number has three significant digits. Several have the same decimals: the largest has
-    two significant digits, or as many as the distance between the smallest and the largest
-    supports. NaN becomes "".
+    A single number has three significant digits. Several numbers have the same decimals: the
+    largest number has at least two significant digits, and more if the distance between the
+    smallest and the largest number supports them. NaN becomes "".
     """
     finite = [float(value) for value in values if math.isfinite(value)] or [0.0]
     exponent = int(f"{max(map(abs, finite)):.{DIGITS - 1}e}".partition("e")[2])
@@ -52,7 +52,7 @@ def numbers(*values: float) -> tuple[str, ...]:
 
 
 def decimals_within(distance: float) -> int:
-    """Return the decimals that an interval supports: rounding moves an end by an eighth at most."""
+    """Return the decimals of an interval: rounding moves an end by an eighth of it at most."""
     return max(math.ceil(-math.log10(distance / 4)), 0)
 
 
@@ -125,7 +125,7 @@ def _text(value: object) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a cell without characters that control a terminal or begin a line."""
+    """Return a cell in one line, with control characters escaped."""
     return printable(text).replace("\n", "\\n")
 
 

@@ -132,8 +132,7 @@ def cold_share(lists: Lists) -> Floats:
 
     items of the list without training users / list length
 
-    How much of a list is new: items that did not exist before the end of training, or that nobody
-    had found.
+    Such items are new, or nobody had found them before the end of training.
     """
     return lists.mean_of(_is_cold(lists.train))
 

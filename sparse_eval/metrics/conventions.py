@@ -65,7 +65,7 @@ class Convention:
         The discount of rank r is 1 / log2(max(r + shift, 2)).
     ideal : {"relevant", "slots", "length", "all"}
         The ideal list: the first min(n, k) of the user's gains in descending order; k items of
-        gain 1; the first min(n, k, list length) gains; or all n gains, whatever k is.
+        gain 1; the first min(n, k, list length) gains; or all n gains for every k.
     no_relevant : {"exclude", "zero", "judged"}
         A user without relevant items is left out, counts 0, or counts 0 if zeros are stored for
         the user in the validation data.

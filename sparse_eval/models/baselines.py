@@ -52,26 +52,26 @@ def popularity(
     half_life: Duration | None = None,
     interactions: Interactions | None = None,
 ) -> Factors:
-    """Rank the items of most training users first, alike for all users.
+    """Rank items by their number of training users, in the same order for all users.
 
-    Under a split by time, the popularity of the last days is often the strongest of the simple
-    baselines: it follows trends [1]_.
+    Under a split by time, the popularity of the last few days is often the strongest simple
+    baseline, because it follows trends [1]_.
 
     Parameters
     ----------
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
         As in `evaluate_model`; of a `Holdout` the train part. Explicit zeros do not count.
     window : str, timedelta or int, optional
-        Count only users whose last event with the item is at most so long before the end of
-        training: text such as "7D", or a whole number in the unit of the times.
+        Count only users whose last event with the item is at most this long before the end of
+        training. Text such as "7D", or a whole number in the unit of the times.
     half_life : str, timedelta or int, optional
-        A user counts half as much if the last event with the item is so long before the end, a
-        quarter after twice the time, and so on.
+        The age at which a user counts half: the time from the last event with the item to the end
+        of training. At twice this age the user counts a quarter, and so on.
     interactions : Interactions, optional
-        The events with their times. Needed for `window` and `half_life` if `train` is a `Holdout`,
-        which has no times: the interactions that were split. Only events of pairs in its train
-        part count, and only events before its cut, if it has one. The cut, otherwise the last of
-        these events, is the end of training.
+        The interactions that were split, with their times. Needed for `window` and `half_life` if
+        `train` is a `Holdout`, which has no times. Only events of pairs in the train part count,
+        and, if the split has a cut, only events before it. Training ends at the cut, or at the last
+        of these events if there is none.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def popularity(
     ------
     InvalidDataError
         If `window` or `half_life` is given without times, or is not a duration. If `interactions`
-        has other users or items than `train`.
+        and `train` have different users or items.
 
     See Also
     --------
@@ -127,15 +127,15 @@ def _count_recent(
     window: Duration | None,
     half_life: Duration | None,
 ) -> Floats:
-    """Count the users of each item by the times of their last events with it."""
+    """Count the users of each item, weighted by the time of their last event with it."""
     from ..datasets.times import Clock
 
     matrix = train.csr
     option = "half_life" if window is None else "window"
     if getattr(events, "timestamps", None) is None:
         raise InvalidDataError(
-            f"{option} needs the times of the events; pass Interactions with timestamps, for a "
-            "Holdout as interactions=",
+            f"{option} needs the times of the events; pass Interactions with timestamps, as "
+            "interactions= if train is a Holdout",
             argument=option,
         )
     for axis, own in ((train.users, events.users), (train.items, events.items)):
@@ -143,8 +143,8 @@ def _count_recent(
             axis is not None and not np.array_equal(axis.hashes, own.hashes)
         ):
             raise InvalidDataError(
-                "interactions has other users or items than train; pass the interactions that were "
-                "split",
+                "interactions and train have different users or items; pass the interactions that "
+                "were split",
                 argument="interactions",
             )
     given = (("window", window), ("half_life", half_life), ("cut", cut))

@@ -78,7 +78,7 @@ _MOST_COLUMNS = 6
 #: A chart with a row for each metric shows the first so many.
 _MAX_ROWS = 14
 
-#: A chart or table with a row for each model shows the best so many, and the others on demand.
+#: Models in a chart or table with a row for each of them; the others are shown on demand.
 _MOST_MODELS = 10
 
 #: Curves and groups are drawn of the first so many models; more cannot be told apart.
@@ -138,7 +138,7 @@ def write_report(
         others, corrected for all segments and models.
     margin : float, str or mapping, optional
         The largest difference that does not matter, as in `sparse_eval.compare`: tables of
-        differences have verdicts, and the chart of differences has a band of equivalence.
+        differences have verdicts, and the chart of differences shows the margin as a band.
 
     Returns
     -------
@@ -357,7 +357,7 @@ def _metric_rows(
 ) -> list[_Row]:
     """Return the numbers of each metric.
 
-    ``best`` has the names of the starred evaluations, ``scale`` the ends of all intervals.
+    ``best`` has the names of the starred evaluations, ``scale`` the smallest and largest end.
     """
     higher = next(iter(shown.values())).higher_is_better
     rows: list[_Row] = []
@@ -380,7 +380,7 @@ def _metric_rows(
 
 
 def _cell(ev: Scores, metric: str) -> dict[str, float | None]:
-    """Return the mean of a baseline and its interval, None for an unknown number."""
+    """Return the mean and the interval of a baseline; an unknown number is None."""
     if metric not in ev.names:
         return dict.fromkeys(("mean", "ci_low", "ci_high"))
     row, mean = ev.names.index(metric), ev[metric]
@@ -433,8 +433,7 @@ def _better_by_others(ranked: list[str], secondary: list[_Row]) -> dict[str, lis
 def _baselines(shown: Evaluations) -> tuple[dict[str, Scores], dict[str, str]]:
     """Return the baselines that were evaluated with the models.
 
-    Apart from those that are one of the models, under another name: they are returned with the
-    model's name instead.
+    A baseline with the values of a model is left out, and returned with the model's name instead.
     """
     found: dict[str, Scores] = {}
     for ev in shown.values():
@@ -449,9 +448,9 @@ def _baselines(shown: Evaluations) -> tuple[dict[str, Scores], dict[str, str]]:
 
 
 def _beaten_by_baselines(row: _Row) -> dict[str, list[str]]:
-    """Return the models whose intervals are below those of each baseline, by a row of numbers.
+    """Return, for each baseline, the models whose intervals are entirely worse than its interval.
 
-    Saved baselines lack the values of the users, so there is no paired test.
+    Saved baselines have no values of users, so a paired test is not possible.
     """
     near, far = ("ci_low", "ci_high") if row["higher"] else ("ci_high", "ci_low")
     sign = 1 if row["higher"] else -1
@@ -652,7 +651,7 @@ def _facts(ev: Scores) -> dict[str, str]:
 
 
 def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
-    """Return in short what the best model was evaluated on, and how it was made."""
+    """Summarize the data, the split, the date and the parameters of the best model."""
     best = ranked[0] if ranked else next(iter(shown))
     record = shown[best].record
     about, inputs = record["about"], record["inputs"]
@@ -680,7 +679,7 @@ def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Return a value of JSON as text, the entries of an object one after the other."""
+    """Return a JSON value as text, with the entries of an object in one line."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_text(one)}" for key, one in value.items())
     if isinstance(value, list):
@@ -691,7 +690,7 @@ def _text(value: Any) -> str:
 class Chart(NamedTuple):
     """A chart to draw, and its numbers unless they are elsewhere on the page.
 
-    With `n_rows` it is as high as so many rows of text need. A folded one is shown on demand.
+    `n_rows` is the number of text rows that set its height. A folded chart is shown on demand.
     """
 
     title: str
@@ -764,7 +763,7 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
 
 
 def _tens(names: list[Any]) -> list[list[Any]]:
-    """Return what one chart shows, and the rest, which is shown on demand."""
+    """Return the part for the first chart, and the rest, which is shown on demand."""
     return [part for part in (names[:_MOST_MODELS], names[_MOST_MODELS:]) if part]
 
 

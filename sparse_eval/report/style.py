@@ -281,7 +281,7 @@ LINES = ("-", "--", "-.", ":")
 #: Labels of groups fit side by side below a chart if they have so many characters together.
 _MAX_TICKS = 56
 
-#: The scale of a chart with more rows is above them too.
+#: A chart with more rows has its scale above them too.
 _FAR = 5
 
 #: Longest names in a legend, in characters.
@@ -485,12 +485,12 @@ def format_share(part: float, whole: float) -> str:
 
 
 def format_shares(*parts: float) -> list[str]:
-    """Return the shares of parts in their sum, in per cent that add to 100."""
+    """Return parts as percentages of their sum that add up to 100."""
     whole = sum(parts)
     if not whole:
         return ["–"] * len(parts)
     percents = [int(100 * part // whole) for part in parts]
-    # The parts that lose most by rounding down are rounded up.
+    # Round up the parts that lose most by rounding down.
     by_loss = sorted(range(len(parts)), key=lambda n: percents[n] - 100 * parts[n] / whole)
     for n in by_loss[: 100 - sum(percents)]:
         percents[n] += 1
@@ -500,7 +500,7 @@ def format_shares(*parts: float) -> list[str]:
     ]
 
 
-#: Words in the names of metrics that people write otherwise.
+#: Words in the names of metrics that are written differently in text.
 _CAPITALS = (
     "aclt aplt arhr auc cg dcg efd epc err f1 fcp gauc ia idcg map mar mrr psp r rbp reo rsp"
 )
@@ -513,7 +513,7 @@ _WRITTEN = {word: word.upper() for word in _CAPITALS.split()} | {
 
 
 def metric_title(name: str) -> str:
-    """Return the name of a metric as people write it: nDCG@10 for ndcg@10.
+    """Return the name of a metric as it is written in text: nDCG@10 for ndcg@10.
 
     Examples
     --------

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 #: Columns of numbers in the table for display.
 _NUMBERS = ("a − b", "p, corrected", "margin", "detectable")
 
-#: Columns of the table for display that are left out if it has a row for each of many models.
+#: Columns that the displayed table lacks if it has a row for each of many models.
 _OF_FEW = ["metric", "a", "wins/ties/losses", "detectable"]
 
 #: With more users than this, a note warns of Wilcoxon's test.
@@ -132,10 +132,10 @@ class Comparison:
         return choose(known, key=known.__getitem__) if known else self.names[0], metric
 
     def _rows_shown(self) -> tuple[list[dict[str, Any]], str]:
-        """Return the rows to display, and a note if these are not all.
+        """Return the rows to display, and a note if some are left out.
 
-        With too many rows they are the pairs with the best evaluation, by all metrics if these are
-        few enough.
+        If there are too many, only pairs with the best evaluation are displayed: by all metrics if
+        they are few enough, otherwise by the first metric.
         """
         rows: Any = self.table.to_dict("records")
         if len(rows) <= MOST_ROWS or len(self.names) == 2 or self.by or "verdict" in self.table:
@@ -148,13 +148,13 @@ class Comparison:
         ]
         if len(chosen) > MOST_ROWS:
             chosen = [row for row in chosen if row["metric"] == metric]
-        what = f"by {metric}" if chosen[-1]["metric"] == metric else "by all metrics"
-        return chosen, f"a is {best}, the best by {metric}; {what}, a against each other model"
+        what = f"by {metric} only" if chosen[-1]["metric"] == metric else "by all metrics"
+        return chosen, f"a is {best}, the best by {metric}, against each other model {what}"
 
     def shown(self) -> pd.DataFrame:
         """Return the table for display: fewer columns, numbers as text.
 
-        Of many evaluations it has the pairs with the best one.
+        With many evaluations, it has only the pairs with the best one.
         """
         import pandas as pd
 
@@ -191,7 +191,7 @@ class Comparison:
         return table.drop(columns=_OF_FEW) if is_one else table
 
     def remarks(self, where: str = ".table") -> list[str]:
-        """Return the lines below the table; `where` is how to get the rows that it lacks."""
+        """Return the lines below the table; `where` shows how to get the missing rows."""
         note = self._rows_shown()[1]
         left = f"{note}; all {len(self.table):,} rows: {where}"
         return [*([left] if note else []), *(f"note: {one}" for one in self.notes)]
@@ -277,9 +277,9 @@ class Comparison:
 
         A row for each model and a column for each metric: means over the users compared, the best
         in bold, and the letters of the models that are worse by the corrected test. With a margin,
-        letters are underlined if the difference exceeds it, and follow ≈ if it is shown to be
-        smaller. ↓ marks metrics for which lower is better. Notes below explain the letters and the
-        correction. Names are text: special characters of LaTeX are escaped. A comparison by
+        letters are underlined if the difference exceeds it, and follow ≈ if the models are
+        equivalent. ↓ marks metrics that are better if lower. Notes below explain the letters and
+        the correction. Names are text: special characters of LaTeX are escaped. A comparison by
         segments has a column for each metric in each segment.
 
         Parameters
@@ -451,7 +451,7 @@ def compare(
         Its ``table`` has one row for each metric and pair (columns ``metric``, ``a``, ``b``):
 
         - ``mean_a``, ``mean_b``: means over the users compared;
-        - ``difference``: a less b, with its interval ``ci_low``, ``ci_high``. ``interval`` is its
+        - ``difference``: a minus b, with its interval ``ci_low``, ``ci_high``. ``interval`` is its
           kind: "t" is Student's, for any number of users, and excludes 0 exactly if the t-test is
           significant before correction; "jackknife", "pooled" or "none" as in
           `Evaluation.summary`;
@@ -472,8 +472,8 @@ def compare(
         `test` is:
 
         - ``verdict``: "better" or "worse" if the difference is shown to exceed the margin,
-          "equivalent" if it is shown to be smaller, otherwise "not shown". It respects metrics of
-          which lower values are better, and is empty for metrics without a margin;
+          "equivalent" if it is shown to be smaller, otherwise "not shown". It accounts for metrics
+          that are better if lower, and is empty for metrics without a margin;
         - ``margin`` as a number;
         - ``p_better``, ``p_equivalent``, ``p_worse``: the p-values of these verdicts. That of
           equivalence is of two one-sided tests [3]_;
@@ -500,8 +500,8 @@ def compare(
         an evaluation lacks one of `metrics`. If the evaluations have different conventions, users
         (with ``how="same"``), relevant items of the same users, or propensities that weight hits.
         If `by` has an unsupported type, none of the users or more than 30 segments in a column. If
-        a percentage is the margin of a metric whose mean is not above 0; in a segment there is no
-        verdict then. If an option is unknown.
+        a margin is a percentage and the mean of b is not above 0; in a segment, this only gives no
+        verdict. If an option is unknown.
 
     See Also
     --------
@@ -628,7 +628,7 @@ def compare(
             results.append(where | {"metric": metric, "a": names[i], "b": names[j]} | numbers)
     if undefined:
         places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
-        notes.append(f"no verdict, as the margin is a percentage of a mean of 0: {places}")
+        notes.append(f"no verdict, because the margin is a percentage of a mean of 0: {places}")
     return _comparison(
         scored[0], results, margins, names=names, n_users=n_users, test=test, correction=correction,
         level=level, left_out=left_out, notes=tuple(notes),
@@ -782,8 +782,8 @@ class PaperTable:
     ) -> list[tuple[float, bool, str]]:
         """Return each model's mean, whether none is better, and the letters of other models.
 
-        They are of worse models, in the format `under` if the difference exceeds the margin, and
-        after `alike` of equivalent models.
+        Letters of worse models come first, in the format `under` if the difference exceeds the
+        margin. Letters of equivalent models follow `alike`.
         """
         means: dict[str, float] = {}
         worse: dict[str, set[str]] = {model: set() for model in self.models}
@@ -881,7 +881,7 @@ class PaperTable:
 
 
 def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the table with a and b exchanged, as far as it is displayed."""
+    """Return a row with a and b exchanged in the displayed columns."""
     of_other = {"a": row["b"], "b": row["a"], "wins": row["losses"], "losses": row["wins"]}
     signs = {"difference": "difference", "ci_low": "ci_high", "ci_high": "ci_low"}
     return {**row, **of_other, **{name: -row[other] for name, other in signs.items()}}

@@ -36,7 +36,7 @@ class Margin(NamedTuple):
 
     @classmethod
     def parse(cls, size: Size, name: str = "margin") -> Margin:
-        """Return the margin that a caller gave; errors call it by `name`.
+        """Return the margin for a number or percentage; errors call it by `name`.
 
         Examples
         --------
@@ -48,15 +48,15 @@ class Margin(NamedTuple):
             number: object = float(text.removesuffix("%")) if isinstance(size, str) else size
         except ValueError:
             raise InvalidDataError(
-                f"{name} is {size!r}; expected a number such as 0.002, or a percentage of the mean "
-                "of b such as '1%'",
+                f"{name} is {size!r}; expected a number, such as 0.002, or a percentage, such as "
+                "'1%'",
                 argument=name,
             ) from None
         number = check_number(name, number, 0)
         return cls(share=number / 100) if text.endswith("%") else cls(number)
 
     def is_defined(self, mean: float) -> bool:
-        """Return whether the margin is a number if b has this mean."""
+        """Return whether the margin can be computed from this mean of b."""
         return not (self.share and mean <= 0)
 
     def number(self, mean: float, metric: str) -> float:

@@ -49,8 +49,8 @@ Value = TypeVar("Value")
 class _Lazy(Generic[Value]):
     """Values of a block by position, each computed when it is first read.
 
-    The block keeps the values but not this object, which refers to it: in a cycle, the block's
-    memory would be free only after the next run of the garbage collector.
+    The block keeps the values, but not this object: it refers to the block, and the memory of a
+    cycle is free only after the next run of the garbage collector.
     """
 
     def __init__(self, compute: Callable[[Measured, int], Value], block: Measured) -> None:

@@ -295,7 +295,7 @@ def test_refuses_before_it_scores(
     Path("h.jsonl").write_text("{}\n")
     for name in ("d.prom", "none"):
         Path(name).mkdir()
-    bound = "expected a metric and a number, as ndcg@10=0.15"
+    bound = "expected a metric and a number, such as ndcg@10=0.15"
     refused: list[tuple[tuple[object, ...], int, str]] = [
         (("--history", "h.jsonl"), 2, "h.jsonl, line 1: is damaged"),
         (("--history", "h.jsonl/x"), 2, "cannot be "),
