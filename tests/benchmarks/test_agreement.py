@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from benchmark_calls import BENCHMARKS, call
+
+import sparse_eval as se
+from sparse_eval.results.decisions import Margin, decide
 
 SINGLE_PRECISION = {"lightfm", "lightgcn", "pyxclib", "tensorflow_recommenders", "torchmetrics"}
 
@@ -31,6 +36,11 @@ LIBRARIES = [
     for path in sorted((BENCHMARKS / "suites" / suite.name / "rivals").glob("*.py"))
 ]
 PRINTED = BENCHMARKS / "suites" / "agreement" / "printed"
+GOWALLA = Path(__file__).parents[3] / "shared" / "data" / "gowalla"
+
+#: Margins of decisions, in units of nDCG.
+MARGINS = [0.001, 0.003, 0.01, 0.1]
+METRIC = "ndcg@10"
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +90,74 @@ def check(numbers: dict[str, Any], name: str) -> None:
     }
     assert not apart
     assert numbers
+
+
+@pytest.fixture(scope="module")
+def clicks() -> se.Interactions:
+    """Return real check-ins of 2,000 users if they are there, otherwise synthetic clicks."""
+    if not GOWALLA.exists():
+        return se.datasets.synthetic(n_users=2000, n_items=500, seed=0)
+    everything = se.datasets.load(GOWALLA / "train.txt", format="adjacency").to_frame()
+    return se.Interactions.from_frame(everything[everything["user"].astype(int) < 2000])
+
+
+def popularity(train: Any, seed: int) -> Any:
+    return se.baselines.popularity(train)
+
+
+def item_knn(train: Any, seed: int) -> Any:
+    return se.baselines.item_knn(train)
+
+
+def decided(name: str, *arguments: Any) -> Any:
+    """Return the library's decisions, from its environment."""
+    environment = BENCHMARKS / "environments" / name
+    if not (environment / "requirements.txt").exists():
+        pytest.skip(f"{name} is not installed; scripts/test --agreement does that")
+    script = f"suites.inference.rivals.{name}:decisions"
+    return call(script, *arguments, python=environment / "bin" / "python")
+
+
+@pytest.mark.slow
+def test_verdicts_and_users_needed_equal_those_of_statsmodels(
+    clicks: se.Interactions, tmp_path: Path
+) -> None:
+    holdout = se.split.random(clicks, seed=0)
+    models = {"a": item_knn(holdout, 0), "b": popularity(holdout, 0)}
+    evs = {name: se.evaluate_model(model, holdout, METRIC) for name, model in models.items()}
+    np.savez(tmp_path / "values.npz", **{name: ev.values(METRIC) for name, ev in evs.items()})
+    theirs = decided("statsmodels", tmp_path / "values.npz", MARGINS, 0.95, 0.8)
+    tables = [se.compare(evs, margin=margin).table for margin in MARGINS]
+    ours = [table["p_equivalent"][0] for table in tables]
+    assert ours == pytest.approx(theirs["p_equivalent"], rel=1e-10, abs=1e-300)
+    compared = se.compare(evs)
+    needed = [compared.users_needed(margin)["users_needed"][0] for margin in MARGINS]
+    assert needed == list(map(math.ceil, theirs["users_needed"]))
+
+
+@pytest.mark.slow
+def test_cross_validated_verdicts_equal_those_of_baycomp(clicks: se.Interactions) -> None:
+    models = {"a": item_knn, "b": popularity}
+    n = 5
+    splits = se.split.k_fold(clicks, k=n)
+    cv = se.cross_validate(clicks, models, METRIC, splits=splits, seeds=1)
+    pooled = cv.difference("a", "b", METRIC)
+    of_folds = [cv.table.query("model == @name")[METRIC].to_numpy() for name in models]
+    difference = of_folds[0] - of_folds[1]
+    margins = [share * pooled.mean for share in (0.5, 0.99, 1.01, 1.5)]
+    posterior = (pooled.mean, pooled.error.variance, pooled.error.freedom)
+    theirs = decided("baycomp", *(side.tolist() for side in of_folds), posterior, margins)
+    # Its variance, of folds only; `Error` adds the variance of users, and has other freedom.
+    corrected = math.sqrt(difference.var(ddof=1) * (1 / n + 1 / (n - 1)))
+    for row, margin in enumerate(margins):
+        table = cv.compare(margin=margin).table.iloc[0]
+        of_means = decide(
+            Margin(margin),
+            margin,
+            lambda _: (difference.mean(), corrected, n - 1),
+            True,
+            bayes=True,
+        )
+        for found, key in ((table, "pooled"), (of_means, "folds")):
+            ours = [found[f"prob_{verdict}"] for verdict in ("worse", "equivalent", "better")]
+            assert ours == pytest.approx(theirs[key][row], abs=1e-10)

@@ -15,6 +15,7 @@ from harness.job import Job
 from harness.progress import say
 from harness.report import read
 
+from .decisions import TIED
 from .tables import TABLES, simulated_differences
 
 __all__ = ["TABLES", "run"]
@@ -27,6 +28,7 @@ PARTS = {
     },
     "overall": "suites.inference.overall:simulate",
     "cross_validation": "suites.inference.cross:simulate",
+    "decisions": "suites.inference.decisions:simulate",
     "sampled": "suites.inference.sampled:simulate",
 }
 #: The repetitions of a toy run, as a share of the usual number.
@@ -39,6 +41,8 @@ HELD = (0.93, 0.97)
 # For intervals of differences, which are too wide if few users differ.
 HELD_DIFFERENCE = (0.93, 1.0)
 SHOWN = (0.04, 0.06)
+# For intervals for decisions, except of quantiles of tied values, which are wider.
+HELD_DECISION = (0.935, 0.965)
 # False positives of cross-validated models, with few folds and seeds.
 CROSS_SHOWN = (0.03, 0.07)
 # The bound for wrong results among several comparisons.
@@ -126,6 +130,12 @@ def shares(report: dict[str, Any]) -> Iterator[Share]:
     for entry in report["false_positives"]["tests"]:
         what = f"{entry['test']}, {entry['n_users']} users: shown"
         yield from of_metrics(what, entry["shown"], *SHOWN)
+    for n_users, size in report["decisions"]["sizes"].items():
+        margin = NOISE * size["standard_error"]
+        held = {name: share for name, share in size["held"].items() if name != TIED}
+        yield from of_metrics(f"decisions, {n_users} users: held", held, *HELD_DECISION)
+        wrong = size["wrong"]
+        yield from of_metrics(f"decisions, {n_users} users: wrong", wrong, 0.0, MOST_WRONG + margin)
     for title, found in report["cross_validation"]["identical"].items():
         yield f"cross-validation, {title}: shown", found["pooled"], *CROSS_SHOWN
     for title, family in report["families"]["families"].items():

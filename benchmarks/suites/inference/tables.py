@@ -171,6 +171,24 @@ PRINTED = {
 }
 
 
+def decisions(report: dict[str, Any]) -> str:
+    """Return the coverage of intervals for decisions, and the share of wrong verdicts."""
+    found = report["decisions"]
+    sizes = found["sizes"]
+    first, *_ = sizes.values()
+    rows = [
+        (title.format(name), *(percent(size[what][name]) for size in sizes.values()))
+        for what, title in (("held", "{}"), ("wrong", "*wrong verdicts, margin is {}*"))
+        for name in first[what]
+    ]
+    noise = [
+        f"{size['repetitions']:,} (± {percent(size['standard_error'])})" for size in sizes.values()
+    ]
+    heading = f"{percent(found['level'], 0)} intervals that hold the truth, {found['metric']}"
+    columns = (heading, *(f"{int(n_users):,} users" for n_users in sizes))
+    return markdown(columns, [*rows, ("samples", *noise)])
+
+
 def sampled(report: dict[str, Any]) -> str:
     """Return the means of estimates from sampled candidates, and their deviations."""
     found = report["sampled"]
@@ -216,6 +234,7 @@ def few_users(report: dict[str, Any]) -> str:
 
 
 TABLES = {
+    "decisions": decisions,
     "few_users": few_users,
     "inference": inference,
     "overall": overall,
