@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from callback_cases import FAMILIES, ITERATIONS, METRICS, bits, evaluating, make, trained
+from killed import run_killed
 from raising import raises, warns
 from systems import need_posix
 
@@ -50,13 +51,16 @@ def test_a_training_names_the_checkpoints_that_an_earlier_one_left(
     callback = evaluating(holdout, out=tmp_path, log=fail, log_errors="raise")
     with pytest.raises(RuntimeError, match="the tracker is away"):
         callback.fit(make("bpr", random_state=7))
-    for options in ({}, {"keep": "best"}, {}):
-        assert len(list(tmp_path.glob("iteration_*"))) == 1 + 3
+    for options in ({}, {"keep": "best"}):
+        assert len(list(tmp_path.iterdir())) == 1 + 3
         with warns():
             evaluating(holdout, out=tmp_path, **options).fit(make("bpr", 2))
         read = read_checkpoint(tmp_path / "iteration_0002.npz").model
         assert bits(read) == bits(trained("bpr", holdout, 2))
-    assert (tmp_path / "best.npz").exists()
+    for path in tmp_path.glob("iteration_0*.npz"):
+        path.unlink()
+    with warns():  # of the best
+        evaluating(holdout, out=tmp_path).fit(make("bpr", 2))
 
 
 def fail(values: dict[str, float], step: int) -> None:
@@ -119,6 +123,26 @@ def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None
     callback = evaluating(holdout, every=2, out=tmp_path, keep="best", log=look, log_errors="raise")
     callback.fit(make(family))
     assert callback.history[METRICS[0]].idxmax() == callback.best_iteration
+
+
+KILLED = """
+from callback_cases import evaluating, make
+import sparse_eval as se
+
+split, out = map(Path, sys.argv[1:])
+evaluating(se.Holdout.load(split), out=out, keep="best").fit(make("als"))
+"""
+
+
+def test_a_killed_training_leaves_the_best_so_far(
+    holdout: Any, tmp_path: Path, curves: dict[str, Any]
+) -> None:
+    holdout.save(tmp_path / "split")
+    values = [row[METRICS[0]] for row in curves["als"]]
+    assert max(values) > values[0]  # a better one was about to replace the first
+    run_killed(KILLED, 2, tmp_path / "split", tmp_path / "checkpoints")
+    kept = read_checkpoint(tmp_path / "checkpoints" / "best.npz").model
+    assert bits(kept) == bits(trained("als", holdout, 1))
 
 
 def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from cross_cases import MODELS, content, cross, folds, same
-from failing import interrupted_at
+from failing import full, interrupted_at
+from killed import run_killed
 from raising import raises
 
 import sparse_eval as se
 import sparse_eval.jobs.cross_validate as cross_validate
-from sparse_eval.errors import InvalidFileError
+from sparse_eval.errors import InvalidFileError, OutputError
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,22 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
     assert content(tmp_path) == before
 
 
+KILLED = """
+from cross_cases import cross
+
+cross(out=Path(sys.argv[1]))
+"""
+
+
+def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
+    """Each run is killed before it moves its n-th file to its place."""
+    cv, out = whole
+    for call in (13, 7):
+        run_killed(KILLED, call, tmp_path)
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
+
+
 @pytest.mark.parametrize("call", [1, 3, 14])
 def test_an_interrupt_at_any_file(whole: Any, tmp_path: Path, call: int) -> None:
     with interrupted_at(Path, "replace", call):
@@ -77,6 +94,22 @@ def test_an_interrupt_at_any_file(whole: Any, tmp_path: Path, call: int) -> None
     cv, out = whole
     assert same(cross(out=tmp_path), cv)
     assert content(tmp_path) == content(out)
+
+
+def test_a_full_disk_keeps_what_is_there(
+    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Path,
+            "write_bytes",
+            lambda path, data: (full if "als 6" in str(path) else write)(path, data),
+        )
+        with raises(OutputError):
+            cross(out=tmp_path)
+    assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
+    assert same(cross(out=tmp_path), whole[0])
 
 
 def test_refuses_the_folder_of_another(whole: Any, trained: list[Any]) -> None:

@@ -91,7 +91,7 @@ def test_errors_of_memory_are_rows_and_others_are_raised(
         patch.setattr(scoring, "evaluate_request", fail)
         with pytest.raises(ZeroDivisionError):
             se.sweep(folder, *data, out=tmp_path / "s")
-        assert [row["factors"] for row in rows_of(tmp_path / "s" / "table.csv")] == ["2", "4"]
+        assert [row["status"] for row in rows_of(tmp_path / "s" / "table.csv")] == ["ok", "failed"]
         del errors[10]
         table = se.sweep(folder, *data, out=tmp_path / "s")
     assert table["error"].tolist() == ["", "there is not enough memory", ""]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import run_killed
 from raising import raises
 from sweep_cases import METRICS, same_table, save
 from systems import need_posix
@@ -146,6 +147,33 @@ def test_an_executor_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> 
     with ThreadPoolExecutor(2) as pool:
         se.sweep(folder, *data, out=tmp_path / "there", save=True, client=pool)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+KILLED = """
+import sparse_eval as se
+
+folder, evs, split = map(Path, sys.argv[1:])
+data = (se.Holdout.load(split), ["ndcg@10", "recall@{5,20}", "novelty@5"])
+se.sweep(folder, *data, out=evs, save=True)
+"""
+
+
+@pytest.mark.parametrize("call", [3, 6])
+@pytest.mark.slow
+def test_a_killed_sweep_leaves_nothing_half_saved(
+    folder: Path, holdout: Any, data: Any, tmp_path: Path, call: int, scored: list[Any]
+) -> None:
+    (folder / "als-10.npz").unlink()
+    holdout.save(tmp_path / "split")
+    evs, whole = tmp_path / "evs", tmp_path / "whole"
+    evs.mkdir()
+    run_killed(KILLED, call, folder, evs, tmp_path / "split")
+    assert len(load_all(evs)) == (call > 3)  # each can be read
+    table = se.sweep(folder, *data, out=evs, save=True)
+    assert len(scored) == 2 - (call > 4)
+    assert same_table(table, se.sweep(folder, *data, out=whole, save=True))
+    for name in ("als-2", "als-4"):
+        assert contents(whole / name) == contents(evs / name)  # and no temporary file
 
 
 def test_an_evaluation_without_its_row_is_replaced(folder: Path, data: Any, tmp_path: Path) -> None:
