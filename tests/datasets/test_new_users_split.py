@@ -17,12 +17,6 @@ from sparse_eval.errors import InvalidDataError
 FRACTIONS = st.floats(0.05, 0.95)
 
 
-def matrix_of(pairs):
-    rows, columns = zip(*sorted(pairs), strict=True)
-    values = np.arange(len(rows)) % 3  # explicit zeros among them
-    return sparse.csr_matrix((values.astype(float), (rows, columns)), shape=(11, 7))
-
-
 def pairs_of(matrix):
     coo = matrix.tocoo()
     return set(zip(coo.row.tolist(), coo.col.tolist(), strict=True))

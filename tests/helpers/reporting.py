@@ -53,10 +53,3 @@ def three(odd: bool = False) -> dict[str, se.Evaluation]:
         name: evaluate(seed, skill, odd)
         for seed, (name, skill) in enumerate(zip(names, skills, strict=True), start=1)
     }
-
-
-def text_of(page: str) -> str:
-    """Return a page without the tags that tell where a name may be broken."""
-    for tag in ("<wbr>", "<bdi>", "</bdi>"):
-        page = page.replace(tag, "")
-    return page

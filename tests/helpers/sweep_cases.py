@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import pytest
 N_USERS, N_ITEMS = 250, 60
 METRICS = ["ndcg@10", "recall@{5,20}", "novelty@5"]
 NAMES = ["ndcg@10", "recall@5", "recall@20", "novelty@5"]
-Command = Callable[..., tuple[int, str, str]]
 
 
 def save(path: Path, factors: int = 4, seed: int = 0, **arrays: Any) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 import optuna
 import pytest
+from failing import full, interrupted_at
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from raising import raises, warns
@@ -86,7 +87,7 @@ def test_a_grid_has_the_values_of_separate_trainings(parts: Any, by_grid: Tuning
 
 
 def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
-    parts: Any, tmp_path: Path, trained: list[int]
+    parts: Any, by_grid: Tuning, tmp_path: Path, trained: list[int]
 ) -> None:
     whole, part = parts
     outcome = search(parts, out=tmp_path)
@@ -99,7 +100,8 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
     assert outcome.test.to_dict() == ev.to_dict()
     assert se.Evaluation.load(tmp_path / "test").about["parameters"] == outcome.best
     assert outcome.scores()["test"].tolist() == list(ev.mean().values())
-    assert same_search(search(parts, out=tmp_path), outcome)
+    for again in (search(parts, out=tmp_path), by_grid):
+        assert same_search(again, outcome)
     assert len(trained) == 5
     with warns():
         other = search(parts, test=whole.validation.csr[::-1])
@@ -112,22 +114,24 @@ def test_the_test_trains_on_both_other_parts_and_no_trial_sees_it(
 def test_a_test_is_kept_until_the_model_of_the_next_one_is_written(
     parts: Any, by_grid: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
+    def kept() -> list[bytes]:
+        return [(tmp_path / name).read_bytes() for name in ("model.npz", "test/summary.json")]
 
     first = search(parts, out=tmp_path, n_trials=1)
-    assert by_grid.test is not None
-    assert first.best != by_grid.best
-    before = [(tmp_path / name).read_bytes() for name in ("model.npz", "test/summary.json")]
+    before = kept()
     with monkeypatch.context() as patch:
         patch.setattr("numpy.lib.format.write_array", full)
         with raises(OutputError):
             search(parts, out=tmp_path)
-    after = [(tmp_path / name).read_bytes() for name in ("model.npz", "test/summary.json")]
-    assert after == before
-    second = search(parts, out=tmp_path)
-    assert second.best == by_grid.best
+    assert kept() == before
+    second = search(parts, out=tmp_path)  # in another order, without a trial twice
+    assert second.trials[PARAMETERS][:1].equals(first.trials[PARAMETERS])
+    assert (
+        second.trials.sort_values(PARAMETERS).reset_index()[METRICS].equals(by_grid.trials[METRICS])
+    )
+    assert first.best != second.best == by_grid.best
     assert second.test is not None
+    assert by_grid.test is not None
     assert second.test.to_dict() == by_grid.test.to_dict()
     assert not list(tmp_path.glob(".*"))
 
@@ -139,36 +143,28 @@ def test_a_sampled_search_is_reproducible_and_trials_can_be_added(
     assert table["factors"].between(2, 9).all()
     assert table["alpha"].between(1, 100).all()
     assert table["alpha"].nunique() == 13
-    first = search(parts, out=tmp_path, **RANGES | {"n_trials": 4})
-    assert len(first.trials) == 4
-    assert same_search(search(parts, out=tmp_path, **RANGES), by_tpe)
-    again = trained.copy()
-    assert len(search(parts, out=tmp_path, **RANGES | {"n_trials": 4}).trials) == 13
-    assert trained == again
-    random = search(parts, tested=False, sampler="random", **RANGES)
-    assert random.trials["alpha"][:10].tolist() == table["alpha"][:10].tolist()
-    assert random.trials["alpha"][12] != table["alpha"][12]
-
-
-def test_a_part_of_a_grid_has_no_trial_twice(parts: Any, by_grid: Tuning, tmp_path: Path) -> None:
-    some = search(parts, n_trials=2, out=tmp_path).trials
-    rest = search(parts, n_trials=4, out=tmp_path).trials
-    assert some[PARAMETERS].equals(rest[PARAMETERS][:2])
-    order = rest.sort_values(PARAMETERS).reset_index()[METRICS]
-    assert order.equals(by_grid.trials[METRICS])
+    fewer = RANGES | {"n_trials": 4, "out": tmp_path}
+    assert len(search(parts, **fewer).trials) == 4
+    assert same_search(search(parts, **RANGES, out=tmp_path), by_tpe)
+    trained.clear()
+    assert len(search(parts, **fewer).trials) == 13
+    assert trained == []
+    random = search(parts, tested=False, sampler="random", **RANGES).trials["alpha"]
+    assert random[:10].equals(table["alpha"][:10])
+    assert random[12] != table["alpha"][12]
 
 
 def test_hopeless_trials_are_pruned(parts: Any, tmp_path: Path) -> None:
     factors = [2, 3, 4, 5, 6, 20]
     options: dict[str, Any] = {"factors": factors, "alpha": 1, "iterations": 8, "tested": False}
-    table = search(parts, **options, out=tmp_path).trials
-    assert table["status"].tolist() == ["ok"] * 5 + ["pruned"]
-    assert search(parts, **options, out=tmp_path).trials.equals(table)
-    assert table["best_iteration"].iloc[-1] <= 4
-    assert table["ndcg@10"].notna().all()
-    whole = search(parts, pruner=optuna.pruners.NopPruner(), **options)
-    assert (whole.trials["status"] == "ok").all()
-    assert whole.trials[METRICS][:5].equals(table[METRICS][:5])
+    for _ in range(2):  # the second time, from the folder
+        table = search(parts, **options, out=tmp_path).trials
+        assert table["status"].tolist() == ["ok"] * 5 + ["pruned"]
+        assert table["best_iteration"].iloc[-1] <= 4
+        assert table["ndcg@10"].notna().all()
+    whole = search(parts, pruner=optuna.pruners.NopPruner(), **options).trials
+    assert (whole["status"] == "ok").all()
+    assert whole[METRICS][:5].equals(table[METRICS][:5])
 
 
 def test_the_monitored_metric_decides_and_of_equal_trials_the_first(parts: Any) -> None:
@@ -198,39 +194,28 @@ def test_a_failed_trial_has_a_reason(parts: Any, tmp_path: Path, trained: list[i
     assert repr(never).startswith("<Tuning of 1 trial: 1 failed>\ntrial  ")
 
 
+@pytest.mark.parametrize("space", ["by_grid", "by_tpe"])
 def test_an_interrupted_trial_is_run_again(
-    parts: Any, by_grid: Tuning, by_tpe: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parts: Any, tmp_path: Path, request: pytest.FixtureRequest, space: str
 ) -> None:
-    for name, options, expected in (("grid", {}, by_grid), ("tpe", RANGES, by_tpe)):
-        calls: list[int] = []
-
-        def interrupted(train: Any, calls: list[int] = calls, **options: Any) -> Any:
-            calls.append(1)
-            if len(calls) == 3:
-                raise KeyboardInterrupt
-            return se.train_als(train, **options)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(tuning, "train_als", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                search(parts, out=tmp_path / name, **options)
-        outcome = search(parts, out=tmp_path / name, **options)
-        assert same_search(outcome, expected)  # in the same order
-        assert [trial.state.name for trial in outcome.study.trials].count("RUNNING") == 0
-        assert len(outcome.study.trials) == len(outcome.trials) + 1
+    options = RANGES if space == "by_tpe" else {}
+    with interrupted_at(tuning, "train_als", 3):
+        search(parts, out=tmp_path, **options)
+    outcome = search(parts, out=tmp_path, **options)
+    assert same_search(outcome, request.getfixturevalue(space))  # in the same order
+    assert [trial.state.name for trial in outcome.study.trials].count("RUNNING") == 0
+    assert len(outcome.study.trials) == len(outcome.trials) + 1
 
 
-def test_refuses_a_folder_in_use(
+def test_refuses_a_folder_in_use_and_a_file(
     parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_posix()
-
-    def beside_another(*_: Any, **__: Any) -> None:
-        search(parts, out=tmp_path)
-
-    monkeypatch.setattr(tuning, "train_als", beside_another)
+    monkeypatch.setattr(tuning, "train_als", lambda *_, **__: search(parts, out=tmp_path))
     error = search(parts, out=tmp_path, factors=2, alpha=1.0).trials["error"][0]
     assert "another process writes to this folder; wait until it has ended" in error
+    with raises(OutputError):
+        search(parts, out=tmp_path / "study.jsonl")
 
 
 def test_refuses_the_folder_of_another_search(
@@ -279,9 +264,6 @@ def test_refuses_what_no_search_wrote(
         path.write_bytes(cut)
         assert same_search(search(parts, out=tmp_path), by_grid)
 
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
     monkeypatch.setattr("os.fsync", full)
     with raises(OutputError):
         search(parts, out=tmp_path / "full")
@@ -298,28 +280,25 @@ def test_refuses_what_no_search_wrote(
         {"n_trials": 5},
         {"alpha": "1:2", "n_trials": 1.5},
         {"sampler": "grid"},
+        {"validation": "LARGER"},
+        {"test": "LARGER"},
+        {"test": "EMPTY"},
     ],
 )
-def test_refuses_options(parts: Any, options: dict[str, Any]) -> None:
-    with raises(InvalidDataError):
-        search(parts, **options)
-
-
-def test_refuses_metrics_and_data_before_anything_is_written(parts: Any, tmp_path: Path) -> None:
+def test_refuses_options_and_data_before_anything_is_written(
+    parts: Any, tmp_path: Path, options: dict[str, Any]
+) -> None:
     whole, part = parts
     larger = whole.validation.csr.copy()
     larger.resize((60, 31))
-    for held_out, test in (
-        (larger, None),
-        (part.validation, larger),
-        (part.validation, whole.validation.csr * 0),
-    ):
-        with raises(InvalidDataError):
-            se.tune(part.train, held_out, METRICS, test=test, out=tmp_path / "out")
+    odd = {"LARGER": larger, "EMPTY": larger[:, :30] * 0}
+    sides = {"validation": part.validation, "test": whole.validation}
+    rest = dict(options)
+    sides |= {name: odd[rest.pop(name)] for name in sides if name in rest}
+    space = {name: rest.pop(name, GRID[name]) for name in PARAMETERS}
+    with raises(InvalidDataError):
+        se.tune(part.train, metrics=METRICS, space=space, **sides, **rest, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    (tmp_path / "file").write_text("not a folder")
-    with raises(OutputError):
-        search(parts, out=tmp_path / "file")
 
 
 def test_takes_values_samplers_and_matrices_of_every_kind(

@@ -18,8 +18,6 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.models import baselines
 
-METRICS = ["ndcg@10", "recall@5", "coverage@10"]
-
 
 @pytest.fixture(scope="module")
 def holdout() -> se.Holdout:

@@ -24,10 +24,6 @@ def job() -> Any:
     return yaml.safe_load((FOLDER / "cronjob.yaml").read_text(encoding="utf-8"))
 
 
-def options_of(command: str) -> set[str]:
-    return {name for parameter in COMMANDS[command].params for name in parameter.opts}
-
-
 def test_the_image_calls_commands_and_copies_files_that_exist() -> None:
     text = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     commands = re.findall(r"sparse-eval ([a-z]+)", text)

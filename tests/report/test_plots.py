@@ -62,16 +62,11 @@ def test_differences(models: dict[str, se.Evaluation], ax: Axes) -> None:
     assert [text.get_text() for text in ax.texts] == ["good − fair", "good − poor", "fair − poor"]
     with raises(InvalidDataError):
         plots.differences(compared, "recall@5", ax=ax)
-
-
-def test_a_margin_is_a_band_behind_each_difference(
-    models: dict[str, se.Evaluation], ax: Axes
-) -> None:
+    # A margin is a band behind each difference.
     plots.differences(se.compare(models, "ndcg@10", margin=0.03), "ndcg@10", ax=ax)
     bands = [band for band in ax.collections if band.get_alpha() == 0.12]
-    assert [band.get_datalim(ax.transData).intervalx.tolist() for band in bands] == [
-        [-0.03, 0.03]
-    ] * 3
+    ends = [band.get_datalim(ax.transData).intervalx.tolist() for band in bands]
+    assert ends == [[-0.03, 0.03]] * 3
 
 
 def test_by_cutoff(models: dict[str, se.Evaluation], ax: Axes) -> None:
@@ -99,19 +94,18 @@ def test_distribution(models: dict[str, se.Evaluation], ax: Axes) -> None:
 
 
 def test_losers(models: dict[str, se.Evaluation], ax: Axes) -> None:
-    pair = {name: models[name] for name in ("fair", "poor")}
-    plots.losers(pair, "ndcg@10", 0.1, ax=ax)
-    line, _ = ax.lines
-    differences = models["fair"].values("ndcg@10") - models["poor"].values("ndcg@10")
-    ordered = np.sort(differences[models["fair"].counted])
-    shares, drawn = line.get_data()
+    fair, poor = models["fair"], models["poor"]
+    plots.losers({"fair": fair, "poor": poor}, "ndcg@10", 0.1, ax=ax)
+    differences = fair.values("ndcg@10") - poor.values("ndcg@10")
+    ordered = np.sort(differences[fair.counted])
+    shares, drawn = ax.lines[0].get_data()
     places = np.rint(np.asarray(shares, float) * len(ordered) / 100 - 0.5).astype(int)
     assert drawn == pytest.approx(ordered[places])
     (shaded,) = ax.collections
     (corners,) = (path.vertices for path in shaded.get_paths())
     n_losers = int((ordered < -0.1).sum())
     assert corners[:, 0].max() == pytest.approx(100 * (n_losers - 0.5) / len(ordered))
-    (row,) = models["fair"].losers(models["poor"], "ndcg@10", 0.1).to_dict("records")
+    (row,) = fair.losers(poor, "ndcg@10", 0.1).to_dict("records")
     low, share, high = (f"{100 * row[name]:.1f}" for name in ("ci_low", "share", "ci_high"))
     assert row["losers"] == n_losers
     assert shaded.get_label() == f"{share} % of users lose more than 0.1 ({low} to {high} %)"
@@ -170,19 +164,15 @@ def test_differences_by_segment(models: dict[str, se.Evaluation], ax: Axes) -> N
     plots.differences(compared, "ndcg@10", ax=ax)
     assert [text.get_text() for text in ax.texts] == ["plan free", "plan paid"]
     assert ax.get_xlabel() == "nDCG@10: good − fair"
-    other = plots.differences(
-        se.compare(models, "ndcg@10", by=plans), "ndcg@10", ax=Figure().subplots()
-    )
+    several = se.compare(models, "ndcg@10", by=plans)
+    other = plots.differences(several, "ndcg@10", ax=Figure().subplots())
     assert other.texts[0].get_text() == "plan free: good − fair"
 
 
-def test_shorten_keeps_the_end_of_names() -> None:
+def test_short_names_are_told_apart() -> None:
     assert shorten("als-factors8-alpha1-reg0.1-seed0", 20) == "als-fa…-reg0.1-seed0"
     assert shorten("two\nlines\x00 ") == "two lines\\u0000"
     assert shorten(" ") == "(no name)"
-
-
-def test_short_names_are_told_apart() -> None:
     names = [f"als_factors={n}_alpha=40_reg=0.01_iterations=30_seed=3" for n in (128, 256, 512)]
     short = short_names(names, 24)
     assert len(set(short)) == 3
@@ -192,9 +182,7 @@ def test_short_names_are_told_apart() -> None:
     assert short_names(["als", "als"]) == ["als", "als"]
 
 
-@pytest.mark.parametrize(
-    "name", ["als_factors=256_seed=3", "a" * 50, "_x", "a\n b", " ", "", "שלום"]
-)
+@pytest.mark.parametrize("name", ["als_factors=256_seed=3", "a" * 50, "_x", "a\n b", "", "שלום"])
 def test_pieces_are_the_whole_name(name: str) -> None:
     assert "".join(pieces(name)) == name
     assert max(map(len, pieces(name)), default=0) <= 20

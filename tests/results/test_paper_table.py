@@ -17,8 +17,6 @@ import sparse_eval as se
 from sparse_eval.errors import InvalidDataError
 from sparse_eval.results.comparison import PaperTable
 
-METRICS = ["ndcg@10", "mean_rank", "coverage@5"]
-
 
 @pytest.fixture(scope="module")
 def compared() -> se.Comparison:

@@ -49,13 +49,10 @@ def test_a_loop_has_the_numbers_of_a_fit(
     kept = read_checkpoint(tmp_path / f"iteration_{best:04d}.npz").model
     assert bits(kept) == bits(trained("als", holdout, best))
     assert kept.item_ids.tolist() == holdout.items.tolist()
-
-
-def test_every_few_epochs_are_evaluated(holdout: Any) -> None:
-    callback = evaluating(holdout, every=5)
-    assert loop(callback, holdout) == ITERATIONS
-    assert callback.history.index.tolist() == [5, 10]
-    assert callback.best_factors is None
+    rarely = evaluating(holdout, every=5)
+    assert loop(rarely, holdout) == ITERATIONS
+    assert rarely.history.index.tolist() == [5, 10]
+    assert rarely.best_factors is None
 
 
 @pytest.mark.parametrize("keep", ["all", "best"])

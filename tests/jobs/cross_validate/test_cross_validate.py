@@ -43,19 +43,16 @@ def test_each_run_is_a_training_and_an_evaluation(cv: se.CrossValidation) -> Non
 
 def test_values_are_pooled_by_user(cv: se.CrossValidation) -> None:
     splits = folds()
+    labels = splits[0].users
+    assert labels is not None
     for model in MODELS:
         values = np.full((60, 2, 2), np.nan)
-        for fold in (0, 1):
-            for seed in (0, 1):
-                ev = evaluate(model, splits[fold], 2 * fold + seed)
-                values[:, fold, seed] = ev.values("ndcg@5")
-        expected = pool(values)
+        for fold, seed in np.ndindex(2, 2):
+            ev = evaluate(model, splits[fold], 2 * fold + seed)
+            values[:, fold, seed] = ev.values("ndcg@5")
+        expected = {labels[user]: value for user, value in pool(values).items()}
         found = cv.per_user(model)["ndcg@5"]
-        labels = splits[0].users
-        assert labels is not None
-        assert sorted(found.index) == sorted(labels[list(expected)])
-        for user, value in expected.items():
-            assert found[labels[user]] == pytest.approx(value, rel=1e-14)
+        assert found.to_dict() == pytest.approx(expected, rel=1e-14)
         row = cv.summary().loc[("ndcg@5", model)]
         assert row["mean"] == pytest.approx(np.mean(list(expected.values())))
         assert row["std"] == pytest.approx(np.std(list(expected.values()), ddof=1))
@@ -66,20 +63,18 @@ def test_values_are_pooled_by_user(cv: se.CrossValidation) -> None:
 
 def test_differences_are_pooled_by_user(cv: se.CrossValidation) -> None:
     one, two = (cv.per_user(model)["recall@10"] for model in MODELS)
-    row = cv.compare("recall@10").table.iloc[0]
-    assert row["difference"] == pytest.approx((one - two).mean())
+    table = cv.compare("recall@10").table
+    row, difference = table.iloc[0], (one - two).to_numpy()
+    assert row["difference"] == pytest.approx(difference.mean())
     assert (row["mean_a"], row["mean_b"]) == pytest.approx((one.mean(), two.mean()))
     # Means of what is 0 in each fold may differ by rounding.
-    difference = (one - two).to_numpy()
     assert row["wins"] == pytest.approx((difference > 1e-12).sum(), abs=1)
     assert row["wins"] + row["ties"] + row["losses"] == row["n_users"] == len(difference)
     assert row["effect_size"] == pytest.approx(difference.mean() / difference.std(ddof=1))
     assert (row["left_out_a"], row["left_out_b"]) == (0, 0)
-    same_rows = se.compare(cv, "recall@10").table
-    assert same_rows.equals(cv.compare("recall@10").table)
+    assert se.compare(cv, "recall@10").table.equals(table)
     swapped = se.compare(cv.select(list(MODELS)[::-1]), "recall@10").table.iloc[0]
-    assert swapped["difference"] == pytest.approx(-row["difference"])
-    assert swapped["p"] == pytest.approx(row["p"])
+    assert swapped[["difference", "p"]].tolist() == pytest.approx([-row["difference"], row["p"]])
 
 
 def test_says_how_it_compares(cv: se.CrossValidation) -> None:
@@ -132,20 +127,15 @@ def test_kinds_of_splits() -> None:
     assert unlabelled.per_user("als2").index.tolist() == users.tolist()
 
 
-def test_seeds_are_others_on_each_fold() -> None:
-    seeds = [7, 2]
-    cv = cross(seeds=seeds, models={"als": {"factors": 2, "iterations": 1}})
-    assert cv.table["seed"].tolist() == [7, 2, 13, 8]
-    assert cross(seeds=1, models={"als": {"factors": 2}}).table["seed"].tolist() == [0, 1]
-
-
-def test_options_reach_the_evaluation() -> None:
-    models = {"als": {"factors": 2, "iterations": 2}}
-    cv = cross(models=models, metrics="ndcg@5", convention="recbole", seeds=1)
+def test_seeds_are_others_on_each_fold_and_options_reach_the_evaluation() -> None:
+    models: dict[str, Any] = {"als": {"factors": 2, "iterations": 1}}
+    table = cross(seeds=[7, 2], models=models, metrics="ndcg@5", convention="recbole").table
+    assert table["seed"].tolist() == [7, 2, 13, 8]
+    assert cross(seeds=1, models=models).table["seed"].tolist() == [0, 1]
     fold = folds()[0]
-    model = se.train_als(fold.train, factors=2, iterations=2, seed=0)
+    model = se.train_als(fold.train, **models["als"], seed=7)
     expected = se.evaluate_model(model, fold, "ndcg@5", convention="recbole")["ndcg@5"]
-    assert cv.table["ndcg@5"][0] == expected
+    assert table["ndcg@5"][0] == expected
 
 
 def test_refuses_what_is_no_cross_validation() -> None:

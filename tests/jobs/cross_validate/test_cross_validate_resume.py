@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cross_cases import MODELS, content, cross, folds, same
+from failing import full, interrupted_at
 from killed import run_killed
 from raising import raises
 
@@ -60,17 +61,8 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
     assert same(cross(out=out), cv)
     assert trained == []
     assert content(out) == before
-    counted = cross_validate.train_als
-
-    def interrupting(train: Any, **options: Any) -> Any:
-        if len(trained) == 5:
-            raise KeyboardInterrupt
-        return counted(train, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cross_validate, "train_als", interrupting)
-        with pytest.raises(KeyboardInterrupt):
-            cross(out=tmp_path)
+    with interrupted_at(cross_validate, "train_als", 6):
+        cross(out=tmp_path)
     with raises(InvalidFileError):
         se.CrossValidation.load(tmp_path)
     assert same(cross(out=tmp_path), cv)
@@ -95,21 +87,9 @@ def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [1, 3, 14])
-def test_an_interrupt_at_any_file(
-    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
-) -> None:
-    replace, replaced = Path.replace, []
-
-    def pressed(self: Path, target: Path) -> Path:
-        replaced.append(target.name)
-        if len(replaced) == call:
-            raise KeyboardInterrupt
-        return replace(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", pressed)
-        with pytest.raises(KeyboardInterrupt):
-            cross(out=tmp_path)
+def test_an_interrupt_at_any_file(whole: Any, tmp_path: Path, call: int) -> None:
+    with interrupted_at(Path, "replace", call):
+        cross(out=tmp_path)
     assert not list(tmp_path.rglob(".*"))
     cv, out = whole
     assert same(cross(out=tmp_path), cv)
@@ -120,14 +100,12 @@ def test_a_full_disk_keeps_what_is_there(
     whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Path.write_bytes
-
-    def full(self: Path, data: bytes) -> int:
-        if "als 6" in str(self):
-            raise OSError(28, "No space left on device")
-        return write(self, data)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(
+            Path,
+            "write_bytes",
+            lambda path, data: (full if "als 6" in str(path) else write)(path, data),
+        )
         with raises(OutputError):
             cross(out=tmp_path)
     assert (tmp_path / "als2-fold-1-seed-1" / "summary.json").exists()
@@ -195,15 +173,16 @@ def test_functions_are_known_by_what_is_written_in_them() -> None:
         return se.train_als(train, factors=FACTORS, seed=seed)
 
     assert identity(make(2)) == identity(make(2))
-    assert identity(make(2)) != identity(make(3))
-    one = identity(lambda train, seed: se.train_als(train, factors=2, seed=seed))
-    assert one != identity(lambda train, seed: se.train_als(train, factors=4, seed=seed))
-    assert identity(lambda t, s, f=2: (t, s, f)) != identity(lambda t, s, f=3: (t, s, f))
-    assert identity(lambda t, s, *, f=2: (t, s, f)) != identity(lambda t, s, *, f=3: (t, s, f))
+    for one, other in (
+        (make(2), make(3)),
+        (lambda t, s: (t, s, 2), lambda t, s: (t, s, 4)),
+        (lambda t, s, f=2: (t, s, f), lambda t, s, f=3: (t, s, f)),
+        (lambda t, s, *, f=2: (t, s, f), lambda t, s, *, f=3: (t, s, f)),
+        [partial(lambda t, s, f: 0, f=f) for f in ([1, {"a": 2}], [1, {"a": 3}])],
+    ):
+        assert identity(one) != identity(other)
     before = identity(by_global)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(globals(), "FACTORS", 3)
         assert identity(by_global) != before
     assert identity(by_global) == before
-    keywords = (partial(lambda t, s, f: 0, f=f) for f in ([1, {"a": 2}], [1, {"a": 3}]))
-    assert identity(next(keywords)) != identity(next(keywords))

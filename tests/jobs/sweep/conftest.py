@@ -1,4 +1,4 @@
-"""Data, checkpoints and the command that the tests of sweeps share."""
+"""Data, checkpoints that the tests of sweeps share."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_cases import (
-    N_ITEMS,
-    N_USERS,
-    Command,
-    save,
-)
+from sweep_cases import METRICS, N_ITEMS, N_USERS, save
 
 import sparse_eval as se
 import sparse_eval.jobs.scoring as scoring
-from sparse_eval.cli import main
 from sparse_eval.models.evaluate import evaluate_request
 
 
@@ -49,19 +43,5 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run ``score`` in this process: its status, what it printed, what it said."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main(["score", *(str(word) for word in words)])
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run
-
-
-@pytest.fixture
-def split(holdout: Any, tmp_path: Path) -> tuple[object, ...]:
-    holdout.save(tmp_path / "split")
-    return ("--split", tmp_path / "split", "-m", "ndcg@10,recall@{5,20},novelty@5")
+def data(holdout: Any) -> tuple[Any, ...]:
+    return holdout.train, holdout.validation, METRICS

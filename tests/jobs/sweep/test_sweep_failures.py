@@ -31,92 +31,72 @@ import sparse_eval.jobs.sweep as sweeping
 from sparse_eval.errors import InvalidDataError, InvalidFileError, InvalidMetricError, OutputError
 from sparse_eval.models.evaluate import evaluate_request
 
-
-def break_checkpoints(folder: Path) -> dict[str, str]:
-    """Put broken checkpoints into a folder; return the reasons."""
-    good = save(folder / "good.npz").read_bytes()
-    nan = np.ones((N_ITEMS, 4), np.float32)
-    nan[7, 1] = np.nan
-    huge = np.full((N_ITEMS, 4), 1e200)
-    save(folder / "nan.npz", item_factors=nan)
-    save(folder / "users.npz", user_factors=np.ones((N_USERS + 1, 4), np.float32))
-    save(folder / "huge.npz", item_factors=huge, user_factors=np.full((N_USERS, 4), 1e200))
-    (folder / "cut.npz").write_bytes(good[: len(good) // 2])
-    need_posix()
-    os.mkfifo(folder / "pipe.npz")
-    return {
-        "nan.npz": "item_factors, row 7 is not finite",
-        "users.npz": f"train has {N_USERS} users, but the model has {N_USERS + 1}",
-        "huge.npz": "so large",
-        "cut.npz": "expected an .npz file",
-        "pipe.npz": "is not a file",
-    }
+SIZES = {"user_factors": N_USERS, "item_factors": N_ITEMS}
 
 
 # Interpreted kernels warn of what compiled ones do not.
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_broken_checkpoints_have_a_row_and_do_not_stop_the_sweep(
-    tmp_path: Path, holdout: Any, scored: list[Any]
+    tmp_path: Path, data: Any, scored: list[Any]
 ) -> None:
-    reasons = break_checkpoints(tmp_path)
-    reasons["missing.npz"] = "does not exist"
-    data = (holdout.train, holdout.validation, METRICS)
-    paths = [*sorted(tmp_path.iterdir()), tmp_path / "missing.npz"]
-    out = tmp_path / "out" / "table.csv"
-    paths.remove(tmp_path / "good.npz")
-    table = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out.parent)
-    failed = table[table["status"] == "failed"].set_index("file")
-    assert {Path(file).name for file in failed.index} == {*reasons}
-    for name, reason in reasons.items():
-        error = failed.loc[str(tmp_path / name), "error"]
+    need_posix()
+    good = save(tmp_path / "good.npz")
+    nan = np.ones((N_ITEMS, 4), np.float32)
+    nan[7, 1] = np.nan
+    huge = {side: np.full((n, 4), 1e200) for side, n in SIZES.items()}
+    save(tmp_path / "nan.npz", item_factors=nan)
+    save(tmp_path / "users.npz", user_factors=np.ones((N_USERS + 1, 4), np.float32))
+    save(tmp_path / "huge.npz", **huge)
+    (tmp_path / "cut.npz").write_bytes(good.read_bytes()[:999])
+    os.mkfifo(tmp_path / "pipe.npz")
+    reasons = {
+        "nan.npz": "item_factors, row 7 is not finite",
+        "users.npz": f"train has {N_USERS} users, but the model has {N_USERS + 1}",
+        "huge.npz": "so large",
+        "cut.npz": "expected an .npz file",
+        "pipe.npz": "is not a file",
+        "missing.npz": "does not exist",
+    }
+    paths = [*(tmp_path / name for name in reasons), good]
+    table = se.sweep(paths, *data, out=tmp_path / "out")
+    assert table["status"].tolist() == ["failed"] * 6 + ["ok"]
+    for reason, error in zip(reasons.values(), table["error"], strict=False):
         assert reason in error
         assert "\n" not in error
         assert str(tmp_path) not in error
-    assert failed[NAMES].isna().all().all()
-    assert not failed["best"].any()
-    assert table["status"].tolist()[-1] == "ok"
-    assert table["best"].tolist()[-1]
-    assert len(rows_of(out)) == len(reasons) + 1
+    assert table[NAMES].isna().all(axis=1).tolist() == [True] * 6 + [False]
+    assert table["best"].tolist() == [False] * 6 + [True]
+    assert len(rows_of(tmp_path / "out" / "table.csv")) == 7
     # only failures are tried again
     scored.clear()
-    for name in reasons:
-        (tmp_path / name).unlink(missing_ok=True)
-        save(tmp_path / name, 3, seed=len(name))
-    again = se.sweep([*paths, tmp_path / "good.npz"], *data, out=out.parent)
+    for path in paths[:-1]:
+        path.unlink(missing_ok=True)
+        save(path, 3, seed=len(path.name))
+    again = se.sweep(paths, *data, out=tmp_path / "out")
     assert set(scored) == {3}
     assert set(again["status"]) == {"ok"}
-    assert same_table(again, se.sweep([*paths, tmp_path / "good.npz"], *data))
+    assert same_table(again, se.sweep(paths, *data))
 
 
-def test_too_little_memory_is_a_row_until_there_is_enough(
-    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_errors_of_memory_are_rows_and_others_are_raised(
+    folder: Path, data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(request: Any, model: Any, *data: Any, **options: Any) -> Any:
-        if model.item_factors.shape[1] == 4:
-            raise MemoryError
-        return evaluate_request(request, model, *data, **options)
+    def fail(request: Any, model: Any, *given: Any, **options: Any) -> Any:
+        if model.item_factors.shape[1] in errors:
+            raise errors[model.item_factors.shape[1]]
+        return evaluate_request(request, model, *given, **options)
 
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    errors: dict[int, Exception] = {4: MemoryError(), 10: ZeroDivisionError()}
     with monkeypatch.context() as patch:
         patch.setattr(scoring, "evaluate_request", fail)
-        table = se.sweep(folder, *data, out=out.parent)
+        with pytest.raises(ZeroDivisionError):
+            se.sweep(folder, *data, out=tmp_path / "s")
+        assert [row["status"] for row in rows_of(tmp_path / "s" / "table.csv")] == ["ok", "failed"]
+        del errors[10]
+        table = se.sweep(folder, *data, out=tmp_path / "s")
     assert table["error"].tolist() == ["", "there is not enough memory", ""]
     assert table["ndcg@10"].isna().tolist() == [False, True, False]
-    assert same_table(se.sweep(folder, *data, out=out.parent), se.sweep(folder, *data))
-
-
-def test_raises_errors_that_are_not_the_checkpoint_s(
-    folder: Path, holdout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(request: Any, model: Any, *data: Any, **options: Any) -> Any:
-        if model.item_factors.shape[1] == 10:
-            raise ZeroDivisionError
-        return evaluate_request(request, model, *data, **options)
-
-    monkeypatch.setattr(scoring, "evaluate_request", fail)
-    with pytest.raises(ZeroDivisionError):
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path / "s")
-    assert [row["factors"] for row in rows_of(tmp_path / "s" / "table.csv")] == ["2", "4"]
+    assert same_table(se.sweep(folder, *data, out=tmp_path / "s"), se.sweep(folder, *data))
 
 
 @pytest.mark.parametrize("change", [overwrite, swap])
@@ -126,13 +106,13 @@ def test_raises_errors_that_are_not_the_checkpoint_s(
 )
 def test_a_checkpoint_that_changes_while_it_is_read_fails_until_the_next_sweep(
     folder: Path,
-    holdout: Any,
+    data: Any,
     monkeypatch: pytest.MonkeyPatch,
     owner: Any,
     name: str,
     change: Callable[[Path, bytes], None],
 ) -> None:
-    path, data = folder / "als-4.npz", (holdout.train, holdout.validation, METRICS)
+    path = folder / "als-4.npz"
     new = save(folder.parent / "new.npz", 4, seed=8).read_bytes()
     assert len(new) == path.stat().st_size
     with changing(monkeypatch, owner, name, path, [lambda: change(path, new)]):
@@ -173,12 +153,7 @@ def test_refuses_bad_input_before_the_first_checkpoint(
     }
     given = {name: odd.get(x, x) if isinstance(x, str) else x for name, x in call.items()}
     good = {"paths": folder, "train": holdout.train, "validation": holdout.validation}
-    out = tmp_path / "out" / "table.csv"
-
-    def never(*given: Any) -> Any:
-        raise AssertionError("a checkpoint was read")
-
-    monkeypatch.setattr(sweeping, "score_task", never)
+    monkeypatch.setattr(sweeping, "score_task", lambda *_: pytest.fail("a checkpoint was read"))
     with raises(error):
-        se.sweep(**(good | {"metrics": METRICS, "out": out.parent} | given))
-    assert not out.exists()
+        se.sweep(**(good | {"metrics": METRICS, "out": tmp_path / "out"} | given))
+    assert not (tmp_path / "out" / "table.csv").exists()

@@ -1,19 +1,18 @@
-"""Sweeps that continue from a table, and tables that they refuse."""
+"""Sweeps that are interrupted and continue from a folder, and folders that they refuse."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from failing import interrupted_at
+from own_process import own_process
 from raising import raises
-from sweep_cases import (
-    METRICS,
-    rows_of,
-    same_table,
-)
+from sweep_cases import METRICS, rows_of, same_table
 
 import sparse_eval as se
 import sparse_eval.jobs.scoring as scoring
@@ -21,9 +20,9 @@ from sparse_eval.errors import InvalidFileError
 
 
 def test_a_rerun_computes_only_what_is_missing(
-    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    out = tmp_path / "out" / "table.csv"
     expected = se.sweep(folder, *data)
     scored.clear()
     se.sweep([folder / "als-10.npz"], *data, out=out.parent)
@@ -43,9 +42,9 @@ def test_a_rerun_computes_only_what_is_missing(
 
 
 def test_results_follow_the_content_of_a_file(
-    folder: Path, holdout: Any, tmp_path: Path, scored: list[Any]
+    folder: Path, data: Any, tmp_path: Path, scored: list[Any]
 ) -> None:
-    data, out = (holdout.train, holdout.validation, METRICS), tmp_path / "out" / "table.csv"
+    out = tmp_path / "out" / "table.csv"
     se.sweep(folder, *data, out=out.parent)
     scored.clear()
     (folder / "als-4.npz").rename(folder / "renamed.npz")
@@ -64,10 +63,10 @@ def test_results_follow_the_content_of_a_file(
     assert table["best"].tolist() == [True, False, False]
 
 
-def test_equal_contents_are_scored_once(folder: Path, holdout: Any, scored: list[Any]) -> None:
+def test_equal_contents_are_scored_once(folder: Path, data: Any, scored: list[Any]) -> None:
     for copy in ("als-5.npz", "als-6.npz"):
         shutil.copy(folder / "als-4.npz", folder / copy)
-    table = se.sweep(folder, holdout.train, holdout.validation, METRICS)
+    table = se.sweep(folder, *data)
     assert scored == [2, 4, 10]
     copies = table[table["factors"] == 4]
     assert [Path(file).name for file in copies["file"]] == ["als-4.npz", "als-5.npz", "als-6.npz"]
@@ -94,10 +93,30 @@ def test_refuses_a_folder_of_other_inputs(
             se.sweep(folder, **call | change, out=out)
         assert str(error.value).count("(now") == 1
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-
-
-def test_refuses_a_table_without_a_ledger(folder: Path, holdout: Any, tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_bytes(b"user,item\n1,2\n")
+    (out / "sweep.jsonl").unlink()
     with raises(InvalidFileError):
-        se.sweep(folder, holdout.train, holdout.validation, METRICS, out=tmp_path)
-    assert (tmp_path / "table.csv").read_bytes() == b"user,item\n1,2\n"
+        se.sweep(folder, **call, out=out)
+
+
+@pytest.mark.parametrize("call", [1, 3])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(scoring, "evaluate_request"), (os, "close"), (Path, "replace")]
+)
+@own_process
+def test_ctrl_c_keeps_the_finished_rows(
+    folder: Path,
+    data: Any,
+    tmp_path: Path,
+    owner: Any,
+    name: str,
+    call: int,
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with interrupted_at(owner, name, call):
+        se.sweep(folder, *data, out=out)
+    n_rows = call - 1 - (owner is os)
+    names = ["sweep.jsonl"] + ["table.csv"] * (n_rows >= 0)
+    assert sorted(path.name for path in out.iterdir()) == names
+    assert n_rows < 0 or len(rows_of(out / "table.csv")) == n_rows
+    assert same_table(se.sweep(folder, *data, out=out), se.sweep(folder, *data))
