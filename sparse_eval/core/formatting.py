@@ -30,30 +30,29 @@ DIGITS, _MOST_DIGITS = 3, 9
 _CELL_STYLE = "padding: 0.25em 0.75em; white-space: pre; font-variant-numeric: tabular-nums;"
 
 
-def numbers(*values: float) -> tuple[str, ...]:
+def numbers(*values: float, within: float | None = None) -> tuple[str, ...]:
     """Return numbers that belong together, such as a mean and the ends of its interval, as text.
 
     A single number has three significant digits. Several numbers have the same decimals: the
     largest number has at least two significant digits, and more if the distance between the
-    smallest and the largest number supports them. NaN becomes "".
+    smallest and the largest number supports them. An interval of the
+    length `within` supports as many decimals as move its ends by an eighth at most. NaN becomes "".
     """
     finite = [float(value) for value in values if math.isfinite(value)] or [0.0]
     exponent = int(f"{max(map(abs, finite)):.{DIGITS - 1}e}".partition("e")[2])
+    decimals = DIGITS - 1 - exponent
+    distance = within or max(finite) - min(finite)
+    if 0 < distance < math.inf:
+        supported = math.ceil(math.log10(4) - math.log10(distance))
+        decimals = supported if within else max(decimals - 1, supported)
+    decimals = min(decimals, _MOST_DIGITS - 1 - exponent)
     if not -6 < exponent < 10:  # so many zeros are hard to read
-        texts = [f"{value:.{DIGITS - 1}e}" for value in values]
+        texts = [f"{value:.{max(decimals + exponent, DIGITS - 1)}e}" for value in values]
     else:
-        decimals = DIGITS - 1 - exponent
-        if (distance := max(finite) - min(finite)) > 0:
-            decimals = max(decimals - 1, decimals_within(distance))
-        decimals = max(min(decimals, _MOST_DIGITS - 1 - exponent), 0)
+        decimals = max(decimals, 0)
         # Zero is added because the rounded number may be a negative zero.
         texts = [f"{round(float(value), decimals) + 0.0:.{decimals}f}" for value in values]
     return tuple("" if value != value else text for value, text in zip(values, texts, strict=True))
-
-
-def decimals_within(distance: float) -> int:
-    """Return the decimals of an interval: rounding moves an end by an eighth of it at most."""
-    return max(math.ceil(-math.log10(distance / 4)), 0)
 
 
 def number(value: float) -> str:

@@ -128,11 +128,12 @@ def _count_recent(
     half_life: Duration | None,
 ) -> Floats:
     """Count the users of each item, weighted by the time of their last event with it."""
+    from ..datasets import Interactions
     from ..datasets.times import Clock
 
     matrix = train.csr
     option = "half_life" if window is None else "window"
-    if getattr(events, "timestamps", None) is None:
+    if not isinstance(events, Interactions) or events.timestamps is None:
         raise InvalidDataError(
             f"{option} needs the times of the events; pass Interactions with timestamps, as "
             "interactions= if train is a Holdout",
@@ -166,7 +167,8 @@ def _count_recent(
     if window is not None:
         counts[times < end - clock.duration("window", window, 1)] = 0.0
     if half_life is not None:
-        counts *= 0.5 ** ((end - times) / clock.duration("half_life", half_life, 1))
+        ages = np.subtract(end, times, dtype=np.int64).view(np.uint64)  # may exceed half the range
+        counts *= 0.5 ** (ages / clock.duration("half_life", half_life, 1))
     return np.asarray(np.bincount(items, counts, n_items), np.float64)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..core.files import make_folder_of, replacing
-from ..core.formatting import decimals_within, records
+from ..core.formatting import numbers, records
 from ..core.messages import printable
 from ..core.versions import installed_version
 from ..errors import InvalidDataError, InvalidFileError, MissingExtraError
@@ -305,11 +305,10 @@ def in_words(row: Mapping[str, Any]) -> str:
     if low is None or not high > low:
         a, b = format_numbers(*means)
         return f"{a} against {b}"
-    decimals = decimals_within(high - low)
-    a, b, *ends = (f"{value:.{decimals}f}" for value in (*means, low, high))
+    a, b, *ends = numbers(*means, low, high, within=high - low)
     low, high = (end if end.startswith("-") else f"+{end}" for end in ends)
     text = f"{a} against {b}; 95 % interval {low} to {high}; {row['n_users']:,} users"
-    if row["mean_b"] > 0:
+    if abs(row["difference"]) < 1e4 * row["mean_b"]:
         share = 100 * row["difference"] / row["mean_b"]
         digits = 0 if abs(share) >= 10 else 1
         text = f"{share:+,.{digits}f} % ({text})"

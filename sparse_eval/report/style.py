@@ -536,7 +536,9 @@ def draw_interval(row: Mapping[str, float | None], scale: tuple[float, float]) -
         return ""
 
     def place(value: float) -> str:
-        share = (value - start) / (end - start) if end > start else 0.5
+        # Halved, as the difference of two large numbers may be infinite.
+        length = end / 2 - start / 2
+        share = (value / 2 - start / 2) / length if length else 0.5
         return f"{_STRIP_MARGIN + share * (_STRIP_WIDTH - 2 * _STRIP_MARGIN):.1f}"
 
     middle = _STRIP_HEIGHT // 2

@@ -58,6 +58,8 @@ def test_numbers_that_belong_together_have_the_same_decimals() -> None:
     assert numbers(0.0987654, 0.112345) == ("0.099", "0.112")
     assert numbers(-0.5, 0.0001) == ("-0.50", "0.00")
     assert numbers(-1e-9, 20.0) == ("0", "20")
+    assert numbers(1.2341e12, 1.2344e12) == ("1.23410e+12", "1.23440e+12")
+    assert numbers(5e-324, 0.0) == ("4.94e-324", "0.00e+00")
     assert numbers(0.0832, 0.0712, 0.0952) == ("0.083", "0.071", "0.095")
     assert numbers(math.nan, 1.0) == ("", "1.00")
 

@@ -181,12 +181,23 @@ def test_recent_popularity_of_interactions_ends_with_the_last_event() -> None:
     assert model.item_factors[:, 0].tolist() == [0.5**5, 0.5 + 1.0]
 
 
+def test_recent_popularity_with_times_far_apart() -> None:
+    times = [-(2**62) - 5, 2**62]
+    frame = pd.DataFrame({"user": [0, 1], "item": [0, 1], "timestamp": times})
+    clicks = se.Interactions.from_frame(frame)
+    model = se.baselines.popularity(clicks, half_life=2**62)
+    assert model.item_factors.ravel().tolist() == [0.25, 1.0]
+
+
 def test_recent_popularity_without_times_raises() -> None:
     clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
     held = se.split.random(clicks, seed=0)
     for option in ("window", "half_life"):
         with raises(InvalidDataError, argument=option):
             se.baselines.popularity(held, **{option: "1D"})  # type: ignore[arg-type]
+    frame = pd.DataFrame({"user": [0], "item": [0], "timestamps": [1]})
+    with raises(InvalidDataError, argument="window"):
+        se.baselines.popularity(frame, window=1)
     others = se.datasets.synthetic(n_users=50, n_items=41, seed=0)
     with raises(InvalidDataError, argument="interactions"):
         se.baselines.popularity(held, window="1D", interactions=others)

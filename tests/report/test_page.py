@@ -20,8 +20,8 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.report.page import bands_of_users
-from sparse_eval.report.style import format_number, format_numbers, format_shares
+from sparse_eval.report.page import bands_of_users, in_words
+from sparse_eval.report.style import draw_interval, format_number, format_numbers, format_shares
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 BLOCKS = {"td", "th", "tr", "li", "p", "div", "dt", "dd", "h2", "h3", "h4", "text", "figcaption"}
@@ -505,3 +505,20 @@ def test_says_how_the_results_were_made(tmp_path: Path) -> None:
 )
 def test_shares_add_to_100(parts: tuple[int, ...], expected: list[str]) -> None:
     assert format_shares(*parts) == expected
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((0.25, 0.2, 0.03, 0.07), "+25 % (0.25 against 0.20; 95 % interval +0.03 to +0.07"),
+        ((3e-300, 2e-300, 1e-300, 2e-300), "+50 % (3.00e−300 against 2.00e−300; 95 % interval"),
+        ((1e308, -1e308, -1e308, 1.7e308), "(1.00e+308 against −1.00e+308; 95 % interval"),
+        ((0.3, 1e-300, 0.2, 0.4), "(0.30 against 0.00; 95 % interval +0.20 to +0.40; 9 users)"),
+        ((0.3, 0.2, 0.1, 0.1 + 2e-17), "+50 % (0.300000000 against 0.200000000; 95 % interval"),
+    ],
+)
+def test_differences_in_words_stay_short(numbers: tuple[float, ...], expected: str) -> None:
+    a, b, low, high = numbers
+    row = {"mean_a": a, "mean_b": b, "difference": a - b, "n_users": 9, "mean": a}
+    assert in_words(row | {"ci_low": low, "ci_high": high}).startswith(expected)
+    assert "nan" not in draw_interval(row | {"ci_low": low, "ci_high": high}, (min(b, low), high))
