@@ -40,7 +40,7 @@ _PLACEHOLDERS = [
     (r"\bkernels_\w+", "kernels_<digest>"),
     (r"inproc://[\d./]+", "inproc://<address>"),
     (r"\bsparse_eval-\w{8}\b", "sparse_eval-<tmp>"),
-    (r"(a readable Parquet file|its columns promise) \(.*\)", r"\1 (<cause>)"),
+    (r"(a readable Parquet file|its columns promise|of its columns) \(.*\)", r"\1 (<cause>)"),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
     (r"worker \S+ \(process \d+\)", "worker <host> (process <pid>)"),
     (r"\{'python': '3[^{}]*\}", "{<versions>}"),
