@@ -35,8 +35,8 @@ def numbers(*values: float, within: float | None = None) -> tuple[str, ...]:
 
     A single number has three significant digits. Several numbers have the same decimals: the
     largest number has at least two significant digits, and more if the distance between the
-    smallest and the largest number supports them. An interval of the
-    length `within` supports as many decimals as move its ends by an eighth at most. NaN becomes "".
+    smallest and the largest number supports them. An interval of the length `within` supports as
+    many decimals as move its ends by an eighth at most. NaN becomes "".
     """
     finite = [float(value) for value in values if math.isfinite(value)] or [0.0]
     exponent = int(f"{max(map(abs, finite)):.{DIGITS - 1}e}".partition("e")[2])

@@ -16,6 +16,7 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import check_number, check_whole
+from ..core.csr import sort_pairs
 from ..core.hashing import hash_labels, splitmix64
 from ..errors import InvalidDataError
 from ..inputs.cells import UNDATED
@@ -150,18 +151,13 @@ def _count_recent(
             )
     given = (("window", window), ("half_life", half_life), ("cut", cut))
     clock = Clock.of(events.timestamps, events.time_unit, given)
-    rows, columns = matrix.nonzero()
-    n_items = matrix.shape[1]
-    pairs = events.user_codes.astype(np.int64) * n_items + events.item_codes
-    kept = np.isin(pairs, rows.astype(np.int64) * n_items + columns)
-    kept &= events.timestamps != UNDATED
+    trained_on = matrix.copy()
+    trained_on.eliminate_zeros()
+    kept = events._are_in(trained_on) & (events.timestamps != UNDATED)
     if cut is not None:
         kept &= events.timestamps < clock.time("cut", cut)
-    pairs, times = pairs[kept], events.timestamps[kept]
-    order = np.lexsort((times, pairs))
-    pairs, times = pairs[order], times[order]
-    is_last = np.append(pairs[1:] != pairs[:-1], len(pairs) > 0)[: len(pairs)]
-    items, times = pairs[is_last] % n_items, times[is_last]
+    order, items, starts = sort_pairs(events.user_codes[kept], events.item_codes[kept])
+    items, times = items[starts], np.maximum.reduceat(events.timestamps[kept][order], starts)
     end = int(times.max(initial=UNDATED)) if cut is None else clock.time("cut", cut)
     counts = np.ones(len(times))
     if window is not None:
@@ -169,7 +165,7 @@ def _count_recent(
     if half_life is not None:
         ages = np.subtract(end, times, dtype=np.int64).view(np.uint64)  # may exceed half the range
         counts *= 0.5 ** (ages / clock.duration("half_life", half_life, 1))
-    return np.asarray(np.bincount(items, counts, n_items), np.float64)
+    return np.asarray(np.bincount(items, counts, matrix.shape[1]), np.float64)
 
 
 def random(train: Holdout | TrainLike, *, seed: int = 0) -> Scorer:

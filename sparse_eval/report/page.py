@@ -29,7 +29,7 @@ from ..results.decisions import add_verdicts, parse_margins
 from ..results.details import plain_rows
 from ..results.differences import correct
 from ..results.evaluation import Evaluation
-from ..results.intervals import LEVEL, student
+from ..results.intervals import LEVEL, interval_around
 from ..results.scores import few_users
 from ..results.segments import bands_of, check_known, item_table, segmentations, segments_table
 from ..results.shared import named_evaluations, shared_metrics
@@ -234,7 +234,7 @@ def write_report(
         rows=rows,
         turned=len(shown) > _MOST_COLUMNS,
         tables=[rows[start : start + width] for start in range(0, len(rows), width)],
-        groups=[list(shown)[:_MOST_MODELS], list(shown)[_MOST_MODELS:]],
+        groups=_first_and_rest(list(shown)),
         meanings=_meanings(chosen),
         is_lift_telling=counts_hits(main),
         ranked=ranked,
@@ -391,9 +391,10 @@ def _cell(ev: Scores, metric: str) -> dict[str, float | None]:
 def _random_cell(cell: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the mean of random lists, with an interval if it was estimated from draws."""
     mean, error = cell["random"], cell["random_se"]
-    half = error and float(student(LEVEL, DRAWS - 1)[1]) * error
-    ends = (None, None) if mean is None or not half else (mean - half, mean + half)
-    return {"mean": mean, "ci_low": ends[0], "ci_high": ends[1]}
+    low, high = None, None
+    if mean is not None and error:
+        low, high, _ = interval_around(mean, error, DRAWS - 1, LEVEL, "t")
+    return {"mean": mean, "ci_low": low, "ci_high": high}
 
 
 def _meanings(metrics: list[str]) -> list[Definition]:
@@ -735,7 +736,7 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
     if comparison is None:
         return
     metric = metric_title(main)
-    for names in _tens(list(shown)):
+    for names in filter(None, _first_and_rest(list(shown))):
         some = {name: shown[name] for name in names}
         yield Chart(
             f"{metric} of each model" if names[0] == next(iter(shown)) else f"{metric} of the rest",
@@ -748,7 +749,7 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
             is_folded=names[0] != next(iter(shown)),
         )
     best = comparison.table[comparison.table["a"] == comparison.names[0]]
-    for number, rows in enumerate(_tens(list(range(len(best))))):
+    for number, rows in enumerate(filter(None, _first_and_rest(list(range(len(best)))))):
         others = " other" if number == 0 else " remaining"
         yield Chart(
             f"{metric} of the best minus the{others} models",
@@ -761,9 +762,9 @@ def _overview(shown: Evaluations, main: str, comparison: Comparison | None) -> I
         )
 
 
-def _tens(names: list[Any]) -> list[list[Any]]:
-    """Return the part for the first chart, and the rest, which is shown on demand."""
-    return [part for part in (names[:_MOST_MODELS], names[_MOST_MODELS:]) if part]
+def _first_and_rest(models: list[Any]) -> list[list[Any]]:
+    """Return the models that are shown at once, and the rest, which is shown on demand."""
+    return [models[:_MOST_MODELS], models[_MOST_MODELS:]]
 
 
 def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
