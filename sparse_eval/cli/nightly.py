@@ -125,8 +125,7 @@ def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, Margin]
     last = compared.names[-1]
 
     def is_tolerated(row: Mapping[Any, Any]) -> bool:
-        tolerance = tolerances.get(row["metric"], Margin())
-        mean = row["mean_b"] if row["a"] == last else row["mean_a"]
+        tolerance, mean = tolerances.get(row["metric"], Margin()), row["mean_a"]
         most = tolerance.number(mean, row["metric"]) if tolerance.is_defined(mean) else 0.0
         return bool(abs(row["difference"]) <= most)
 
@@ -135,8 +134,8 @@ def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, Margin]
         + (f" in {row['by']} {row['segment']}" if compared.by else "")
         + f" ({number(abs(row['difference']))}, p = {row['p_corrected']:.2g})"
         for row in compared.table.to_dict("records")
-        if last in (row["a"], row["b"])
-        and row["better"] not in ("", last)
+        if row["b"] == last  # pairs have the order of the names
+        and row["better"] == row["a"]
         and not is_tolerated(row)
     ]
     if faults:

@@ -179,6 +179,8 @@ def test_recent_popularity_of_interactions_ends_with_the_last_event() -> None:
     clicks = se.Interactions.from_frame(frame, timestamp="at")
     model = se.baselines.popularity(clicks, half_life=1, window=5)
     assert model.item_factors[:, 0].tolist() == [0.5**5, 0.5 + 1.0]
+    shown = replace(clicks, values=np.array([1.0, 1.0, 0.0, 1.0]))  # user 2 did not choose item 1
+    assert se.baselines.popularity(shown, window=99).item_factors[:, 0].tolist() == [2, 1]
 
 
 def test_recent_popularity_with_times_far_apart() -> None:

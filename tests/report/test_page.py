@@ -20,7 +20,8 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, OutputError
 from sparse_eval.metrics import REGISTRY
-from sparse_eval.report.page import bands_of_users, in_words
+from sparse_eval.metrics.random_baseline import DRAWS
+from sparse_eval.report.page import _random_cell, bands_of_users, in_words
 from sparse_eval.report.style import draw_interval, format_number, format_numbers, format_shares
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
@@ -461,6 +462,14 @@ def test_intervals_are_drawn_on_one_scale(models: dict[str, se.Evaluation], tmp_
     share = (low - lowest) / (high - lowest)
     assert float(start) == pytest.approx(5 + 102 * share, abs=0.06)
     assert "no interval" in strips[3]
+
+
+def test_random_lists_have_the_interval_of_their_draws() -> None:
+    low, high = stats.t.interval(0.95, DRAWS - 1, 0.2, 0.01)
+    cell = _random_cell({"random": 0.2, "random_se": 0.01})
+    assert cell == {"mean": 0.2, "ci_low": pytest.approx(low), "ci_high": pytest.approx(high)}
+    for exact in ({"random": 0.2, "random_se": 0.0}, {"random": None, "random_se": None}):
+        assert _random_cell(exact)["ci_low"] is None
 
 
 def test_control_characters_are_escaped(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
