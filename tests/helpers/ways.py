@@ -29,6 +29,8 @@ def small_blocks() -> Iterator[None]:
         mock.patch.object(run, "check_values_fit", return_value=0),
         mock.patch("sparse_eval.evaluation.parquet.ROWS_AT_ONCE", 4),
         mock.patch("sparse_eval.evaluation.parquet.ROWS_PER_TASK", 4),
+        # So that files of a few rows are enough for all rows of a case.
+        mock.patch("sparse_eval.evaluation.parquet.MAX_FILES", 5_000),
     ):
         yield
 
