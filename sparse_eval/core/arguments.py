@@ -20,7 +20,6 @@ Result = TypeVar("Result")
 SPELLINGS = {
     **dict.fromkeys(("K", "cutoff", "k", "topk"), "the cut-off with the metric: 'ndcg@{!r}'"),
     "filter_already_liked_items": "se.Protocol(metrics, filter_seen={!r}) as metrics",
-    "keep": "all ranks, and cut the lists with Rankings.head({!r})",
     "threshold": (
         "se.Relevance.from_csr(matrix, threshold={0!r}) or from_frame as validation, or split "
         "interactions.filter(min_value={0!r})"

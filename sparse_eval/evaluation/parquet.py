@@ -107,7 +107,7 @@ class UserRange(NamedTuple):
         return sum(group.n_rows for group in self.recs + self.truth)
 
 
-class ParquetTable:
+class ParquetFiles:
     """A Parquet file, or the files of a folder or pattern."""
 
     def __init__(self, path: PathLike) -> None:
@@ -356,7 +356,7 @@ class ParquetSource(TableSource):
         propensity: KeyedPropensity | None,
         execution: Execution,
     ) -> None:
-        self.recs, self.truth = ParquetTable(rankings.table), ParquetTable(relevance.table)  # type: ignore[arg-type]
+        self.recs, self.truth = ParquetFiles(rankings.table), ParquetFiles(relevance.table)  # type: ignore[arg-type]
         self.tables = self.recs, self.truth
         self.paths = self.recs.path, self.truth.path
         with _naming(*self.paths):
@@ -447,7 +447,7 @@ class ParquetSource(TableSource):
 
 
 def _deal(
-    table: ParquetTable, paths: list[Path], n_rows: int, n_threads: int, bar: Any
+    table: ParquetFiles, paths: list[Path], n_rows: int, n_threads: int, bar: Any
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write each row of a table to the file of its user; return the number of rows in each."""
     import pyarrow as pa
