@@ -135,8 +135,9 @@ def mistaken(values: Any, name: str, expected: str) -> InvalidDataError:
 
 def column_names(frame: Any) -> list[str]:
     """Return the column names of a frame, without reading a row."""
-    if hasattr(frame, "collect_schema"):  # polars warns if .columns has to be computed
+    kind = type(frame)  # frames of Spark have any attribute
+    if hasattr(kind, "collect_schema"):  # polars warns if .columns has to be computed
         return list(map(str, frame.collect_schema().names()))
-    if not hasattr(frame, "columns"):
+    if not hasattr(kind, "columns"):
         return list(map(str, getattr(getattr(frame, "schema", None), "names", ())))
-    return list(map(str, getattr(frame, "column_names", frame.columns)))
+    return list(map(str, frame.column_names if hasattr(kind, "column_names") else frame.columns))

@@ -14,7 +14,7 @@ from raising import raises
 from scipy import sparse
 from tensors import Tensor
 
-from sparse_eval.core.arrays import as_array
+from sparse_eval.core.arrays import as_array, column_names
 from sparse_eval.errors import InvalidDataError
 
 VALUES = np.array([[1.5, 2.0], [0.0, -3.0]], np.float32)
@@ -71,3 +71,16 @@ def test_reads_lists_and_other_arrays() -> None:
 def test_refuses_what_is_no_array(values: object) -> None:
     with raises(InvalidDataError, argument="scores"):
         read(values)
+
+
+class AnyColumn:
+    """A frame that takes every unknown attribute for a column, as Spark Connect does."""
+
+    columns = ("user", "item")
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+def test_names_the_columns_of_a_frame_that_has_any_attribute() -> None:
+    assert column_names(AnyColumn()) == ["user", "item"]

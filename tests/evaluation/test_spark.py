@@ -271,7 +271,7 @@ def test_types_are_compared_before_any_job(
 ) -> None:
     recs, truth = (session.createDataFrame(table) for table in tables(3))
     text = truth.selectExpr("user", "CAST(item AS string) AS item")
-    for name in ("_catalogue", "_largest_gain"):
+    for name in ("item_columns", "largest_gain"):
         monkeypatch.setattr(spark.SparkSource, name, no_job)
     monkeypatch.setattr(spark.SparkRunner, "run", no_job)
     ranked = se.Rankings.scan(recs, rank="rank")
@@ -296,7 +296,7 @@ def test_types_are_compared_before_any_job(
     ("recs", "truth", "message"),
     [
         ("user, item, IF(rank = 3, NULL, rank) AS rank", "user, item", "'rank' is empty .null. in"),
-        ("user, item, 1 AS rank", "user, item", "twice in one list"),
+        ("user, item, 1 AS rank", "user, item", "position 1 twice"),
         ("user, item, rank", "user, item, -item AS gain", "a finite number of at least 0"),
     ],
 )
@@ -426,6 +426,6 @@ def test_a_session_of_its_own_that_is_stopped(tmp_path: Path, start: str) -> Non
     expected = se.evaluate(*paths, metrics).mean().values()
     lines = in_own_process(code, tmp_path).splitlines()
     assert lines[:3] == [str([value.hex() for value in expected])] * 3
-    assert "twice in one list" in lines[3]
+    assert "position 1 twice" in lines[3]
     assert "recs.parquet: cannot be read" in lines[4]
     assert lines[-1] == "True"
