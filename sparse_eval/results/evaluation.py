@@ -247,6 +247,9 @@ class Evaluated(Scores):
         Student's, by each user's contribution, and with one degree of freedom less than there are
         worst users.
 
+        Both intervals come from formulas. A bootstrap over users would need a seed and thousands of
+        resamples, and its intervals of a quantile end at nearly the same order statistics.
+
         References
         ----------
         .. [1] A. D. Hutson, "Calculating Nonparametric Confidence Intervals for Quantiles Using
