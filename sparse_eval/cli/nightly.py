@@ -60,6 +60,7 @@ def parse_by_metric(
     metrics: Sequence[str | Metric],
     convention: str | None,
     option: str,
+    example: str,
 ) -> list[tuple[Metric, str]]:
     """Split ``METRIC=TEXT``, or raise if a metric is not among those to compute."""
     if not words:  # saved metrics may not be registered here
@@ -71,7 +72,7 @@ def parse_by_metric(
         name, _, text = word.rpartition("=")
         if not name:
             raise InvalidMetricError(
-                f"{option} is {word!r}; expected a metric and a number, such as ndcg@10=0.15"
+                f"{option} is {word!r}; expected a metric and a number, such as ndcg@10={example}"
             )
         for metric in parse_metrics(name, defaults):
             if metric not in computed:
@@ -87,7 +88,7 @@ def parse_bounds(
 ) -> Bounds:
     """Parse the bounds of ``--fail-under``."""
     bounds = []
-    for metric, text in parse_by_metric(words, metrics, convention, "--fail-under"):
+    for metric, text in parse_by_metric(words, metrics, convention, "--fail-under", "0.15"):
         try:
             worst = float(text)
         except ValueError:
@@ -125,8 +126,7 @@ def fail_if_last_is_worse(compared: Comparison, tolerances: Mapping[str, Margin]
     last = compared.names[-1]
 
     def is_tolerated(row: Mapping[Any, Any]) -> bool:
-        tolerance, mean = tolerances.get(row["metric"], Margin()), row["mean_a"]
-        most = tolerance.number(mean, row["metric"]) if tolerance.is_defined(mean) else 0.0
+        most = tolerances.get(row["metric"], Margin()).number(row["mean_a"])
         return bool(abs(row["difference"]) <= most)
 
     faults = [

@@ -121,8 +121,8 @@ def tune(
         ``"16:128"``, both ends included; or a distribution of Optuna. Other parameters have the
         default of `train_als`.
     n_trials : int, optional
-        The number of trials in all. By default the grid of all combinations is tried; ranges need
-        a number.
+        The number of trials in all. By default the grid of all combinations is tried. Ranges and
+        a `sampler` need a number.
     sampler : {"tpe", "random"} or optuna.samplers.BaseSampler, optional
         By default lists of values are a grid, and `n_trials` combinations are drawn at random
         without repetition. With a range the default is "tpe", Optuna's ``TPESampler``, which learns
@@ -163,9 +163,9 @@ def tune(
     ------
     InvalidDataError
         If `space` has an unknown parameter, no value for one, or a value that is not valid in
-        `train_als`. If a range is given without `n_trials`, or there are fewer combinations than
-        `n_trials`. If an option is out of range or a matrix cannot be used. If sampled candidates
-        lack the held-out items of a part.
+        `train_als`. If a range or a `sampler` is given without `n_trials`, or there are fewer
+        combinations than `n_trials`. If an option is out of range or a matrix cannot be used. If
+        sampled candidates lack the held-out items of a part.
     InvalidMetricError
         If a metric is unknown or needs an input that is not given here, or `monitor` is not among
         the metrics.
@@ -355,12 +355,12 @@ class Search:
         #: larger `n_trials` begins with the same ones. Empty if a sampler suggests trials.
         self._grid: list[dict[str, Any]] = []
         ranged = [name for name, values in self.space.items() if not hasattr(values, "choices")]
-        if self.n_trials is None and ranged:
-            raise InvalidDataError(
-                f"{ranged[0]} is a range; set the number of trials with n_trials=, or list the "
-                "values of a grid"
-            )
-        if self.n_trials is None or (self.sampler is None and not ranged):
+        if self.n_trials is None and (ranged or self.sampler is not None):
+            what, other = "sampler is given", "omit it to try the whole grid"
+            if ranged:
+                what, other = f"{ranged[0]} is a range", "list the values of a grid"
+            raise InvalidDataError(f"{what}; set the number of trials with n_trials=, or {other}")
+        if self.sampler is None and not ranged:
             choices = [values.choices for values in self.space.values()]
             self._grid = [dict(zip(self.space, one, strict=True)) for one in product(*choices)]
         if self._grid and self.n_trials is not None:

@@ -210,7 +210,9 @@ def write_report(
         pairs = records(comparison.table)
         if len(chosen) > 1:
             more = _of_metrics(margin, chosen[1:])
-            secondary = records(compare(ordered, chosen[1:], margin=more, **options).table)
+            rest = compare(ordered, chosen[1:], margin=more, **options)
+            secondary = records(rest.table)
+            notes += [note for note in rest.notes if note not in comparison.notes]
         notes += comparison.notes
     segments: list[_Row] = []
     if divided is not None:

@@ -251,9 +251,7 @@ class Comparison:
             metric, n = row["metric"], row["n_users"]
             if metric not in margins:
                 continue
-            size = std = math.nan
-            if not self.by or margins[metric].is_defined(row["mean_b"]):
-                size = margins[metric].number(row["mean_b"], metric)
+            size, std = margins[metric].number(row["mean_b"]), math.nan
             if row["interval"] == "t":
                 std = row["detectable"] / detectable_standard_errors(self.level, n - 1) * n**0.5
             needed = users_needed(size, std, self.level, power)
@@ -500,8 +498,7 @@ def compare(
         an evaluation lacks one of `metrics`. If the evaluations have different conventions, users
         (with ``how="same"``), relevant items of the same users, or propensities that weight hits.
         If `by` has an unsupported type, none of the users or more than 30 segments in a column. If
-        a margin is a percentage and the mean of b is not above 0; in a segment, this only gives no
-        verdict. If an option is unknown.
+        a margin or an option is unknown.
 
     See Also
     --------
@@ -600,7 +597,6 @@ def compare(
         for code, name in enumerate(column.names)
     ] or [("", "", rows)]
     results = []
-    undefined: dict[str, None] = {}
     pairs = list(product(parts, chosen, combinations(range(len(scored)), 2)))
     with progress_bar(progress, total=len(pairs), desc="compare") as bar:
         for (title, segment, members), metric, (i, j) in pairs:
@@ -614,21 +610,14 @@ def compare(
                 numbers = compare_replicates(pair, metric, level, n_users, are_all)
                 distance = partial(replicates_distance, pair, metric, are_all)
             if metric in margins:
-                higher, mean = scored[i].higher_is_better(metric), float(numbers["mean_b"])
-                if columns and not margins[metric].is_defined(mean):
-                    size, distance = math.nan, _no_distance
-                    undefined[f"{metric} of {names[j]} in {title} {segment}"] = None
-                else:
-                    size = margins[metric].number(mean, metric)
+                higher = scored[i].higher_is_better(metric)
+                size = margins[metric].number(float(numbers["mean_b"]))
                 numbers |= decide(margins[metric], size, distance, higher)
             where = {"by": title, "segment": segment} if columns else {}
             if not columns:
                 for side, ev in zip("ab", pair, strict=True):
                     numbers[f"left_out_{side}"] = ev.n_users - int(numbers["n_users"])
             results.append(where | {"metric": metric, "a": names[i], "b": names[j]} | numbers)
-    if undefined:
-        places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
-        notes.append(f"no verdict, because the margin is a percentage of a mean of 0: {places}")
     return _comparison(
         scored[0], results, margins, names=names, n_users=n_users, test=test, correction=correction,
         level=level, left_out=left_out, notes=tuple(notes),
@@ -658,6 +647,16 @@ def _comparison(
     table[counts] = table[counts].astype("Int64")  # missing where users have no values
     if margins:
         add_verdicts(table, margins, facts["correction"], facts["level"])
+        undefined = dict.fromkeys(
+            f"{row['metric']} of {row['b']}"
+            + (f" in {row['by']} {row['segment']}" if facts["by"] else "")
+            for row in results
+            if math.isnan(row.get("margin", 0.0)) and row["mean_b"] <= 0
+        )
+        if undefined:
+            places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
+            note = f"no verdict, because the margin is a percentage of a mean of 0: {places}"
+            facts["notes"] = (*facts["notes"], note)
     among = None if first.candidates is None else first.candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 
@@ -701,13 +700,13 @@ def _compare_runs(
             numbers[f"left_out_{side}"] = runs.n_users_of(model) - numbers["n_users"]
         if metric in margins:
             higher = runs.higher_is_better(metric)
-            size = margins[metric].number(means["mean_b"], metric)
+            size = margins[metric].number(means["mean_b"])
             distance = partial(_runs_distance, runs, a, b, metric)
             numbers |= decide(margins[metric], size, distance, higher, bayes=True)
         results.append({"metric": metric, "a": a, "b": b, **numbers})
     return _comparison(
         runs, results, margins, names=runs.models, n_users=n_users, test=test,
-        correction=correction, level=level, left_out=left_out, notes=(*runs.notes(), *notes),
+        correction=correction, level=level, left_out=left_out, notes=(*runs.notes(), *notes), by=(),
     )  # fmt: skip
 
 
@@ -715,10 +714,6 @@ def _runs_distance(runs: Runs, a: str, b: str, metric: str, factor: float) -> Di
     """Return the pooled mean of a less a multiple of b, its standard error and freedom."""
     estimate = runs.difference(a, b, metric, factor)
     return estimate.mean, math.sqrt(estimate.error.variance), estimate.error.freedom
-
-
-def _no_distance(factor: float) -> Distance:
-    return math.nan, math.nan, math.nan
 
 
 def _signed(text: str) -> str:

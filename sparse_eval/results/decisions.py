@@ -55,20 +55,11 @@ class Margin(NamedTuple):
         number = check_number(name, number, 0)
         return cls(share=number / 100) if text.endswith("%") else cls(number)
 
-    def is_defined(self, mean: float) -> bool:
-        """Return whether the margin can be computed from this mean of b."""
-        return not (self.share and mean <= 0)
-
-    def number(self, mean: float, metric: str) -> float:
-        """Return the margin as a number, if b has this mean."""
-        if not self.is_defined(mean):
-            raise InvalidDataError(
-                f"margin is a percentage, but the mean of {metric} is {mean:g}; give a number such "
-                f"as margin={{{metric!r}: 0.002}}",
-                argument="margin",
-                metric=metric,
-            )
-        return self.share * mean if self.share else self.absolute
+    def number(self, mean: float) -> float:
+        """Return the margin for this mean of b; NaN for a percentage of a mean not above 0."""
+        if not self.share:
+            return self.absolute
+        return math.nan if mean <= 0 else self.share * mean
 
 
 def parse_margins(
@@ -103,7 +94,7 @@ def decide(
     ----------
     margin : Margin
     size : float
-        The margin as a number.
+        The margin as a number. If it is NaN, so are the columns.
     distance : callable
         Returns a less a multiple of b, its standard error and degrees of freedom. A share m of the
         mean of b is exceeded if a − (1 + m) b is above 0.
@@ -119,6 +110,10 @@ def decide(
     correlated Bayesian t-test, with the margin as the region of practical equivalence. `compare`
     has the references.
     """
+    kind = "prob" if bayes else "p"
+    names = ("margin", *(f"{kind}_{verdict}" for verdict in VERDICTS))
+    if math.isnan(size):
+        return dict.fromkeys(names, math.nan)
     low, low_error, low_freedom = distance(1 - margin.share)
     high, high_error, high_freedom = distance(1 + margin.share)
     low, high = low + margin.absolute, high - margin.absolute
@@ -131,9 +126,7 @@ def decide(
         found = (1 - better, max(better + worse - 1, 0.0), 1 - worse)
     else:
         found = (better, within, worse)
-    kind = "prob" if bayes else "p"
-    names = (f"{kind}_{verdict}" for verdict in VERDICTS)
-    return {"margin": size, **dict(zip(names, found, strict=True))}
+    return dict(zip(names, (size, *found), strict=True))
 
 
 def add_verdicts(

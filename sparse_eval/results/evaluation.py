@@ -247,6 +247,9 @@ class Evaluated(Scores):
         Student's, by each user's contribution, and with one degree of freedom less than there are
         worst users.
 
+        Both intervals come from formulas. A bootstrap over users would need a seed and thousands of
+        resamples, and its intervals of a quantile end at nearly the same order statistics.
+
         References
         ----------
         .. [1] A. D. Hutson, "Calculating Nonparametric Confidence Intervals for Quantiles Using
@@ -443,7 +446,7 @@ class Evaluated(Scores):
         row = self._row_of(metric)
         level, power = check_fraction("level", level), check_fraction("power", power)
         factor = 2 - 2 * check_number("correlation", correlation, -1)
-        size = Margin.parse(margin).number(self._value(row), self.names[row])
+        size = Margin.parse(margin).number(self._value(row))
         std = self._std(row) if self.request.plans[row].per_user else math.nan
         needed = users_needed(size, std * math.sqrt(max(factor, 0)), level, power)
         if needed is None:

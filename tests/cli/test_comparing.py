@@ -208,6 +208,9 @@ def test_a_margin_gives_verdicts(command: Command, results: Path) -> None:
         status, _, said = command(*both, wrong)
         assert status == 2
         assert "--margin" in said
+    status, _, said = command(*both, "1%", "--margin", "0.002")
+    assert status == 2
+    assert "expected a metric and a number, such as ndcg@10=1%" in said
 
 
 def test_selects_metrics_by_their_names_in_the_results(command: Command, tmp_path: Path) -> None:

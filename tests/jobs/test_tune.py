@@ -278,6 +278,7 @@ def test_refuses_what_no_search_wrote(
         {"alpha": "high"},
         {"regularization": "0:1"},
         {"n_trials": 5},
+        {"sampler": "random"},
         {"alpha": "1:2", "n_trials": 1.5},
         {"sampler": "grid"},
         {"validation": "LARGER"},

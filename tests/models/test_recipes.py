@@ -135,27 +135,33 @@ def recall(lists: Any, als: Any, holdout: Any) -> float:
     return float(table.loc[("all", "all", "recall@10"), "mean"])
 
 
-def test_faiss(holdout: Any, als: Any) -> None:
+@pytest.mark.parametrize("kind", ["Flat", "IVF4,Flat", "HNSW8"])
+def test_faiss(kind: str, holdout: Any, als: Any) -> None:
     missing("faiss")
-    import faiss
-
-    index = faiss.IndexFlatIP(als.item_factors.shape[1])
-    index.add(als.item_factors)
+    index = run("FAISS", result="index", kind=kind, item_factors=als.item_factors)
     names = {"index": index, "user_factors": als.user_factors, "holdout": holdout, "k": 10}
-    assert recall(run("FAISS", result="lists", **names), als, holdout) == pytest.approx(1.0)
+    if kind == "IVF4,Flat":
+        index.nprobe = 2
+        assert 0.2 < recall(run("FAISS", 1, "lists", **names), als, holdout) < 1.0
+        index.nprobe = 4  # all of them
+    least = 0.8 if kind == "HNSW8" else 1.0 - 1e-9  # a graph misses some items
+    assert recall(run("FAISS", 1, "lists", **names), als, holdout) >= least
 
 
 @pytest.mark.parametrize("kind", ["faiss", "annoy"])
-def test_approximate_models_of_implicit(kind: str, holdout: Any, als: Any) -> None:
-    missing(kind, "implicit")
-    from importlib import import_module
-
-    name = {"faiss": "FaissModel", "annoy": "AnnoyModel"}[kind]
-    options = {"nlist": 4, "nprobe": 2} if kind == "faiss" else {}
-    approximate = getattr(import_module(f"implicit.ann.{kind}"), name)(als, **options)
+def test_approximate_models_of_implicit(
+    kind: str, holdout: Any, als: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing(kind)
+    title = "Approximate models of implicit"
+    making, listing = RECIPES[title]
+    small = making.replace("nlist=256, nprobe=16", "nlist=4, nprobe=2")  # of 40 items
+    if kind == "annoy":
+        small = making.replace("faiss", "annoy").replace("Faiss", "Annoy")
+        small = small.replace(", nlist=256, nprobe=16", "")
+    monkeypatch.setitem(RECIPES, title, [small, listing])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        approximate.fit(holdout.train.csr.astype(np.float32), show_progress=False)
+        approximate = run(title, result="approximate_model", model=als, holdout=holdout)
     names = {"approximate_model": approximate, "holdout": holdout, "k": 10}
-    lists = run("Approximate models of implicit", result="lists", **names)
-    assert 0.2 < recall(lists, als, holdout) <= 1.0
+    assert 0.2 < recall(run(title, 1, "lists", **names), als, holdout) <= 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def pair() -> dict[str, se.Evaluation]:
 
 def judge(a: Array, b: Array, margin: Margin, level: float = 0.95, higher: bool = True) -> Any:
     """Return the columns of a verdict about the values of users."""
-    size = margin.number(float(b.mean()) if len(b) else math.nan, "metric")
+    size = margin.number(float(b.mean()) if len(b) else math.nan)
     found = decide(margin, size, partial(values_distance, a, b), higher)
     table = pd.DataFrame([{"metric": "metric"} | found])
     add_verdicts(table, {"metric": margin}, "none", level)
@@ -146,17 +147,14 @@ def test_notes_of_other_tests(pair: dict[str, se.Evaluation]) -> None:
 
 
 @pytest.mark.parametrize(
-    "margin", ["much", "-1%", -0.1, math.nan, {"recall@5": 0.1}, {"ndcg@10": None}, "1%"]
+    "margin", ["much", "-1%", -0.1, math.nan, {"recall@5": 0.1}, {"ndcg@10": None}]
 )
 def test_a_margin_that_is_none_raises(pair: dict[str, se.Evaluation], margin: Any) -> None:
-    if margin == "1%":  # of no mean
-        nothing = se.evaluate(se.Rankings.from_topk([[1], [0]]), csr_matrix(np.eye(2)), "ndcg@1")
-        pair = {"a": nothing, "b": nothing}
     with raises(InvalidDataError, argument="margin"):
         se.compare(pair, margin=margin)
 
 
-def test_a_percentage_of_no_mean_in_a_segment_has_no_verdict() -> None:
+def test_a_percentage_of_no_mean_has_no_verdict(tmp_path: Path) -> None:
     held_out = csr_matrix(np.eye(6))
     hits, none = ([[i if i < 3 else 0] for i in range(6)], [[5], [1], [2], [0], [0], [0]])
     a, b = (se.evaluate(se.Rankings.from_topk(x), held_out, "ndcg@1") for x in (hits, none))
@@ -165,6 +163,25 @@ def test_a_percentage_of_no_mean_in_a_segment_has_no_verdict() -> None:
     assert compared.table["margin"].isna().tolist() == [False, True]
     assert "ndcg@1 of b in segment y" in compared.notes[-1]
     assert compared.users_needed("1%")["users_needed"].isna().tolist() == [False, True]
+    # Without segments too: other metrics have their verdicts.
+    lists = [[(i + 1) % 6, i] for i in range(6)]
+    evs = {
+        name: se.evaluate(se.Rankings.from_topk(x), held_out, ["ndcg@2", "ndcg@1"])
+        for name, x in (("a", [row[::-1] for row in lists]), ("b", lists))
+    }
+    compared = se.compare(evs, margin="1%")
+    assert compared.table["verdict"].tolist() == ["better", "not shown"]
+    assert compared.table["margin"].isna().tolist() == [False, True]
+    note = "no verdict, because the margin is a percentage of a mean of 0: ndcg@1 of b"
+    assert compared.notes == (note,)
+    assert compared.users_needed("1%")["users_needed"].isna().tolist() == [True, True]
+    with raises(InvalidDataError):
+        evs["b"].users_needed("ndcg@1", "1%")
+    for metrics in ("ndcg@1", ["ndcg@2", "ndcg@1"]):
+        path = se.write_report(evs, tmp_path / "page.html", metrics, margin="1%")
+        page = path.read_text(encoding="utf-8")
+        assert note in page
+        assert "With a margin of ," not in page
 
 
 def test_tables_for_papers_mark_verdicts(pair: dict[str, se.Evaluation]) -> None:
@@ -247,8 +264,9 @@ def test_cross_validated_models_have_probabilities() -> None:
         "popularity": lambda train, seed: se.baselines.popularity(train),
     }
     folds = se.split.k_fold(clicks, k=3)
-    cv = se.cross_validate(clicks, models, ["ndcg@10", "coverage@10"], splits=folds, seeds=1)
-    compared = cv.compare(margin={"ndcg@10": 0.01, "coverage@10": "20%"})
+    names = ["ndcg@10", "coverage@10", "cold_share@10"]
+    cv = se.cross_validate(clicks, models, names, splits=folds, seeds=1)
+    compared = cv.compare(names[:2], margin={"ndcg@10": 0.01, "coverage@10": "20%"})
     table = compared.table
     estimate = cv.difference("ease", "popularity", "ndcg@10")
     posterior = stats.t(estimate.error.freedom, estimate.mean, math.sqrt(estimate.error.variance))
@@ -260,3 +278,6 @@ def test_cross_validated_models_have_probabilities() -> None:
     assert table["verdict"].tolist() == expected
     assert "p_verdict" not in table
     assert "Bayesian" in compared.notes[-1]
+    nothing = cv.compare("cold_share@10", margin="1%")
+    assert nothing.table["verdict"].tolist() == ["not shown"]
+    assert nothing.notes[-1].endswith("a mean of 0: cold_share@10 of popularity")

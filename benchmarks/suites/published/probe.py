@@ -23,7 +23,7 @@ def row(table: str, folder: str, asked: dict[str, Any]) -> dict[str, Any]:
             model, train, held_out, asked["metrics"], candidates=candidates, progress=False
         )
         for metric, figures in values.items():
-            figures.append(found[metric])
+            figures.append(as_published(metric, found[metric], train.shape[1]))
     return {
         "values": values,
         "n_users": found.n_users,
@@ -32,3 +32,8 @@ def row(table: str, folder: str, asked: dict[str, Any]) -> dict[str, Any]:
         "seconds": time.perf_counter() - start,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
+
+
+def as_published(metric: str, value: float, n_items: int) -> float:
+    """Return the value of a metric, or, for gini, the diversity that tables have in its place."""
+    return 1 - n_items / (n_items + 1) * value if metric.startswith("gini") else value
