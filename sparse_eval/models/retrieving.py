@@ -103,7 +103,7 @@ def top_k(
     Notes
     -----
     Items are searched in the order of their norms, and users of similar direction share their
-    bounds, so most pairs are never scored; see [1]_ for the idea.
+    bounds. So most pairs are never scored; see [1]_ for the idea.
 
     References
     ----------

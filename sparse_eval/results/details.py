@@ -250,7 +250,7 @@ class PrecisionRecall:
     """Precision and recall at every rank, and interpolated precision, averaged over users.
 
     Interpolated precision at a level of recall is the largest precision at any rank, down to k,
-    with at least that recall; 0 if there is no such rank.
+    with at least that recall. It is 0 if there is no such rank.
 
     Attributes
     ----------
