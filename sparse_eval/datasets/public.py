@@ -54,8 +54,8 @@ def load_adjacency(
         As in `load_csv`.
     on_bad_lines : {"error", "skip"}
         As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
-        or ``::``, which means that the file has a different separator. It is also malformed if it
-        does not have the number of items that it begins with.
+        or ``::``. Then the file has a different separator. It is also malformed if it does not have
+        the number of items that it begins with.
 
     Returns
     -------

@@ -483,8 +483,8 @@ class CrossValidation(Runs):
         -------
         Comparison
             Differences are pooled by user, as the values are. Their variance has a part for users
-            and one for folds, which share training data, or for seeds if there is one fold; see
-            `summary`.
+            and one for folds, which share training data. With one fold, the second part is for
+            seeds; see `summary`.
 
         Raises
         ------

@@ -175,7 +175,7 @@ def ranks(
     Raises
     ------
     InvalidDataError
-        As from `top_k`; if `held_out` has more users or items than the model, and no ids; or if a
+        As from `top_k`. If `held_out` has more users or items than the model, and no ids. If a
         held-out item was seen and `overlap` is "error".
     UnsupportedModelError
         As from `top_k`.

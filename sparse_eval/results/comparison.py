@@ -296,8 +296,8 @@ class Comparison:
         Raises
         ------
         InvalidDataError
-            If a metric is defined for other users of other models, so that a model has no one
-            mean; or if `digits` is out of range.
+            If a metric is defined for different users of each model, so that a model has several
+            means. Also if `digits` is out of range.
 
         Examples
         --------
@@ -432,8 +432,8 @@ def compare(
         error. Users are matched by label, or by row number if no evaluation has labels.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts: compare within each of them, and
-        correct for all of these comparisons. Every column of a table (indexed by user, or with a
-        column ``user``; the path of one ends in .csv, .tsv or .parquet) divides the users anew.
+        correct for all of these comparisons. Every column of a table divides the users anew. A
+        table is indexed by user, or has a column ``user``; its path ends in .csv, .tsv or .parquet.
         Users match if they are the same as text. A note counts users without a segment.
     level : float
         Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of

@@ -317,8 +317,8 @@ def precision_recall(block: Measured, k: int | None) -> PrecisionRecall:
     levels = np.array(LEVELS)
     interpolated = np.zeros(len(levels))
     for i, level in enumerate(levels):
-        # The number of the first hit that reaches the level; the tolerance keeps a product
-        # just above a whole number from needing one hit more.
+        # The number of the first hit that reaches the level. Due to the tolerance, a product just
+        # above a whole number does not need one more hit.
         needed = np.maximum(np.ceil(level * n[owners] - 1e-9), 1)
         interpolated[i] = best[number == needed].sum() / n_users
     return PrecisionRecall(

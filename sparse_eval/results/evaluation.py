@@ -307,7 +307,7 @@ class Evaluated(Scores):
         Raises
         ------
         InvalidMetricError
-            If an evaluation does not have the metric, or has no values of it for single users; or
+            If an evaluation does not have the metric, or has no values of it for single users. Also
             if `by` is "activity" and the evaluation has no training data.
         InvalidDataError
             If `margin` is below 0, or `other` or `by` is as `sparse_eval.compare` refuses it.

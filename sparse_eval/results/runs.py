@@ -431,8 +431,8 @@ class Cells:
 
         They are needed if users are not in all folds.
 
-        Of users × folds in the variance of the users' means; of the folds in the same; and of the
-        users in the variance of the folds' means. The last two are 0 where all are in all folds.
+        Of users × folds, and of the folds, in the variance of the users' means. Of the users in the
+        variance of the folds' means. The last two are 0 where all are in all folds.
         """
         shares = float(np.mean(1 / self._has.sum(axis=1)))
         squares = float(np.square(self._weights()).sum())

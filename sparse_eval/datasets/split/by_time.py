@@ -173,8 +173,8 @@ def temporal(
     repeats : {"drop", "keep"}
         How to treat held-out events of a pair that training (for the test, training or validation)
         has too, even as an explicit zero. "drop" leaves them out and counts them in
-        ``left_out.repeated``. "keep" holds them out as well, for models that may recommend again;
-        evaluate these with ``filter_seen=False``, or seen items are not recommended and count as
+        ``left_out.repeated``. "keep" holds them out as well, for models that may recommend again.
+        Evaluate these with ``filter_seen=False``, or seen items are not recommended and count as
         missed.
 
     Returns
