@@ -27,6 +27,7 @@ LISTS = ("lists", "ndcg@10, objects in hand", "ndcg@10 of {n_lists:,} lists: sho
 CHARTS = {
     "speed.svg": (*LISTS, LIGHT),
     "speed-dark.svg": (*LISTS, DARK),
+    "lists.svg": (*LISTS, BOTH),
     "checkpoint.svg": (
         "checkpoint",
         "gowalla-als64-k20",
@@ -73,19 +74,20 @@ def chart(report: dict[str, Any], case: str, title: str, *colors: str) -> str:
     names = sorted(times, key=lambda name: times[name])
     title = title.format(**report["inputs"].get("full", {}))
     with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(8.6, 0.4 + 0.3 * len(names)))
-        axes = figure.add_subplot()
+        # Narrow, with each name above its bar, so that a phone shows readable text.
+        figure = Figure(figsize=(4.8, 0.5 + 0.42 * len(names)))
+        axes = figure.add_axes((0, 0, 1, 1))
         of_us = [name.startswith("sparse_eval") for name in names]
         fills = [ours if own else others for own in of_us]
-        bars = axes.barh(names, [times[name] for name in names], color=fills, height=0.68)
+        bars = axes.barh(names, [times[name] for name in names], color=fills, height=0.4)
         axes.bar_label(bars, [duration(times[name]) for name in names], color=ink, padding=5)
-        axes.set_title(title, color=ink, fontsize=12)
-        axes.invert_yaxis()
-        axes.margins(x=0.12)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, labelbottom=False, colors=ink)
-        for text, own in zip(axes.get_yticklabels(), of_us, strict=True):
-            text.set_weight("bold" if own else "normal")
+        for row, (name, own) in enumerate(zip(names, of_us, strict=True)):
+            weight = "bold" if own else "normal"
+            axes.text(0, row - 0.26, name, color=ink, weight=weight, va="bottom")
+        axes.set_title(title, color=ink, fontsize=12, loc="left", pad=8)
+        axes.set_ylim(len(names) - 0.75, -0.75)
+        axes.set_xmargin(0.16)
+        axes.axis("off")
         drawn = io.StringIO()
         metadata = {"Date": None, "Creator": None}
         figure.savefig(

@@ -72,7 +72,7 @@ def makers() -> dict[str, Callable[[], str]]:
 def summary(suites: list[tuple[int, str, Callable[..., list[tuple[str, ...]]]]]) -> str:
     """Return a row for each kind of work: our time, and the times of others as multiples of it."""
     body = [row for _, suite, rows in suites for row in rows(read(suite))]
-    table = markdown(("", "sparse_eval", "times that others take"), body)
+    table = markdown(("", "sparse_eval", "times that others take"), body, text=(0, 2))
     return f"{table}\n\n{conditions(read(suites[0][1]))}"
 
 

@@ -1,5 +1,6 @@
 """How the documentation is built; ``scripts/docs`` calls Sphinx with it."""
 
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -48,6 +49,7 @@ html_title = f"sparse_eval {version}"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
@@ -82,3 +84,4 @@ nb_execution_in_temp = True
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm's, with the path of this machine

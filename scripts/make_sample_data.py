@@ -30,7 +30,8 @@ nothing of MIND itself. Run the script again to get the same bytes.
 synthetic clicks, writes their report and opens it in a browser.
 
 `benchmarks/charts.py` draws the charts of README.md and `benchmarks/RESULTS.md` from
-`benchmarks/results`: `speed.svg`, `speed-dark.svg`, `checkpoint.svg`, `loading.svg`, `startup.svg`.
+`benchmarks/results`: `speed.svg`, `speed-dark.svg`, `lists.svg`, `checkpoint.svg`, `loading.svg`,
+and `startup.svg`.
 """
 
 

@@ -57,9 +57,9 @@ def check_metric(
 
     The random problems have users without a list or a relevant item, short lists, lists with gaps,
     stored zeros, and items that are never listed. The value of each user and the mean must not
-    depend on the order of users, the column numbers of items, items behind the cut-off, other
-    metrics, or blocks of users. They are compared to the last bit. Values must be in the registered
-    range.
+    depend on the order of users or the column numbers of items. Nor may they depend on items behind
+    the cut-off, other metrics, or blocks of users. They are compared to the last bit. Values must
+    be in the registered range.
 
     Parameters
     ----------
@@ -509,7 +509,7 @@ def check_source(
     """Check that lists and relevant items in another form give the same evaluation.
 
     All numbers of `Evaluation.summary`, the users with their values, and the ids of users and items
-    must equal the plain form's to the last bit, with and without values of users.
+    must equal the plain form's to the last bit. This holds with and without values of users.
 
     Parameters
     ----------

@@ -1,13 +1,14 @@
 """Format figures and tables for the pages."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 Row = tuple[str, ...]
 
 
-def markdown(columns: Row, rows: Iterable[Row]) -> str:
-    aligned = ("---", *("--:" for _ in columns[1:]))
+def markdown(columns: Row, rows: Iterable[Row], text: Collection[int] = (0,)) -> str:
+    """Return a table; the columns of these numbers are text, and the others are numbers."""
+    aligned = ["---" if number in text else "--:" for number in range(len(columns))]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (columns, aligned, *rows))
 
 

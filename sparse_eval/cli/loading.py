@@ -232,6 +232,11 @@ class Splitting(Events):
         """Whether any option is typed that only a split of one file has."""
         return bool(typed(*{*Splitting.__annotations__} - {"timestamp", "only_known"}))
 
+    def described(self) -> str:
+        """Return the method and its given options in a line."""
+        options = ((name, getattr(self, name)) for name in ("fraction", "n", "at", "gap", "test"))
+        return ", ".join([self.how, *(f"{name} {value}" for name, value in options if value)])
+
     def events(self, path: Path) -> Interactions:
         """Read the interactions to split."""
         return self.read(path, self.times, **self.conditions())

@@ -127,8 +127,8 @@ def score_model(
 ) -> Evaluation:
     """Recommend and score, in this process or on the workers of a Dask scheduler.
 
-    In this process, add the popularity ranking and, with `lists`, as for an evaluation to be saved,
-    keep whole lists where ranks would do, up to the largest cut-off.
+    In this process, also evaluate the popularity ranking. With `lists`, as for an evaluation to be
+    saved, keep whole lists up to the largest cut-off, where ranks would do.
     """
     from ..evaluation.run import Execution
     from ..metrics.request import Request
@@ -258,7 +258,8 @@ def score(
         parameters = read_checkpoint(paths[0]).parameters
         found = {name: plain(value) for name, value in parameters.items()}
         row = about | {"best": True, "status": "ok", "error": ""}
-        printing.evaluation(ev, out, row, checkpoint=found | about)
+        data = str(parts.split or f"train {parts.train}, validation {parts.validation}")
+        printing.evaluation(ev, out, row, data=data, checkpoint=found | about)
         name = escaped(paths[0].stem)
         recording.leave({name: ev}, name, about)
         fail_if_under(bounds, ev.mean(), checkpoint[0])
@@ -379,7 +380,8 @@ def evaluate(
         if printing.for_people:
             echo()
     if not per_user or printing.for_people or out is not None:
-        printing.evaluation(ev, out)  # csv and json hold one table
+        data = f"train {train}, " * bool(train) + f"validation {validation}, lists {lists}"
+        printing.evaluation(ev, out, data=data)  # csv and json hold one table
     name = escaped(lists.stem)
     recording.leave({name: ev}, name, {"file": escaped(lists)})
     fail_if_under(bounds, ev.mean(), str(lists))

@@ -121,10 +121,9 @@ class Hyperparameters:
                 f"{self.model} cannot fold them in; use als or a model of neighbors"
             )
 
-    def about(self, data: str) -> dict[str, Any]:
-        """Return the origin of a result, which is saved with it."""
-        model = {"class": _FAMILIES[self.model][0], **self.settings()}
-        return {"data": data, "model": model, "seed": self.seed}
+    def about(self) -> dict[str, Any]:
+        """Return the model and the seed of a result, which are saved with it."""
+        return {"model": {"class": _FAMILIES[self.model][0], **self.settings()}, "seed": self.seed}
 
     def train(
         self,
@@ -190,7 +189,7 @@ def demo(
         interactions = datasets.synthetic(n_users, n_items, seed=model.seed)
         done(repr(interactions))
     holdout = Splitting().split(interactions, model.seed, "hold out a fifth of each user's pairs")
-    _end(holdout, "synthetic", protocol, model, execution, out, printing)
+    _end(holdout, {"data": "synthetic"}, protocol, model, execution, out, printing)
     note(f"left in {shown(out)}: split/, model.npz, per_user.csv, summary.json")
 
 
@@ -223,13 +222,15 @@ def run(
     protocol = _begin(model, measuring, out, input, validation)
     if validation is None:
         holdout = splitting.split(splitting.events(input), model.seed)
+        origin = {"data": str(input), "split": splitting.described()}
     elif splitting.is_given:
         raise InvalidDataError(
             "--method and its options split one file, but two files are a split already"
         )
     else:
         holdout = splitting.known(splitting.parts(input, validation, splitting.times)[1])
-    _end(holdout, str(input), protocol, model, execution, out, printing)
+        origin = {"data": f"train {input}, validation {validation}"}
+    _end(holdout, origin, protocol, model, execution, out, printing)
 
 
 def _begin(
@@ -247,14 +248,14 @@ def _begin(
 
 def _end(
     holdout: Holdout,
-    data: str,
+    origin: dict[str, Any],
     protocol: Protocol,
     model: Hyperparameters,
     execution: Evaluating,
     out: Path | None,
     printing: Printing,
 ) -> None:
-    """Save a split, train, score, and print the result; `data` are their origin."""
+    """Save a split, train, score, and print the result; `origin` has its data and split."""
     from ..results.saving import remove_saved
 
     checkpoint = None if out is None else out / "model.npz"
@@ -264,7 +265,7 @@ def _end(
             remove(checkpoint)
     trained = model.train(holdout.train, execution.bars, checkpoint)
     ev = score_model(trained, holdout, protocol, execution, lists=out is not None)
-    printing.evaluation(ev, out, **model.about(data))
+    printing.evaluation(ev, out, **origin, **model.about())
 
 
 def _left_in(out: Path) -> str | None:

@@ -51,9 +51,9 @@ def as_array(values: object, name: str, expected: str) -> AnyArray:
     Raises
     ------
     InvalidDataError
-        If the values are masked, sparse, a frame or not an array at all; if rows have different
-        lengths; or if NumPy cannot read a tensor, because it requires grad, is on a GPU, or has a
-        dtype unknown to NumPy.
+        If the values are masked, sparse, a frame or not an array at all, or if rows have different
+        lengths. Also if NumPy cannot read a tensor: it requires grad, is on a GPU, or has a dtype
+        unknown to NumPy.
     """
     if isinstance(values, np.ma.MaskedArray):  # numpy.asarray would uncover the masked values
         raise InvalidDataError(

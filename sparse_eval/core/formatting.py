@@ -33,7 +33,7 @@ _CELL_STYLE = "padding: 0.25em 0.75em; white-space: pre; font-variant-numeric: t
 def numbers(*values: float, within: float | None = None) -> tuple[str, ...]:
     """Return numbers that belong together, such as a mean and the ends of its interval, as text.
 
-    A single number has three significant digits. Several numbers have the same decimals: the
+    A single number has three significant digits. Several numbers have the same decimals. The
     largest number has at least two significant digits, and more if the distance between the
     smallest and the largest number supports them. An interval of the length `within` supports as
     many decimals as move its ends by an eighth at most. NaN becomes "".

@@ -109,8 +109,8 @@ def for_blocks(
 ) -> None:
     """Call ``work(first, last, *arguments)`` for consecutive blocks that cover ``range(total)``.
 
-    `work` must write only to the entries of its own users, so that neither the number of threads
-    nor the size of a block can change a result. An exception in it is raised here after the running
+    `work` must write only to the entries of its own users. Then neither the number of threads nor
+    the size of a block can change a result. An exception in it is raised here after the running
     blocks have ended.
 
     Parameters
@@ -121,7 +121,7 @@ def for_blocks(
         By default one per core that `available_cores` counts.
     block : int, optional
         The size of a block. By default, blocks are as large as possible while each thread gets one.
-        A thread waits for the interpreter's lock between short array operations: with blocks of
+        A thread waits for the interpreter's lock between short array operations. With blocks of
         5000, 70 columns for 50,000 users took as long with two threads as with one.
     arguments : sequence
         More arguments of `work`, such as the arrays of a kernel.

@@ -36,9 +36,9 @@ MissingTimes = Literal["error", "undated"]
 class Interactions:
     """Encoded interactions of users with items, one row per event.
 
-    Code i stands for label i. The loaders sort the labels (numbers by value, text
-    lexicographically, mixed types by type name and text), so codes do not depend on the order of
-    the rows. A pair of user and item may occur more than once; `matrix` sums such events.
+    Code i stands for label i. The loaders sort the labels: numbers by value, text
+    lexicographically, mixed types by type name and text. So codes do not depend on the order of the
+    rows. A pair of user and item may occur more than once; `matrix` sums such events.
 
     Parameters
     ----------
@@ -361,10 +361,10 @@ class Interactions:
     ) -> Interactions:
         """Encode a frame with one row per event.
 
-        Columns that are not named are recognized: the column called like its role ("user",
-        "item", "value", "timestamp"), or else the only one with another usual name, such as
-        ``userId``, ``movie_id``, ``Rating`` or ``date``. `recognized` of the result, and its
-        `repr`, show these columns. ``from_frame(interactions.to_frame())`` therefore loses only
+        Columns that are not named are recognized by the name of their role ("user", "item",
+        "value", "timestamp"). Without such a column, the only one with another usual name is taken,
+        such as ``userId``, ``movie_id``, ``Rating`` or ``date``. `recognized` of the result, and
+        its `repr`, show these columns. ``from_frame(interactions.to_frame())`` therefore loses only
         users and items without events, which `users` and `items` keep.
 
         Parameters
@@ -378,9 +378,9 @@ class Interactions:
             Name of the column with the values, finite and >= 0. None, or no column with a usual
             name: every event counts 1.
         timestamp : hashable or None, optional
-            Name of the column with the times: integers in any unit, or dates, also ISO 8601 text,
-            which become nanoseconds since 1970 (UTC is assumed for dates without a time zone).
-            None, or no column with a usual name: no times.
+            Name of the column with the times: integers in any unit, or dates, also ISO 8601 text.
+            Dates become nanoseconds since 1970; UTC is assumed for dates without a time zone. None,
+            or no column with a usual name: no times.
         missing_times : {"error", "undated"}
             Whether a row without a time raises an error, or was before all dates (`UNDATED`).
         event : hashable, optional

@@ -54,8 +54,8 @@ def load_adjacency(
         As in `load_csv`.
     on_bad_lines : {"error", "skip"}
         As in `load_csv`. A line is malformed if it is a single id that contains ``,``, ``;``, ``|``
-        or ``::``, which means that the file has a different separator. It is also malformed if it
-        does not have the number of items that it begins with.
+        or ``::``. Then the file has a different separator. It is also malformed if it does not have
+        the number of items that it begins with.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def load_adjacency(
     -----
     GuessWarning
         If every line begins with the number of its items but no number occurs twice, or if nearly
-        every line does; the number was then read as a user. If the file is not UTF-8 and `encoding`
+        every line does. The number was then read as a user. If the file is not UTF-8 and `encoding`
         is not given.
 
     See Also
@@ -310,7 +310,7 @@ _MOVIELENS_ROLES = ("user", "item", "value", "timestamp")
 def load_movielens(path: PathLike, *, on_bad_lines: str = "error") -> Interactions:
     r"""Read MovieLens ratings.
 
-    The first line decides the layout: user, item, rating and time separated by tabs
+    The first line decides the layout of user, item, rating and time. They are separated by tabs
     (``u.data`` of 100K), by ``::`` (``ratings.dat`` of 1M and 10M), or by commas below the header
     ``userId,movieId,rating,timestamp`` (``ratings.csv`` of the later editions).
 

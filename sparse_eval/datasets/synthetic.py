@@ -34,10 +34,10 @@ def synthetic(
 ) -> Interactions:
     """Draw clicks of users with favourite topics on items whose popularity follows Zipf's law.
 
-    Each item belongs to one topic, and each user has three favourite topics. Four of five clicks
-    go to items of these topics and the others to all items, in proportion to popularity; so there
-    is something to learn beyond popularity. The number of clicks per user is log-normal and at
-    least 1.
+    Each item belongs to one topic, and each user has three favourite topics. Four of five clicks go
+    to items of these topics and the others to all items, in proportion to popularity. So there is
+    something to learn beyond popularity. The number of clicks per user is log-normal and at least
+    1.
 
     Parameters
     ----------

@@ -73,8 +73,8 @@ def compare_lists(
     Raises
     ------
     InvalidDataError
-        If lists have gaps, tied positions or were not kept; if they are shorter than `k`; if one
-        side has ids and the other has not; or if the evaluations are as `compare` refuses them.
+        If lists have gaps, tied positions or were not kept, or are shorter than `k`. Also if one
+        side has ids and the other has not, or as from `compare`.
 
     See Also
     --------

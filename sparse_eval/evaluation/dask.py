@@ -62,7 +62,7 @@ class DaskRunner:
 
         Shared data go to each worker once. They and the tasks are passed through the scheduler,
         which sends them again when a worker is lost. Data scattered to workers would be lost with
-        them, and a worker that dies while it receives them was seen to keep the client waiting for
+        them. A worker that died while it received them was seen to keep the client waiting for
         ever.
         """
         import dask

@@ -79,10 +79,10 @@ def evaluate(
     Parameters
     ----------
     predictions : Rankings, sparse matrix, frame or path
-        A matrix of shape (n_users, n_items) holds 1-based positions (`Rankings.from_positions`);
-        a table has a row for each recommended item (`Rankings.scan`), by default in columns
-        ``user``, ``item`` and ``rank`` or ``score``. Frames of pandas, polars, Arrow, Dask and
-        Spark are accepted; for paths see Notes.
+        A matrix of shape (n_users, n_items) holds 1-based positions (`Rankings.from_positions`). A
+        table has a row for each recommended item (`Rankings.scan`), by default in columns ``user``,
+        ``item`` and ``rank`` or ``score``. Frames of pandas, polars, Arrow, Dask and Spark are
+        accepted; for paths see Notes.
     validation : Relevance, sparse matrix, Interactions, Holdout, frame or path
         A matrix of shape (n_users, n_items) holds gains, at least 0 (`Relevance.from_csr`); a
         table (`Relevance.scan`) has columns ``user``, ``item`` and, optionally, ``gain``. If both

@@ -2,8 +2,8 @@
 
 Row groups record the least and the largest user in them. If tables are (nearly) sorted by user, the
 users are cut into ranges, and each range reads only the row groups with some of its users. Tables
-in any other order are first distributed to temporary files, in one pass over the rows: by the
-remainder of whole numbers as users, or by a hash of text.
+in any other order are first distributed to temporary files, in one pass over the rows. Users that
+are whole numbers are distributed by their remainder, text by its hash.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from ..core.types import AnyArray, Booleans, Hashes, Integers, Items
 
-#: Whole numbers are numbered by a table of all numbers between the smallest and the largest if
-#: these are at most so many times as many as there are rows.
+#: Whole numbers are numbered by a table of all numbers between the smallest and the largest. These
+#: may be at most so many times as many as there are rows.
 _SPARSE = 8
 
 

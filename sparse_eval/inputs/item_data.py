@@ -34,7 +34,7 @@ class ItemData:
     ----------
     groups : sequence, mapping, Series, table, or matrix of shape (n_items, n_groups), optional
         The group of each item, or its weights in several. An item can have several groups of equal
-        weight, in a list for each item or in the rows of a table with the columns item and group.
+        weight. Give a list for each item, or a table with the columns item and group.
     vectors : array_like of shape (n_items, width), or DataFrame by item, optional
         A vector for each item.
     propensity : sequence, mapping or Series by item, optional

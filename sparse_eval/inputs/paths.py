@@ -161,7 +161,7 @@ def open_truth(side: Any, gain: str | Usual | None = USUAL) -> Any:
     """Return relevant items, training data or candidates.
 
     A path is opened, a frame becomes a table, `Interactions` become their matrix, and a mapping of
-    users to items becomes `Relevance`; anything else is kept as it is. `gain` is a column of a
+    users to items becomes `Relevance`. Anything else is kept as it is. `gain` is a column of a
     table.
     """
     if isinstance(side, str | Path):

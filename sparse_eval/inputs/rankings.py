@@ -294,9 +294,9 @@ class Rankings(UserRows):
         seen : scipy sparse matrix, shape (n_users, n_items), optional
             Items to leave out of each list: every stored entry.
         ties : {"item", "item_descending", "average", "pessimistic"}
-            The order of equal scores: the lower item id first; the higher item id first; the
-            expectation over random orders, for metrics that are sums over items; or the worst
-            order, in which relevant items come last and the largest gain at the end.
+            The order of equal scores: the lower or the higher item id first; the expectation over
+            random orders; or the worst order. The expectation is for metrics that are sums over
+            items. In the worst order, relevant items come last and the largest gain at the end.
         users, items : sequence of hashable, optional
             Labels of the rows and columns; by default the labels of the sparse matrix.
 

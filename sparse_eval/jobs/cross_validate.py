@@ -110,8 +110,8 @@ def cross_validate(
         They have to be of the same users and items. The users of a split by users are folded in.
     seeds : int or iterable of int
         A number of seeds, 0, 1, 2 and so on, or the seeds themselves, for the first split. The
-        seeds of each later split are shifted (3, 4, 5; 6, 7, 8), because models of the same seed
-        start alike and their errors would be correlated over splits.
+        seeds of each later split are shifted (3, 4, 5; 6, 7, 8). Models of the same seed start
+        alike, so their errors would be correlated over splits.
     out : str or Path, optional
         A folder, created if missing, for the evaluation of each run and their ledger,
         ``cross_validation.jsonl``. The same call continues from it, to the same bits if trainings
@@ -375,10 +375,10 @@ class CrossValidation(Runs):
 
     Printed, and in a notebook, it is a table of the pooled means and their intervals.
 
-    Users are the unit: the seeds of a model are averaged for each user and fold, then the folds
-    that the user is in, however many these are. Every user therefore counts once: with
-    `split.k_fold`, which puts users into every fold with different items, and with `split.rolling`,
-    which puts them into the periods in which they did something new.
+    Users are the unit. The seeds of a model are averaged for each user and fold, then the folds
+    that the user is in, however many these are. Every user therefore counts once. `split.k_fold`
+    puts users into every fold with different items, and `split.rolling` puts them into the periods
+    in which they did something new.
 
     Attributes
     ----------
@@ -483,8 +483,8 @@ class CrossValidation(Runs):
         -------
         Comparison
             Differences are pooled by user, as the values are. Their variance has a part for users
-            and one for folds, which share training data, or for seeds if there is one fold; see
-            `summary`.
+            and one for folds, which share training data. With one fold, the second part is for
+            seeds; see `summary`.
 
         Raises
         ------

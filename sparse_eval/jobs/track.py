@@ -124,9 +124,9 @@ def mlflow(run_id: str | None = None, *, prefix: str = "") -> Tracker:
 def wandb(run: Any = None, *, prefix: str = "") -> Tracker:
     """Return a function that logs metrics to Weights & Biases.
 
-    What has a step is drawn over the metric ``iteration``, after `prefix` as all of them: the steps
-    of W&B itself count calls, and it drops what goes back. What has none, a finished evaluation, is
-    put into the summary of the run.
+    Values with a step are drawn over the metric ``iteration``, which has the `prefix` too. The
+    steps of W&B itself count calls, and it drops values with an earlier step. What has none, a
+    finished evaluation, is put into the summary of the run.
 
     Parameters
     ----------

@@ -313,9 +313,9 @@ class EvaluationCallback:
     patience : int, optional
         Stop after this number of evaluations without a better value of `monitor` than the best so
         far. The model then keeps the factors of its best evaluation, even if the training ran to
-        the end or, under the callback's own `fit`, failed or was interrupted. This needs a copy of
-        the best factors (two for a moment). By default the training runs to the end, no copy is
-        kept, and the model keeps its last factors.
+        the end. Under the callback's own `fit`, it keeps them too if training failed or was
+        interrupted. This needs a copy of the best factors (two for a moment). By default the
+        training runs to the end, no copy is kept, and the model keeps its last factors.
     monitor : str or Metric, optional
         The metric to improve; by default the first of `metrics`. Lower values of some are better,
         such as ``mean_rank`` and ``gini``; see ``sparse-eval metrics NAME``.

@@ -91,7 +91,7 @@ class KernelCache:
 
     numba queries the cache before it compiles a kernel, and stores the result in it. There is one
     file for each signature and processor. The name of the file consists of the name of the kernel,
-    a digest of the sources, and a digest of the signature and processor, so no process overwrites
+    a digest of the sources, and a digest of the signature and processor. So no process overwrites
     the file of a different kernel. A file begins with a digest of its content, and is used only if
     this digest matches.
     """

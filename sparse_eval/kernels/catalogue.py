@@ -31,11 +31,11 @@ def pack_bits(item_indptr: Array, item_users: Array, n_users: int) -> tuple[Arra
 
     Notes
     -----
-    An item is popular if at least one user in 256 has it. Counting the common bits of two bitmaps,
-    eight words in the time of one lookup, is then faster than looking up the users of the rarer
-    item. `sum_similarities` took two to five times as long without bitmaps, and up to twice as long
-    with bitmaps only for items of at least one user in 64. The bitmaps take at most 8 bytes per
-    interaction; beyond this limit, the least popular items get none.
+    An item is popular if at least one user in 256 has it. Counting the common bits of two bitmaps
+    is then faster than looking up the users of the rarer item: eight words take the time of one
+    lookup. `sum_similarities` took two to five times as long without bitmaps. It took up to twice
+    as long with bitmaps only for items of at least one user in 64. The bitmaps take at most 8 bytes
+    per interaction; beyond this limit, the least popular items get none.
     """
     degrees = np.diff(item_indptr)
     words = (n_users + 63) >> 6
@@ -84,9 +84,9 @@ def sum_similarities(
 ) -> None:
     """Write the sums of the similarities between the first `k` items of each list.
 
-    ``out[user]`` is a sum over the unordered pairs of the first k items of the user's list. The
-    similarity of a pair is |U_i ∩ U_j| / sqrt(|U_i|·|U_j|), where U_i are the users of item i in
-    the training data, or 0 if U_i or U_j is empty; if `jaccard`, it is |U_i ∩ U_j| / |U_i ∪ U_j|.
+    ``out[user]`` is a sum over the unordered pairs of the first k items of the user's list. U_i are
+    the users of item i in the training data. The similarity of a pair is |U_i ∩ U_j| /
+    sqrt(|U_i|·|U_j|), or if `jaccard` |U_i ∩ U_j| / |U_i ∪ U_j|. It is 0 if U_i or U_j is empty.
     Lists are complete and sorted by rank, `users` are the training data by item, and `bits` and
     `bit_row` come from `pack_bits`.
 

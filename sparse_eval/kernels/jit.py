@@ -41,8 +41,8 @@ def kernel(function: F) -> F:
     and reentrant. ``fastmath`` is off, because it would make sums irreproducible.
 
     A kernel does not allocate memory: its caller passes the work arrays. So numba need not count
-    references. This counting took half of the time to compile a function with many arrays, and a
-    tenth of the time to run a function that calls another one for each user.
+    references. This counting took half of the time to compile a function with many arrays. It took
+    a tenth of the time to run a function that calls another one for each user.
     """
     return _compile(function, _nrt=False)
 

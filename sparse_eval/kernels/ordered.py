@@ -2,8 +2,8 @@
 
 Users are processed in tiles, and items in chunks that fit into the cache together. A user is done
 when none of the remaining norms reaches the limit. If many norms are similar, this is the whole
-product, which is the fastest method if the catalogue is small or a user needs a large part of it.
-If norms differ a lot, as in over-regularized models, a few hundred items are enough.
+product. That is the fastest method if the catalogue is small or a user needs a large part of it. If
+norms differ a lot, as in over-regularized models, a few hundred items are enough.
 """
 
 from __future__ import annotations

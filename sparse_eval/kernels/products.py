@@ -268,9 +268,9 @@ multiply = emitted(
     _multiply_in_numpy, _multiply, types.void, *_FACTORS, _FLOATS, (types.float32, types.int16)
 )
 
-#: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bit
-#: l of ``marks[first + r, strip]``, of uint16, if the product of row r and lane l, times the
-#: weight of the row, plus its margin, exceeds ``limits[LANES * strip + l]``. `weights` and
+#: ``mark_above(directions, rows, first, strips, strip, weights, margins, limits, marks)`` sets bits
+#: of ``marks[first + r, strip]``, of uint16. Bit l is set if the product of row r and lane l, times
+#: the weight of the row, plus its margin, exceeds ``limits[LANES * strip + l]``. `weights` and
 #: `margins` are indexed like `directions`. Past the end of `rows`, it behaves like `multiply`.
 mark_above = emitted(
     _mark_in_numpy, _mark_above, types.void, *_FACTORS, _FLOATS, _FLOATS, _FLOATS, (types.uint16,)

@@ -16,8 +16,8 @@ from .sorting import sort_best_first, sort_falling
 if TYPE_CHECKING:
     from .jit import Array
 
-#: The kinds of faults that `check_rows` distinguishes: a row that is not sorted or contains a
-#: column twice, a column out of range, and row bounds that cross or lie outside the data.
+#: The kinds of faults that `check_rows` distinguishes. A row is not sorted or contains a column
+#: twice; a column is out of range; row bounds cross or lie outside the data.
 UNSORTED, OUT_OF_RANGE, BAD_BOUNDS = 1, 2, 3
 
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class Sums:
     """The sums of a sweep for each user, in the order of its `table`.
 
-    For each cut-off k, they are sums over the positions r <= k of the list, with gain g, hit h and
-    discount d(r) = 1 / log2(r + 1). To add a sum, declare it here and compute it in `sweep`;
-    formulas read it by name from `metrics.statistics.Statistics`.
+    For each cut-off k, they are sums over the positions r <= k of the list. The gain is g, the hit
+    h and the discount d(r) = 1 / log2(r + 1). To add a sum, declare it here and compute it in
+    `sweep`; formulas read it by name from `metrics.statistics.Statistics`.
     """
 
     hits: Floats  # Σ h
@@ -269,10 +269,10 @@ def sweep_tied(
     """Write the expected statistics of lists in which equal scores share positions.
 
     An item that ties for the positions a to b is at each of them with probability 1 / (b − a + 1).
-    So its expected discount at a cut-off is the mean of the discounts from a to b, with 0 for
-    positions beyond the cut-off or the list. Only the gain statistics have an expectation of this
-    form; the others are not changed. The arguments are as for `sweep`, but `table` must be zero.
-    The first and last rank that each hit may take, and its gain, are written to `found`.
+    So its expected discount at a cut-off is the mean of the discounts from a to b. Positions beyond
+    the cut-off or the list count 0. Only the gain statistics have an expectation of this form; the
+    others are not changed. The arguments are as for `sweep`, but `table` must be zero. The first
+    and last rank that each hit may take, and its gain, are written to `found`.
 
     References
     ----------

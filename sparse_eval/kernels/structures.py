@@ -332,7 +332,7 @@ class CountingSpace(NamedTuple):
     exact : ndarray of float64, shape (capacity + 7,)
         Their exact scores.
     seen_start : ndarray of int64, shape (tile, n_chunks + 2)
-        Where the candidates that a user has seen begin in `seen_index`, chunk by chunk; the last
+        Where the candidates that a user has seen begin in `seen_index`, chunk by chunk. The last
         but one entry is the end of all chunks.
     seen_index : ndarray of int32
         The indices of these candidates in the catalogue, for all users of the tile.

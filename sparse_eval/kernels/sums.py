@@ -3,8 +3,8 @@
 A float64 is an integer multiple of 2^-1074, and so is a sum of them; a square is a multiple of
 2^-2148. The sums are stored as digits in base 2^32, with 64 bits per digit, so carries can wait: it
 takes 2^31 values to overflow a digit. Integers can be added in any order, and the result is rounded
-once at the end, so it does not depend on how users were split into blocks. This is also ten times
-as fast as `math.fsum`, which processes one Python float after another.
+once at the end. So it does not depend on the blocks of users. This is also ten times as fast as
+`math.fsum`, which processes one Python float after another.
 """
 
 from __future__ import annotations

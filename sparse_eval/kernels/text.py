@@ -26,8 +26,9 @@ def strip_quotes(text: Array, separator: int, out: Array) -> int:
     Returns
     -------
     int
-        The number of bytes that were copied; 0 if a field needs its quotes, because it contains a
-        quote or a separator; -1 if a quote does not enclose a whole field within a line.
+        The number of bytes that were copied. It is 0 if a field needs its quotes, because it
+        contains a quote or a separator. It is -1 if a quote does not enclose a whole field within a
+        line.
     """
     size = 0
     before = _LINE_END

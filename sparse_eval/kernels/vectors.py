@@ -218,7 +218,7 @@ def _compress(
 
 #: ``compress(line, first, bound, items, selected, n)`` selects from the `LANES` items from `first`
 #: on. It writes the items whose product is at least `bound`, and more than minus infinity, to
-#: `selected` from `n` on, in their order, and returns the position of the next ones. Up to `LANES`
+#: `selected` from `n` on, in their order. It returns the position of the next ones. Up to `LANES`
 #: elements of `selected` are overwritten, so it must have room for them. `line` and `items` have at
 #: least ``first + LANES`` elements.
 compress = emitted(
@@ -293,7 +293,7 @@ def _count_in_line(
 #: ``count_in_line(line, low, high, index, selected, n)`` returns the number of elements of `line`
 #: (int16) above `high`, and the position in `selected` after the last one written. It writes the
 #: positions of the elements above `low` but not above `high` to `selected` from `n` on, in their
-#: order; the position of the first element is `index`. Up to `LANES` elements after the written
+#: order. The position of the first element is `index`. Up to `LANES` elements after the written
 #: ones are overwritten, so `selected` must have room for them. The length of `line` is a multiple
 #: of `COMPARED_AT_ONCE`, and not 0; ``low <= high``, both within int16.
 count_in_line = emitted(

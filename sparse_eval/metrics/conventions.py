@@ -64,8 +64,8 @@ class Convention:
     shift : {1, 0}
         The discount of rank r is 1 / log2(max(r + shift, 2)).
     ideal : {"relevant", "slots", "length", "all"}
-        The ideal list: the first min(n, k) of the user's gains in descending order; k items of
-        gain 1; the first min(n, k, list length) gains; or all n gains for every k.
+        The ideal list: the first min(n, k) of the user's gains in descending order; k items of gain
+        1; the first min(n, k, list length) gains; or all n gains for every k.
     no_relevant : {"exclude", "zero", "judged"}
         A user without relevant items is left out, counts 0, or counts 0 if zeros are stored for
         the user in the validation data.
@@ -74,9 +74,9 @@ class Convention:
     exceptions : Exceptions
         The metrics for which other users count.
     zeros : {"miss", "hit", "error"}
-        An item stored with a zero in the validation data is not relevant; or a hit of gain 1 in the
-        sums over the list, and never part of n or of the ideal list; or it raises an error, because
-        the library counts it as relevant.
+        An item stored with a zero in the validation data is not relevant. Or it is a hit of gain 1
+        in the sums over the list, and never part of n or of the ideal list. Or it raises an error,
+        because the library counts it as relevant.
     whole_catalogue : bool
         Whether seen items are candidates too.
     ties : {"item", "item_descending", "average", "pessimistic"}

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 GAMMA = 0.01
 
 #: Users have seen different numbers of items. For catalogues above the first number, estimates are
-#: tabulated for numbers of items whose logarithms to base 2 are multiples of 1 / 16, and
-#: interpolated between them.
+#: tabulated and interpolated. The table has numbers of items whose logarithms to base 2 are
+#: multiples of 1 / 16.
 _EXACT, _PER_OCTAVE = 4096, 16
 
 #: The number of probabilities computed at once.

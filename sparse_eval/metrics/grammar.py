@@ -105,9 +105,9 @@ def parse(text: str, defaults: Defaults | None = None) -> tuple[Metric, ...]:
     Raises
     ------
     InvalidMetricError
-        If the text does not follow the grammar; a metric, option or value is unknown (the message
-        shows the nearest ones); a name may mean several metrics; or a cut-off is missing or is not
-        a positive integer.
+        If the text does not follow the grammar, a name may mean several metrics, or a cut-off is
+        missing or is not a positive integer. Also if a metric, option or value is unknown; the
+        message shows the nearest ones.
 
     See Also
     --------

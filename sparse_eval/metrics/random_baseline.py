@@ -89,8 +89,8 @@ class RandomSums(NamedTuple):
         return Expectation(float(means.mean()), error)
 
 
-#: For each plan, its sums; the expectation itself, if it is computed from all users at once; or
-#: None, if it needs all users and only some of them are available.
+#: For each plan, its sums, or the expectation itself if it is computed from all users at once. None
+#: if it needs all users and only some of them are available.
 RandomTotals: TypeAlias = "tuple[RandomSums | Expectation | None, ...]"
 
 

@@ -41,9 +41,9 @@ _USES = {
 class Statistics(Sums):
     """Sums over each user's list down to one cut-off `k`.
 
-    Every array has one entry for each user. With gain g, hit h (1 if g > 0), rank r and discount
-    d(r) = 1 / log2(r + 1), the sums run over the ranks r <= k of the list. The ideal sums run over
-    the first min(n, k) of the user's gains in descending order.
+    Every array has one entry for each user. The sums run over the ranks r <= k of the list. The
+    gain is g, the hit h (1 if g > 0) and the discount d(r) = 1 / log2(r + 1). The ideal sums run
+    over the first min(n, k) of the user's gains in descending order.
 
     Attributes
     ----------

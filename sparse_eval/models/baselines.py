@@ -226,9 +226,9 @@ def item_knn(
     """Rank items by their similarity to the user's own: item-based top-N recommendation [1]_.
 
     The similarity of items i ≠ j is Σ x(u, i)·x(u, j) / (‖x(i)‖·‖x(j)‖ + shrinkage) over users u,
-    their cosine if `shrinkage` is 0, with the stored values x of `train`. Every item keeps its
-    nearest items; of equally near items the lower ids win. A score is the sum over the user's items
-    of their value times the similarity.
+    with the stored values x of `train`. It is their cosine if `shrinkage` is 0. Every item keeps
+    its nearest items; of equally near items the lower ids win. A score is the sum over the user's
+    items of their value times the similarity.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def _of_arrays(arrays: dict[str, AnyArray], stream: BinaryIO) -> Checkpoint:
         from implicit.cpu.als import AlternatingLeastSquares
 
         # The file does not record which family saved it. ALS will do for all of them, because they
-        # rank by the product of their factors; the biases of BPR and LMF are columns of these.
+        # rank by the product of their factors. The biases of BPR and LMF are columns of these.
         with threadpool_limits(limits=1, user_api="blas"):
             model = AlternatingLeastSquares()
         # Only ALS saves an alpha. Other families have no rule for the factors of a new user.

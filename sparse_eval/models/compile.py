@@ -55,11 +55,11 @@ class CompiledKernels(NamedTuple):
 def compile_kernels(*, progress: bool | None = None) -> CompiledKernels:
     """Compile every kernel ahead, so that no later process has to.
 
-    A kernel is compiled at its first call for the present processor and kept on disk: in the folder
-    of the environment variable ``NUMBA_CACHE_DIR``, else in the package's folder, else in the
-    user's cache folder. Later processes read it from there; they need no permission to write, and
-    another user may own the folder. An image for several kinds of processors sets
-    ``NUMBA_CPU_NAME=generic`` while it is built and where it runs.
+    A kernel is compiled at its first call for the present processor and kept on disk. The folder is
+    that in the environment variable ``NUMBA_CACHE_DIR``, else the package's, else the user's cache
+    folder. Later processes read it from there; they need no permission to write, and another user
+    may own the folder. An image for several kinds of processors sets ``NUMBA_CPU_NAME=generic``
+    while it is built and where it runs.
 
     Parameters
     ----------

@@ -57,27 +57,27 @@ def evaluate_model(
         stay on disk. `factor_model` adds biases to factors, and makes cosines and distances of
         them.
 
-        Or scores of users × items: an array, a tensor, a ``.npy`` file, which stays on disk, or a
-        function of users that returns their scores of all items. Or a square matrix of items ×
+        Or scores of users × items: an array, a tensor, a ``.npy`` file, or a function of users that
+        returns their scores of all items. The file stays on disk. Or a square matrix of items ×
         items (EASE, SLIM, item neighbours), sparse or dense, or the path of one in ``.npy`` or
         SciPy's ``.npz``. Its scores are the product of `train` with it, accumulated in float64 in
         the order of the user's items. If there are as many users as items, a matrix could be either
         and raises an error: give ``Scorer(matrix)`` or ``Scorer(item_item=matrix)``. Or one of
         `sparse_eval.baselines`. Scores are computed for blocks of users within bounded memory.
     train : sparse matrix, Interactions, frame, Relevance, path or Holdout
-        What users have seen: every stored entry, also an explicit zero, is not recommended again.
-        A matrix without ids has the rows and columns of the matrix that the model was trained on;
-        data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
+        What users have seen: every stored entry, also an explicit zero, is not recommended again. A
+        matrix without ids has the rows and columns of the matrix that the model was trained on.
+        Data with ids are matched with the ids of the model (see Notes). For paths see `evaluate`.
         ``evaluate_model(model, holdout, metrics)`` uses both parts of a `Holdout`, or of a folder
         that `Holdout.save` wrote. The users of a split by users are folded in, as by `fold_in`.
     validation : as `train`
         The held-out gains. Without ids: of all items of `train` or the first ones, and of all its
         users or the first ones.
     metrics : str, Metric, iterable of them, or Protocol
-        Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) are of the exact
-        ranks of the relevant items among all unseen ones, which all models but neighbour models of
-        implicit have. Metrics of the recommended items need a cut-off, and cannot be combined with
-        these.
+        Metrics without a cut-off (auc, mean_rank, percentile_rank, mrr, ndcg, …) use the exact
+        ranks of the relevant items among all unseen ones. All models except neighbour models of
+        implicit have these ranks. Metrics of the recommended items need a cut-off, and cannot be
+        combined with these.
     users : sequence of hashable, optional
         The ids of the users to evaluate, or their rows in `train` if there are no ids; by default
         all of `validation`. The values of each user are the same as in the evaluation of all users:
@@ -158,7 +158,7 @@ def evaluate_model(
     Rankings are made in the cheapest exact way that the metrics allow. They need the ranks of the
     relevant items up to the largest cut-off, all of their ranks, or lists. Of equal scores the
     lower id comes first. Neighbour models of implicit, and a model in a `Recommender`, make their
-    own lists: scores and the order of equal ones are the model's (implicit puts the higher id
+    own lists. Scores and the order of equal ones are the model's (implicit puts the higher id
     first).
 
     A model has the ids of its users and items if `train_als` or `EvaluationCallback.fit` trained it

@@ -86,7 +86,7 @@ def fold_in(
     -----
     Y are the item factors. For a user's seen items, c is the confidence and p = 1; for all others c
     = 1 and p = 0. The user's factors are (YᵀCY + λI)⁻¹ YᵀCp. Columns of Y that `factor_model` adds
-    for biases and distances are treated like any others: a new user gets a fitted weight of the
+    for biases and distances are treated like any others. A new user gets a fitted weight of the
     item biases, while all other users have weight 1.
 
     References

@@ -173,7 +173,7 @@ class TrainedOn(NamedTuple):
         with "ids" if it uses ids, or with "numbers" if it uses the numbers of rows and columns.
     before : str
         The point in time that all events precede: a date (ISO 8601, UTC), or a number if its unit
-        is not known; empty if nothing is known.
+        is not known. It is empty if nothing is known.
     """
 
     n_pairs: int
@@ -233,7 +233,7 @@ def keep_training(model: Any, train: LabelledMatrix | None) -> None:
 def has_other_data(model: Any, train: LabelledMatrix) -> bool:
     """Return whether a model was trained on other data, which may hold the held-out pairs.
 
-    Models are trusted in three cases: their training data are unknown, all its events precede the
+    A model is trusted in three cases. Its training data are unknown, all their events precede the
     cut of a split by time, or `train` is the seen part of a split by users.
     """
     text = getattr(getattr(model, "trained", None) or model, TRAINED_ON, None)

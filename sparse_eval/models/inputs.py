@@ -207,8 +207,8 @@ def match_sides(
     Raises
     ------
     InvalidDataError
-        If a part has ids that nothing can be matched with, or another shape than the model where
-        there are no ids; or as from `rows_of_users`.
+        If a part has ids that cannot be matched, or without ids a different shape from the model.
+        Also as from `rows_of_users`.
     """
     if relevance is None:
         relevance = Relevance.from_csr(sparse.csr_matrix((0, 0)))

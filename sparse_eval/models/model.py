@@ -32,9 +32,9 @@ PER_SEARCH = 80_000_000
 class Model:
     """A model of any kind, as `as_model` returns it.
 
-    The data of each user, such as a row of factors or the number that a function takes, are an
-    array with a row for each user. A block of users takes its rows. By default a model has no such
-    data and recommends to any user from the user's row of the training data.
+    The data of the users, such as their factors or the numbers that a function takes, are an array
+    with a row for each user. A block of users takes its rows. By default a model has no such data
+    and recommends to any user from the user's row of the training data.
     """
 
     #: Whether items are ranked here, exactly, rather than by the model's own ``recommend``.

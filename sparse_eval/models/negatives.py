@@ -78,8 +78,8 @@ def sample_negatives(
         Negatives of each user who has a held-out item, at least 1, without repetition. A user with
         fewer items left gets all of them, with a warning.
     by : {"uniform", "popularity"}
-        Every item alike, or one after the other in proportion to the number of training users
-        among those that are left; an item without any is never drawn.
+        Every item is equally likely, or items are drawn in proportion to their numbers of training
+        users, one after the other. An item without training users is then never drawn.
     seed : int
         At least 0. A user's sample depends on the seed, the user's id and items, and the catalogue.
         It does not depend on other users or on the order of rows and columns; without ids their

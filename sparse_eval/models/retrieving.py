@@ -103,7 +103,7 @@ def top_k(
     Notes
     -----
     Items are searched in the order of their norms, and users of similar direction share their
-    bounds, so most pairs are never scored; see [1]_ for the idea.
+    bounds. So most pairs are never scored; see [1]_ for the idea.
 
     References
     ----------
@@ -175,7 +175,7 @@ def ranks(
     Raises
     ------
     InvalidDataError
-        As from `top_k`; if `held_out` has more users or items than the model, and no ids; or if a
+        As from `top_k`. If `held_out` has more users or items than the model, and no ids. If a
         held-out item was seen and `overlap` is "error".
     UnsupportedModelError
         As from `top_k`.

@@ -134,8 +134,8 @@ def write_report(
         The nights of a trend, in the metrics of the page, with changes from night to night.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts, as in `sparse_eval.compare`. The page
-        shows the main metric in each segment, and where the best model is better or worse than the
-        others, corrected for all segments and models.
+        shows the main metric in each segment. It also shows where the best model is better or worse
+        than the others, corrected for all segments and models.
     margin : float, str or mapping, optional
         The largest difference that does not matter, as in `sparse_eval.compare`: tables of
         differences have verdicts, and the chart of differences shows the margin as a band.
@@ -224,7 +224,6 @@ def write_report(
     baselines, same_as = _baselines(shown)
     rows = _metric_rows(shown, numbers, chosen, [*pairs, *secondary], baselines)
     width = _MOST_COLUMNS if len(shown) > _MOST_COLUMNS else len(rows)  # metrics in a table
-    provenance = _provenance(shown)
     page = template.render(
         title=title,
         style=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
@@ -261,7 +260,7 @@ def write_report(
         convention=_convention(first),
         trend=None if history is None else describe_trend(history, chosen, correction),
         users_counted=_users_counted(shown),
-        provenance=provenance,
+        provenance=_provenance(shown),
         left_out=left_out or {},
         full_names=full_names,
     )
@@ -569,9 +568,8 @@ def _examples(shown: Evaluations, main: str) -> list[_Row]:
     for name, ev in shown.items():
         for example in ev.record["examples"]:
             user = example["user"]
-            entry = users.setdefault(
-                user, {"user": user, "why": "", "n_relevant": None, "lists": {}}
-            )
+            new = {"user": user, "why": "", "n_relevant": None, "lists": {}}
+            entry = users.setdefault(user, new)
             row = int(ev.all_users.locate([user])[0]) if ev.has_values else -1
             is_known = row >= 0 and ev.is_per_user(main)
             value = float(ev.values(main)[row]) if is_known else None
@@ -653,7 +651,10 @@ def _facts(ev: Scores) -> dict[str, str]:
 
 
 def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
-    """Summarize the data, the split, the date and the parameters of the best model."""
+    """Summarize the data and the split, and the date, parameters and command of the best model.
+
+    Commands save no date, so that a second run writes the same bytes.
+    """
     best = ranked[0] if ranked else next(iter(shown))
     record = shown[best].record
     about, inputs = record["about"], record["inputs"]
@@ -665,6 +666,7 @@ def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
         data.append(f"{train['entries']:,} training pairs")
     folds = about.get("folds")
     split = f"{len(folds):,} folds" if isinstance(folds, list) else about.get("split", "")
+    of_best = f" of {best}" * (len(shown) > 1)
     made = about.get("model") or about.get("checkpoint") or about.get("parameters") or ""
     if isinstance(made, dict):
         made = {key: value for key, value in made.items() if key != "sha256"}
@@ -673,8 +675,9 @@ def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
     facts = {
         "Data": data,
         "Split": [_text(split)],
-        "Evaluated": [_text(about.get("time", "")), version],
-        "Parameters" + f" of {best}" * (len(shown) > 1): [_text(made), *seeds],
+        "Evaluated": [_text(about.get("time", "")), f"with {version}"],
+        "Parameters" + of_best: [_text(made), *seeds],
+        "Command" + of_best: [_text(about.get("command", ""))],
     }
     texts = {title: ", ".join(filter(None, parts)) for title, parts in facts.items()}
     return {title: text for title, text in texts.items() if text}
@@ -798,20 +801,14 @@ def _accuracy(shown: Evaluations, metrics: list[str]) -> Iterator[Chart]:
 
 
 def _groups(shown: Evaluations, metrics: list[str], by: pd.DataFrame | None) -> Iterator[Chart]:
+    of_users = "Bands of about equally many users, by their number of training items. "
+    of_items = (
+        "Bands of items with about equally many training interactions, by their number of training "
+        "users. "
+    )
     divisions: list[tuple[Any, str, str]] = [
-        (
-            "activity",
-            "user activity",
-            "Bands of about equally many users, by their number of training items. ",
-        ),
-        (
-            "popularity",
-            "item popularity",
-            (
-                "Bands of items with about equally many training interactions, by their number of "
-                "training users. "
-            ),
-        ),
+        ("activity", "user activity", of_users),
+        ("popularity", "item popularity", of_items),
     ]
     if by is not None and next(iter(shown.values())).is_per_user(metrics[0]):
         divisions += [(column, shorten(str(title), 60), "") for title, column in by.items()]

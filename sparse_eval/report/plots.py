@@ -71,7 +71,7 @@ __all__ = [
 ]
 
 #: Longest names in characters: above the rows of a chart; of one of two models, or next to a row;
-#: of one of two models after a segment.
+#: after a segment.
 _MAX_ROW_NAME, _MAX_SIDE_NAME, _MAX_PART_NAME = 48, 24, 16
 
 #: A learning curve of more checkpoints numbers them instead of naming them.

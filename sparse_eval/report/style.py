@@ -146,9 +146,9 @@ def style(width: float = 3.33, height: float | None = None) -> Iterator[None]:
 def save(chart: Axes | Figure, path: PathLike) -> Path:
     """Write a chart as PDF, SVG or PNG, with its fonts in the file and without the time.
 
-    The same chart, made anew with the same settings of matplotlib, gives the same bytes. Save where
-    you draw: a chart in the style of the page within `style`, as matplotlib makes some text, such
-    as the numbers of an axis, only when it writes.
+    The same chart, made anew with the same settings of matplotlib, gives the same bytes. Save a
+    chart in the style of the page within `style` too. matplotlib makes some text, such as the
+    numbers of an axis, only when it writes.
 
     Parameters
     ----------

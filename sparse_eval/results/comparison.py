@@ -273,12 +273,12 @@ class Comparison:
     ) -> str:
         r"""Return a table for a paper, of the package ``booktabs``.
 
-        A row for each model and a column for each metric: means over the users compared, the best
-        in bold, and the letters of the models that are worse by the corrected test. With a margin,
-        letters are underlined if the difference exceeds it, and follow ≈ if the models are
-        equivalent. ↓ marks metrics that are better if lower. Notes below explain the letters and
-        the correction. Names are text: special characters of LaTeX are escaped. A comparison by
-        segments has a column for each metric in each segment.
+        The table has a row for each model and a column for each metric. Cells are means over the
+        users compared, the best in bold, with the letters of the models that are worse by the
+        corrected test. With a margin, letters are underlined if the difference exceeds it, and
+        follow ≈ if the models are equivalent. ↓ marks metrics that are better if lower. Notes below
+        explain the letters and the correction. Names are text: special characters of LaTeX are
+        escaped. A comparison by segments has a column for each metric in each segment.
 
         Parameters
         ----------
@@ -294,8 +294,8 @@ class Comparison:
         Raises
         ------
         InvalidDataError
-            If a metric is defined for other users of other models, so that a model has no one
-            mean; or if `digits` is out of range.
+            If a metric is defined for different users of each model, so that a model has several
+            means. Also if `digits` is out of range.
 
         Examples
         --------
@@ -419,8 +419,8 @@ def compare(
         Fewer metrics, chosen before looking at the results, need a smaller correction.
     test : {"t", "wilcoxon", "permutation"}
         The paired test, as in `scipy.stats`: Student's t-test of the mean difference, Wilcoxon's
-        signed-rank test, or a permutation test of the mean difference under random signs (all
-        signs for few users, otherwise 9,999 draws with a fixed seed).
+        signed-rank test, or a permutation test of the mean difference under random signs. The last
+        uses all signs for few users, otherwise 9,999 draws with a fixed seed.
     correction : {"holm", "bonferroni", "bh", "none"}
         The correction for multiple comparisons, over all rows of the table. Holm's controls the
         probability of any error [1]_; Bonferroni's does so with less power. Benjamini and
@@ -430,8 +430,8 @@ def compare(
         error. Users are matched by label, or by row number if no evaluation has labels.
     by : mapping, Series, table or path, optional
         Segments by user, such as countries, plans or cohorts: compare within each of them, and
-        correct for all of these comparisons. Every column of a table (indexed by user, or with a
-        column ``user``; the path of one ends in .csv, .tsv or .parquet) divides the users anew.
+        correct for all of these comparisons. Every column of a table divides the users anew. A
+        table is indexed by user, or has a column ``user``; its path ends in .csv, .tsv or .parquet.
         Users match if they are the same as text. A note counts users without a segment.
     level : float
         Confidence level of the intervals, between 0 and 1; 1 − `level` is the level of
@@ -481,8 +481,9 @@ def compare(
           the users' values of a − (1 ± m) b, as the mean of b is uncertain too.
 
         For a cross-validation these are the probabilities ``prob_better``, ``prob_equivalent`` and
-        ``prob_worse`` of the correlated Bayesian t-test [4]_, with the variance and degrees of
-        freedom of the interval. The verdict is the one whose probability is above `level`.
+        ``prob_worse`` of the correlated Bayesian t-test [4]_. The test has the variance and the
+        degrees of freedom of the interval. The verdict is the one whose probability is above
+        `level`.
 
         With `by` it has a row for each column and segment too (columns ``by``, ``segment``), and
         without ``left_out_a`` and ``left_out_b``.

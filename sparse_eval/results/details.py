@@ -250,7 +250,7 @@ class PrecisionRecall:
     """Precision and recall at every rank, and interpolated precision, averaged over users.
 
     Interpolated precision at a level of recall is the largest precision at any rank, down to k,
-    with at least that recall; 0 if there is no such rank.
+    with at least that recall. It is 0 if there is no such rank.
 
     Attributes
     ----------
@@ -317,8 +317,8 @@ def precision_recall(block: Measured, k: int | None) -> PrecisionRecall:
     levels = np.array(LEVELS)
     interpolated = np.zeros(len(levels))
     for i, level in enumerate(levels):
-        # The number of the first hit that reaches the level; the tolerance keeps a product
-        # just above a whole number from needing one hit more.
+        # The number of the first hit that reaches the level. Due to the tolerance, a product just
+        # above a whole number does not need one more hit.
         needed = np.maximum(np.ceil(level * n[owners] - 1e-9), 1)
         interpolated[i] = best[number == needed].sum() / n_users
     return PrecisionRecall(

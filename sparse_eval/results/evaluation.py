@@ -310,7 +310,7 @@ class Evaluated(Scores):
         Raises
         ------
         InvalidMetricError
-            If an evaluation does not have the metric, or has no values of it for single users; or
+            If an evaluation does not have the metric, or has no values of it for single users. Also
             if `by` is "activity" and the evaluation has no training data.
         InvalidDataError
             If `margin` is below 0, or `other` or `by` is as `sparse_eval.compare` refuses it.
@@ -683,14 +683,15 @@ class Evaluation(Evaluated):
         Notes
         -----
         The interval of a mean covers it less often than its level if fewer than 10 users make up
-        the mean. This effective number of users is (Σ x)² / Σ x² over the users' values x [3]_: the
-        number of users with a hit if values are 0 or 1. The guide (Compare models, Few users) shows
-        the coverage in simulations.
+        the mean. This effective number of users is (Σ x)² / Σ x² over the users' values x [3]_. It
+        is the number of users with a hit if values are 0 or 1. The guide (Compare models, Few
+        users) shows the coverage in simulations.
 
         If the lists were not kept, the random baseline takes a second pass over the input. It is
         NaN for metrics of all lists together, such as coverage, and for evaluations that were
         merged. For tables that are read in blocks (Parquet, Dask, Spark) it is NaN unless a metric
-        counts all items: evaluate frames in memory, or add such a metric, as ``coverage@10``.
+        counts all items. To get it, evaluate frames in memory, or add such a metric, as
+        ``coverage@10``.
 
         References
         ----------
@@ -1059,7 +1060,7 @@ class Evaluation(Evaluated):
         pandas.DataFrame
             One row for each metric. ``deviation`` is the mean absolute difference between the means
             of two groups, NaN with fewer than two groups. ``chance`` is its expectation if all
-            groups had the same mean and the observed spread of values; it is NaN for metrics
+            groups had the same mean and the observed spread of values. It is NaN for metrics
             without values for each user, and with a group of a single user. ``n_groups`` and
             ``n_users`` count groups and users with a defined metric.
 

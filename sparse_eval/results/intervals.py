@@ -162,9 +162,9 @@ def _finite_interval(low: float, high: float, method: str) -> Interval:
 def rests_on_few(moments: Moments, is_signed: bool) -> bool:
     """Return whether too few users make up a mean for its interval to reach its level.
 
-    The effective number of users is (Σ x)² / Σ x² [1]_: all users if their values are equal, and
-    the users with a hit if values are 0 or 1. The sums are exact, so the answer is the same for
-    users in blocks. Values that may be negative count as one user each.
+    The effective number of users is (Σ x)² / Σ x² [1]_. It is the number of all users if their
+    values are equal, and of the users with a hit if values are 0 or 1. The sums are exact, so the
+    answer is the same for users in blocks. Values that may be negative count as one user each.
 
     References
     ----------

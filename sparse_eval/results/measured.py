@@ -49,7 +49,7 @@ Value = TypeVar("Value")
 class _Lazy(Generic[Value]):
     """Values of a block by position, each computed when it is first read.
 
-    The block keeps the values, but not this object: it refers to the block, and the memory of a
+    The block keeps the values, but not this object, which refers to the block. The memory of a
     cycle is free only after the next run of the garbage collector.
     """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def rbo(a: Rankings | Evaluation, b: Rankings | Evaluation, *, p: float = 0.9) -> pd.Series:
     """Compare the lists of two models, user by user, by their rank-biased overlap.
 
-    At each rank, it takes the share of items that two lists have in common, and averages these
+    At each rank, it takes the share of items that two lists have in common. It averages these
     shares with weights that fall by the factor `p`. The lists are extrapolated beyond their end.
     With p = 0.9 the first ten ranks have 86 % of the weight.
 

@@ -290,8 +290,8 @@ class ListSums(NamedTuple):
     sums: Integers
 
 
-#: What sums of lists are kept by: the exceptions that the convention makes
-#: (`Plan.counts_apart`), the cut-off, and the position of a metric with its own sums, or -1.
+#: The key of the sums of lists. It has the exceptions of the convention (`Plan.counts_apart`), the
+#: cut-off, and the position of a metric with its own sums, or -1.
 ListKey: TypeAlias = "tuple[bool, bool, int, int]"
 
 

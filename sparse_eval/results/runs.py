@@ -364,10 +364,10 @@ class Cells:
 
             (1 / K + n_test / n_train) * variance of the folds' means
 
-        Nadeau and Bengio's corrected variance [1]_, as folds share training data; of that variance
-        what users alone explain is taken off, as it is in the first part. With one fold, seeds take
-        the place of folds, which share nothing: 1 / S. Where users are in some folds only, a fold
-        has the weight of its users, and 1 / K is the sum of the squared weights. Degrees of
+        Nadeau and Bengio's corrected variance [1]_, as folds share training data. The variance that
+        users explain is subtracted, because the first part has it already. With one fold, seeds
+        take the place of folds, which share nothing: 1 / S. Where users are in some folds only, a
+        fold has the weight of its users, and 1 / K is the sum of the squared weights. Degrees of
         freedom are Satterthwaite's [2]_.
 
         References
@@ -431,8 +431,8 @@ class Cells:
 
         They are needed if users are not in all folds.
 
-        Of users × folds in the variance of the users' means; of the folds in the same; and of the
-        users in the variance of the folds' means. The last two are 0 where all are in all folds.
+        Of users × folds, and of the folds, in the variance of the users' means. Of the users in the
+        variance of the folds' means. The last two are 0 where all are in all folds.
         """
         shares = float(np.mean(1 / self._has.sum(axis=1)))
         squares = float(np.square(self._weights()).sum())

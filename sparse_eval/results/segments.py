@@ -362,7 +362,7 @@ def with_names(explained: pd.DataFrame, item_names: ItemNames) -> pd.DataFrame:
     Raises
     ------
     InvalidDataError
-        As from `item_table`; if a column is called as one of the table, or none of the items of
+        As from `item_table`. Also if a column has a name that the table has already, or no item of
         the table has a name.
     """
     import pandas as pd

@@ -155,9 +155,9 @@ class Ranker(ABC):
     ) -> tuple[Rankings, int, int]:
         """Return the ranks of relevant items up to `k`, or all if it is None.
 
-        Also return the number of relevant items without a rank, because their users have seen them,
-        and the number of ranked items whose score another candidate shares. `users` have a list; by
-        default all users with relevant items.
+        Also return the number of relevant items without a rank, because their users have seen them.
+        The last number counts ranked items whose score another candidate shares. `users` have a
+        list; by default all users with relevant items.
         """
         held_out, rows, n_seen = self._held_out(relevance)
         most = self.longest if k is None else min(k, self.longest)

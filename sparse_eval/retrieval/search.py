@@ -49,7 +49,8 @@ class Tuning(NamedTuple):
 
     # Users in memory at once, in addition to the factors. Up to `max_centres` centres divide them
     # into groups: finding 96 centres takes 2 % of the time. With 256 or 512 centres, shares fall by
-    # a tenth, and the cost of each centre grows by as much; 64 to 192 are within the noise.
+    # a tenth, and the cost of each centre grows by as much. The numbers from 64 to 192 are within
+    # the noise.
     users_per_block: int = 1 << 16
     max_centres: int = 96
     users_per_centre: int = 256
@@ -71,10 +72,10 @@ class Tuning(NamedTuple):
     # catalogue they would be too many for users who need few.
     first_chunk: int = 4096
     large_catalogue: int = 60_000
-    # Groups gain nothing up to 5,000 items. Else about 256 users, one of 16 at most, are searched
-    # for in order, and all users are if these needed no more items each than `easy_items`. Ranks of
-    # a million users among 51,277 items took 5,500 items each in order, and 1,800 in groups with
-    # 0.72 of the time. Few users make poor groups.
+    # Groups gain nothing up to 5,000 items. Otherwise about 256 users, at most one of 16, are
+    # searched in order. All users are if these needed at most `easy_items` items each. Ranks of a
+    # million users among 51,277 items took 5,500 items each in order, and 1,800 in groups with 0.72
+    # of the time. Few users make poor groups.
     small_catalogue: int = 5_000
     tried_users: int = 256
     tried_share: int = 16
@@ -89,8 +90,8 @@ class Tuning(NamedTuple):
     worth_keeping: int = 2 * 10**11
     # Multiplications of a call of a kernel, about a second's: Ctrl-C is heard after each.
     work_of_a_call: int = 5 * 10**10
-    # Multiplications up to which threads cost more than they save: ranks of 1,000 users among 100
-    # items of 8 factors took 1.1 ms with one thread, 1.5 ms with two.
+    # Up to so many multiplications, threads cost more than they save. Ranks of 1,000 users among
+    # 100 items of 8 factors took 1.1 ms with one thread, 1.5 ms with two.
     work_of_threads: int = 10**6
     # A search compares each held-out item with all items above it. For a user with the whole
     # catalogue held out, the time would grow with its square. Users with more than 4,096 held-out

@@ -108,7 +108,10 @@ def test_split_train_and_score_equal_run(
     (row,) = json.loads(scored)
     expected = {name: row[name] for name in ("file", "sha256", "best", "status", "error")}
     assert row == expected | json.loads(printed)
-    about = json.loads((tmp_path / "r" / "summary.json").read_text())["about"]["model"]
+    origin = json.loads((tmp_path / "r" / "summary.json").read_text())["about"]
+    assert (origin["data"], origin["split"]) == (str(log), "random")
+    assert json.loads((tmp_path / "s" / "summary.json").read_text())["about"]["data"] == str(split)
+    about = origin["model"]
     assert about["class"].replace("-", "").lower() == model.replace("-", "")
     given = MODELS[model].split()
     for option, value in zip(given[::2], given[1::2], strict=True):

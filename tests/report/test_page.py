@@ -494,7 +494,7 @@ def test_says_how_the_results_were_made(tmp_path: Path) -> None:
     best = max(evs, key=lambda name: evs[name]["ndcg@5"])
     for expected in (
         f"Data clicks.csv, 300 users × 80 items, {holdout.validation.nnz:,} relevant pairs",
-        "Split random Evaluated sparse_eval ",
+        "Split random Evaluated with sparse_eval ",
         f"Parameters of {best} factors {best[3:]}, seed 1",
     ):
         assert expected in text

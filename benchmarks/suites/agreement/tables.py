@@ -1,45 +1,27 @@
 """The tables of the suite `agreement`."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from harness.format import label, markdown
 
-#: Metrics of recommended items, relevant or not.
-OVER_LISTS = {
-    "alpha_ndcg", "calibration", "categorical_diversity", "coverage", "diversity", "entropy",
-    "err_ia", "gini", "map_ia", "novelty", "personalization", "popularity", "serendipity",
-    "surprisal", "user_coverage",
-}  # fmt: skip
-
-#: Metrics that only trec_eval has.
-OF_TREC_EVAL = {
-    "bpref", "infap", "iprec_at_recall", "judged", "num_nonrel_judged_ret", "num_rel",
-    "num_rel_ret", "num_ret", "set_f", "set_map", "set_precision", "set_relative_precision",
-    "utility",
-}  # fmt: skip
-
 
 def agreement(report: dict[str, Any]) -> str:
-    """Return a table for each kind of metrics, and their footnotes."""
-    libraries = report["libraries"]
-    counts = Counter(metric for found in libraries.values() for metric in families(found))
+    """Return a table of the libraries, and its footnotes."""
     footnotes: dict[str, int] = {}
-    tables = []
-    others = counts.keys() - OVER_LISTS - OF_TREC_EVAL
-    for kind in (others, OVER_LISTS, OF_TREC_EVAL):
-        columns = [name for name, _ in counts.most_common() if name in kind]
-        body = []
-        for name, found in libraries.items():
-            cells = [cell(found, metric, footnotes) for metric in columns]
-            if any(cells):
-                title = label(report, name) + marks(notes(found, "*"), footnotes)
-                body.append((title, found["convention"] or "none", str(found["n_cases"]), *cells))
-        if columns:
-            tables.append(markdown(("", "convention", "cases", *columns), body))
-    return "\n\n".join([*tables, "\n".join(f"{n}. {note}" for note, n in footnotes.items())])
+    body = []
+    for name, found in report["libraries"].items():
+        title = label(report, name) + marks(notes(found, "*"), footnotes)
+        equal, others = [], []
+        for metric in families(found):
+            compared = any(family(one) == metric for one in found["metrics"])
+            (equal if compared else others).append(cell(found, metric, footnotes))
+        texts = (", ".join(equal), ", ".join(others))
+        body.append((title, found["convention"] or "none", str(found["n_cases"]), *texts))
+    columns = ("library", "convention", "cases", "equal", "not compared")
+    table = markdown(columns, body, text=(0, 1, 3, 4))
+    return "\n\n".join([table, "\n".join(f"{n}. {note}" for note, n in footnotes.items())])
 
 
 def families(found: dict[str, Any]) -> list[str]:
@@ -48,10 +30,10 @@ def families(found: dict[str, Any]) -> list[str]:
 
 
 def cell(found: dict[str, Any], metric: str, footnotes: dict[str, int]) -> str:
-    compared = [name for name in found["metrics"] if family(name) == metric]
-    others = [name for name in found["not_compared"] if family(name) == metric]
-    told = [note for name in (*compared, *others) for note in notes(found, name)]
-    return ("equal" if compared else "") + marks(told, footnotes)
+    """Return the name of a metric, with the footnotes of all its options."""
+    options = (*found["metrics"], *found["not_compared"])
+    told = [note for name in options if family(name) == metric for note in notes(found, name)]
+    return f"`{metric}`" + marks(told, footnotes)
 
 
 def notes(found: dict[str, Any], metric: str) -> list[str]:
@@ -69,7 +51,7 @@ def notes(found: dict[str, Any], metric: str) -> list[str]:
 
 
 def family(metric: str) -> str:
-    return re.split("[(@]", metric)[0]
+    return re.split("[(@ ]", metric)[0]
 
 
 def marks(notes: Iterable[str], footnotes: dict[str, int]) -> str:

@@ -33,8 +33,8 @@ def last_n(
 ) -> Holdout:
     """Hold out the n latest pairs of each user who has more than n, or a share of the pairs.
 
-    With ``n=1`` this is the usual leave-one-out protocol [1]_; with ``test=1`` too, the latest
-    pair of each user is for the test, and the one before it for validation [2]_.
+    With ``n=1`` this is the usual leave-one-out protocol [1]_. With ``test=1`` too, the latest pair
+    of each user is for the test, and the one before it for validation [2]_.
 
     The time of a pair is the time of its first event. No event of a user's training data is later
     than the first held-out event: later events of other pairs are left out, and counted in
@@ -158,7 +158,7 @@ def temporal(
         The cut: a date such as ``"2019-11-14"`` (its first moment) or ``"2019-11-14T09:30+01:00"``,
         UTC if it has no time zone; or a whole number in the unit of the timestamps. If that unit is
         unknown (`Interactions.time_unit`), a date needs timestamps that are all from 1995 to 2032
-        in one of seconds, milli-, micro- and nanoseconds; their size identifies the unit.
+        in one of seconds, milli-, micro- and nanoseconds. Their size identifies the unit.
     fraction : float, optional
         Between 0 and 1, both excluded: the share of the dated pairs whose first event is at or
         after the cut. It is rounded to whole pairs, at least one (more, if several have the time of
@@ -173,8 +173,8 @@ def temporal(
     repeats : {"drop", "keep"}
         How to treat held-out events of a pair that training (for the test, training or validation)
         has too, even as an explicit zero. "drop" leaves them out and counts them in
-        ``left_out.repeated``. "keep" holds them out as well, for models that may recommend again;
-        evaluate these with ``filter_seen=False``, or seen items are not recommended and count as
+        ``left_out.repeated``. "keep" holds them out as well, for models that may recommend again.
+        Evaluate these with ``filter_seen=False``, or seen items are not recommended and count as
         missed.
 
     Returns

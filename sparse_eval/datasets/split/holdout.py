@@ -88,8 +88,8 @@ class Holdout:
         For a split by users: the pairs that the model gets of users it was not trained on, see
         `split.users`. These users have nothing in `train`.
     cut : numpy.datetime64, int or None
-        Where the validation period of a split by time begins: a date (UTC), or a whole number in
-        the unit of the timestamps if that is not known.
+        Where the validation period of a split by time begins: a date (UTC), or a whole number if
+        the unit of the timestamps is not known.
     left_out : LeftOut
         Counts of the data in no part.
 
