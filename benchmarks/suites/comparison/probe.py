@@ -2,6 +2,8 @@
 
 import tempfile
 import time
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,36 +77,30 @@ def compare_all(folder: str) -> dict[str, Any]:
     models.evaluate(metrics)  # compiles
     seconds: dict[str, float] = {}
 
-    def timed(title: str, call: Any) -> Any:
+    def timed(title: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         evaluations = models.evaluate(metrics)
         start = time.perf_counter()
-        found = call(evaluations)
+        found = call(evaluations, *arguments, **options)
         seconds[title] = time.perf_counter() - start
         return found
 
-    for test in ("t", "wilcoxon"):
-        for correction in ("holm", "bh"):
-            options = {"test": test, "correction": correction}
-            found = timed(
-                f"compare, {test}, {correction}",
-                lambda evaluations, options=options: se.compare(evaluations, **options),
-            )
-    timed(
-        "compare ndcg@10, permutation",
-        lambda evaluations: se.compare(evaluations, metrics="ndcg@10", test="permutation"),
-    )
+    for test, correction in product(("t", "wilcoxon"), ("holm", "bh")):
+        options = {"test": test, "correction": correction}
+        found = timed(f"compare, {test}, {correction}", se.compare, **options)
+    options = {"metrics": "ndcg@10", "test": "permutation"}
+    timed("compare ndcg@10, permutation", se.compare, **options)
     with tempfile.TemporaryDirectory() as place:
         page = Path(place, "report.html")
-        timed("report", lambda evaluations: se.write_report(evaluations, page))
+        timed("report", se.write_report, page)
         evaluations = models.evaluate(metrics)
         for name, ev in evaluations.items():
             ev.save(Path(place, name))
-        timed(
-            "report of saved results",
-            lambda _: se.write_report(
-                {name: se.Evaluation.load(Path(place, name)) for name in evaluations}, page
-            ),
-        )
+
+        def load_and_report(_: Any) -> None:
+            saved = {name: se.Evaluation.load(Path(place, name)) for name in evaluations}
+            se.write_report(saved, page)
+
+        timed("report of saved results", load_and_report)
         n_bytes = page.stat().st_size
     return {
         "seconds": seconds,

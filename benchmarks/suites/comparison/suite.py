@@ -20,29 +20,23 @@ TOLERANCE = 1e-9
 
 def run(job: Job) -> dict[str, Any]:
     """Measure; return the report. Raises `MismatchError` if a rival's means differ from ours."""
-    report: dict[str, Any] = {}
     say("making the lists of five models")
     users, items = (300, 200) if job.smoke else (50_000, 51_277)
     folder = job.inputs / "comparison" / f"{users}x{items}"
-    report["inputs"] = job.call(f"{PROBE}:make", folder, users, items)
-    sides = {
-        name: PROBE if name in job.references else f"suites.comparison.rivals.{name}"
-        for name in job.taking_part
-    }
-    several, found = compare_processes(
-        job,
-        "several",
-        {name: (name, f"{module}:compare_several", folder) for name, module in sides.items()},
-        tolerance=TOLERANCE,
-    )
+    made = job.call(f"{PROBE}:make", folder, users, items)
+    calls = {}
+    for name in job.taking_part:
+        module = PROBE if name in job.references else f"suites.comparison.rivals.{name}"
+        calls[name] = (name, f"{module}:compare_several", folder)
+    several, found = compare_processes(job, "several", calls, tolerance=TOLERANCE)
     say("all metrics")
     ours = [job.call(f"{PROBE}:compare_all", folder) for _ in range(job.rounds)]
     means = found[environment.REFERENCE][0]["values"]
-    return report | {
+    seconds = {what: median(one["seconds"][what] for one in ours) for what in ours[0]["seconds"]}
+    return {
+        "inputs": made,
         **{key: ours[0][key] for key in ("n_metrics", "n_differences", "page_bytes")},
-        "seconds": {
-            what: median(one["seconds"][what] for one in ours) for what in ours[0]["seconds"]
-        },
+        "seconds": seconds,
         "n_several": len(next(iter(means.values()))),
         "several": several,
     }

@@ -82,17 +82,17 @@ def evaluate(
     options = dict(row.get("options", {}))
     if job.smoke:
         options |= {name: least for name, least in TOYS.items() if name in options}
+    runs = row.get("runs", 1)
     asked = {
         "model": row["model"],
         "options": options,
-        "runs": min(2, row.get("runs", 1)) if job.smoke else row.get("runs", 1),
+        "runs": min(2, runs) if job.smoke else runs,
         "metrics": table["metrics"],
     }
     found = job.call("suites.published.probe:row", name, place, asked)
+    pairs = zip(found["values"].items(), row["printed"], strict=True)
     differences = {
-        metric: mean(values) - float(printed)
-        for (metric, values), printed in zip(found["values"].items(), row["printed"], strict=True)
-        if printed
+        metric: mean(values) - float(printed) for (metric, values), printed in pairs if printed
     }
     return row | found | {"differences": differences}
 

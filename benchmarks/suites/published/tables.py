@@ -3,18 +3,13 @@
 from statistics import mean
 from typing import Any
 
-from harness.format import Row, markdown
+from harness.format import Row, markdown, measured
 
 
 def published(report: dict[str, Any]) -> str:
     """Return a part for each published table, and the conditions."""
     parts = [part(table, report["tolerance"]) for table in report["tables"].values()]
-    machine = report["machine"]
-    conditions = (
-        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"{report['date'][:10]}."
-    )
-    return "\n\n".join([*parts, conditions])
+    return "\n\n".join([*parts, measured(report)])
 
 
 def part(table: dict[str, Any], tolerance: float) -> str:
@@ -48,15 +43,12 @@ def lines(row: dict[str, Any]) -> list[Row]:
         difference = row["differences"].get(metric)
         differences.append("" if difference is None else f"{difference:+.{digits}f}")
     n_runs = len(next(iter(row["values"].values())))
+    difference_row = ("", "difference", *differences)
     if n_runs == 1:
-        return [printed, ("", "here", *here), ("", "difference", *differences)]
+        return [printed, ("", "here", *here), difference_row]
     of = "seeds" if row.get("stochastic") else "numberings"
-    return [
-        printed,
-        ("", f"here, mean of {n_runs} {of}", *here),
-        ("", "range", *ranges),
-        ("", "difference", *differences),
-    ]
+    mean_row = ("", f"here, mean of {n_runs} {of}", *here)
+    return [printed, mean_row, ("", "range", *ranges), difference_row]
 
 
 def note(row: dict[str, Any], tolerance: float) -> str:

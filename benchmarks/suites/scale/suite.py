@@ -66,18 +66,23 @@ def run(job: Job) -> dict[str, Any]:
     say("a worker is killed")
     report["killed"] = job.call(f"{PROBE}:killed", model)
     if "spark" in job.contestants:
-        entry = job.rivals["spark"]
-        if job.smoke:
-            entry["failed"] = "a session takes too long for a toy"
-        elif shutil.which("java") is None:
-            entry["failed"] = "there is no Java"
-        if "failed" in entry:
-            report["spark"] = {"failed": entry["failed"]}
-        else:
-            say("Spark")
-            tables, _ = inputs(job, "tables", size.worked)
-            report["spark"] = environment.call("spark", "suites.scale.rivals.spark:measure", tables)
+        report["spark"] = spark(job, size)
     return report
+
+
+def spark(job: Job, size: Size) -> dict[str, Any]:
+    """Measure Spark, or return why it is left out."""
+    entry = job.rivals["spark"]
+    if job.smoke:
+        entry["failed"] = "a session takes too long for a toy"
+    elif shutil.which("java") is None:
+        entry["failed"] = "there is no Java"
+    if "failed" in entry:
+        return {"failed": entry["failed"]}
+    say("Spark")
+    tables, _ = inputs(job, "tables", size.worked)
+    found: dict[str, Any] = environment.call("spark", "suites.scale.rivals.spark:measure", tables)
+    return found
 
 
 def inputs(job: Job, kind: str, n_users: int) -> tuple[Path, int]:
@@ -99,12 +104,7 @@ def costs(job: Job, kind: str, size: Size) -> dict[str, Any]:
         "seconds_per_million": each * 1e6,
         "bytes_per_user": cases[-2]["input_bytes"] / cases[-2]["n_users"],
         "peak_bytes": max(one["peak_bytes"] for one in cases),
-        "checked": {
-            "n_users": last["n_users"],
-            "predicted_seconds": predicted,
-            "measured_seconds": last["seconds"],
-            "error": predicted / last["seconds"] - 1,
-        },
+        "checked": {"n_users": last["n_users"], "error": predicted / last["seconds"] - 1},
     }
 
 
@@ -112,14 +112,9 @@ def case(job: Job, kind: str, n_users: int) -> dict[str, Any]:
     folder, n_bytes = inputs(job, kind, n_users)
     call = (f"{PROBE}:evaluate_{kind}", folder, BUDGET)
     calls = {name: (name, *call) for name in job.references}
-    entries, found = compare_processes(
-        job,
-        f"{kind}: {n_users:,} users",
-        calls,
-        rounds=MOST_ROUNDS,
-        warm_up=False,
-        tolerance=TOLERANCE,
-    )
+    title = f"{kind}: {n_users:,} users"
+    options = {"rounds": MOST_ROUNDS, "warm_up": False, "tolerance": TOLERANCE}
+    entries, found = compare_processes(job, title, calls, **options)
     for name, entry in entries.items():
         entry["peak_bytes"] = max((one["bytes"] for one in found[name]), default=0)
     ours = entries[environment.REFERENCE]
@@ -128,7 +123,6 @@ def case(job: Job, kind: str, n_users: int) -> dict[str, Any]:
         "input_bytes": n_bytes,
         "seconds": ours["median_seconds"],
         "peak_bytes": ours["peak_bytes"],
-        "bytes_before": found[environment.REFERENCE][0]["bytes_before"],
         "runs": ours["seconds"],
     }
     return entry | ({"contestants": entries} if len(entries) > 1 else {})

@@ -1,31 +1,16 @@
 """Suite `scorers`: ranking among candidates, to the last rank, and by item-item matrices."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness import environment
-from harness.format import conditions, duration, markdown, size, times
+from harness.format import Row, conditions, duration, markdown, size, timed
 from harness.job import Job
 from harness.progress import say
 from harness.turns import compare_processes
 
 PROBE = "suites.scorers.probe"
 
-
-class Size(NamedTuple):
-    """The sizes of the model, of the item-item matrices and their users, and of their rows."""
-
-    n_users: int
-    n_items: int
-    n_candidates: int
-    n_matrix_users: int
-    n_matrix_items: int
-    n_neighbours: int
-
-
-# The sizes of MIND-small and of Gowalla.
-FULL = Size(50_000, 51_277, 100, 29_858, 40_981, 100)
-TOY = Size(300, 500, 20, 200, 300, 10)
 
 AMONG_CANDIDATES = ("evaluate_model", "implicit", "NumPy")
 RANKS = ("held_out_ranks", "full_ranks")
@@ -39,20 +24,21 @@ def run(job: Job) -> dict[str, Any]:
 
     Raises `MismatchError` if two methods give different numbers.
     """
-    chosen = TOY if job.smoke else FULL
-    inputs = job.inputs / "scorers"
-    folder = inputs / f"{chosen.n_users}x{chosen.n_items}"
-    drawn = inputs / f"drawn-{chosen.n_matrix_items}"
+    # The sizes of MIND-small and of Gowalla: users, items, and candidates or neighbours.
+    model, matrix = (50_000, 51_277, 100), (29_858, 40_981, 100)
+    if job.smoke:
+        model, matrix = (300, 500, 20), (200, 300, 10)
+    folder = job.inputs / "scorers" / f"{model[0]}x{model[1]}"
+    drawn = folder.with_name(f"drawn-{matrix[1]}")
     say("making the data")
-    made = job.call(f"{PROBE}:make", folder, chosen.n_users, chosen.n_items, chosen.n_candidates)
+    made = job.call(f"{PROBE}:make", folder, *model)
     say("drawing item-item matrices")
-    matrices = job.call(f"{PROBE}:draw", drawn, *chosen[3:])
+    item_item = {"inputs": job.call(f"{PROBE}:draw", drawn, *matrix)}
     return {
-        "rounds": job.rounds,
         "inputs": made,
         "candidates": compare(job, folder, AMONG_CANDIDATES),
         "ranks": compare(job, folder, RANKS),
-        "item_item": {"inputs": matrices}
+        "item_item": item_item
         | {name: job.call(f"{PROBE}:items", drawn, name) for name in MATRICES},
     }
 
@@ -81,30 +67,22 @@ def scorers(report: dict[str, Any]) -> str:
     """Return the cost of rankings other than short lists of all items."""
     inputs, matrices = report["inputs"], report["item_item"]
     model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
-    rows: list[tuple[str, ...]] = []
-    groups = (
-        ("candidates", f"{inputs['n_candidates']} candidates of each user"),
-        ("ranks", f"{inputs['n_validation']:,} held-out items"),
-    )
-    for key, title in groups:
+    groups = {
+        "candidates": f"{inputs['n_candidates']} candidates of each user",
+        "ranks": f"{inputs['n_validation']:,} held-out items",
+    }
+    rows: list[Row] = []
+    for key, title in groups.items():
         rows.append((f"{title}, {model}, {inputs['n_factors']} factors", "", "", ""))
-        rows += [
-            (TITLES[name], duration(entry["median_seconds"]), times(entry["ratio"]), "")
-            for name, entry in report[key].items()
-        ]
+        rows += [(TITLES[name], *timed(entry), "") for name, entry in report[key].items()]
     drawn = matrices["inputs"]
-    rows.append(
-        (f"item-item matrix, {drawn['n_users']:,} users × {drawn['n_items']:,} items", "", "", "")
-    )
-    rows += [
-        (
-            f"{TITLES[name]}, {size(matrices[name]['matrix_bytes'])}",
-            duration(matrices[name]["seconds"]),
-            "",
-            f"{size(matrices[name]['bytes'])} above the inputs",
-        )
-        for name in ("dense.npy", "sparse.npz")
-    ]
+    title = f"item-item matrix, {drawn['n_users']:,} users × {drawn['n_items']:,} items"
+    rows.append((title, "", "", ""))
+    for name in MATRICES:
+        found = matrices[name]
+        title = f"{TITLES[name]}, {size(found['matrix_bytes'])}"
+        peak = f"{size(found['bytes'])} above the inputs"
+        rows.append((title, duration(found["seconds"]), "", peak))
     return f"{markdown(('', 'time', '× the first', 'memory'), rows)}\n\n{conditions(report)}"
 
 
