@@ -23,7 +23,6 @@ def inference(report: dict[str, Any]) -> str:
     notes = (
         f"Samples are of {coverage['population']['n_users']:,} users.",
         of_families(report["families"]),
-        of_p_values(report["p_values"]),
     )
     parts = [intervals, *of_few_users(report), tests, " ".join(notes)]
     return "\n\n".join([*parts, *of_cross_validation(report["cross_validation"])])
@@ -70,11 +69,9 @@ def of_few_users(report: dict[str, Any]) -> list[str]:
         )
         for what, rows in (("means", of_means), ("differences", of_differences))
     )
-    most = max(share for *_, size in differences for share in size["contradicts"].values())
     note = (
         f"Lists have a relevant item in the first ten for {hits}. The second model is equal, or "
-        "finds relevant items 1.3 times as often. Intervals of differences are Student's; at most "
-        f"{percent(most)} of them contradict the t-test."
+        "finds relevant items 1.3 times as often. Intervals of differences are Student's."
     )
     return [*tables, note]
 
@@ -121,33 +118,15 @@ def of_families(found: dict[str, Any]) -> str:
     )
 
 
-def of_p_values(found: dict[str, Any]) -> str:
-    said = (
-        f"The p-values of {len(found['cases'])} pairs are those of `scipy.stats`, called directly, "
-        "to the last bit"
-    )
-    drawn = ["`permutation_test`"]
-    ranx = found["notes"]["ranx"]
-    if not isinstance(ranx, str):
-        said += f"; ranx's `student` is {ranx['student']}"
-        drawn.append("ranx's `fisher`")
-    return (
-        f"{said}. Where signs are drawn at random, by each side its own, they are within "
-        f"Monte-Carlo error: {' and '.join(drawn)}."
-    )
-
-
 def overall(report: dict[str, Any]) -> str:
-    """Return the coverage and width of each method for intervals of numbers about all users."""
+    """Return the coverage and width of intervals of numbers about all users together."""
     found = report["overall"]
     rows = []
     for catalogue, sizes in found["catalogues"].items():
         for n_users, one in sizes.items():
-            metrics = tuple(one["truth"])
-            for name, entry in one["candidates"].items():
-                held, width = entry["held"], entry["width_by_best"]
-                cells = (f"{percent(held[metric])}, {width[metric]:.2f}×" for metric in metrics)
-                rows.append((f"{catalogue}, {n_users}, {name}", *cells, f"{one['samples']:,}"))
+            held, width, metrics = one["held"], one["width_by_best"], tuple(one["held"])
+            cells = (f"{percent(held[metric])}, {width[metric]:.2f}×" for metric in metrics)
+            rows.append((f"{catalogue}, {n_users}", *cells, f"{one['samples']:,}"))
     level = percent(found["level"], 0)
     return markdown((f"{level} intervals that hold the truth", *metrics, "samples"), rows)
 
