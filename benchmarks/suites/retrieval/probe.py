@@ -1,11 +1,10 @@
-"""Measure the cost of ranking in three jobs: while a model is trained, in a sweep, and at scale."""
+"""Measure the cost of ranking while a model is trained, and of a million users and items."""
 
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.files import once
 from harness.peak import peak_above_start
 from harness.split import make_split, read_split
 from implicit.cpu.als import AlternatingLeastSquares
@@ -46,17 +45,17 @@ def train(folder: str, evaluator: str) -> dict[str, Any]:
 
     start = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):  # as implicit recommends
-        model = als(ITERATIONS)
+        model = AlternatingLeastSquares(
+            factors=FACTORS,
+            regularization=0.1,
+            alpha=40.0,
+            iterations=ITERATIONS,
+            random_state=SEED,
+        )
         model.fit(seen, show_progress=False, callback=callback if evaluate else None)
     total = time.perf_counter() - start
     found = {"seconds": total, "evaluation_seconds": seconds}
     return found | {"values": {METRIC: values} if evaluate else {}}
-
-
-def als(iterations: int) -> AlternatingLeastSquares:
-    return AlternatingLeastSquares(
-        factors=FACTORS, regularization=0.1, alpha=40.0, iterations=iterations, random_state=SEED
-    )
 
 
 def by_sparse_eval(model: Any, seen: csr_matrix, relevance: se.Relevance, _: csr_matrix) -> float:
@@ -73,39 +72,6 @@ EVALUATORS = {
     "evaluate_model": by_sparse_eval,
     "ranking_metrics_at_k": by_implicit,
 }
-
-
-def save(folder: str, count: int) -> None:
-    """Save the model after each iteration of a training with `count` iterations."""
-    seen, _ = read_split(Path(folder))
-
-    def write(unfinished: Path) -> None:
-        def callback(iteration: int, elapsed: float, loss: float | None) -> None:
-            model.save(unfinished / f"als-{iteration + 1}.npz")
-
-        with threadpool_limits(1, user_api="blas"):
-            model = als(count)
-            model.fit(seen, show_progress=False, callback=callback)
-
-    once(Path(folder, f"checkpoints-{count}"), write)
-
-
-def sweep(folder: str, count: int) -> dict[str, Any]:
-    score = se.sweep  # imports its modules
-    seen, held_out = read_split(Path(folder))
-    start = time.perf_counter()
-    with peak_above_start() as peak:
-        checkpoints = Path(folder, f"checkpoints-{count}")
-        table = score(checkpoints, seen, held_out, [METRIC], progress=False)
-    total = time.perf_counter() - start
-    if len(table) != count or (table["status"] != "ok").any():
-        raise RuntimeError(f"not every checkpoint was scored: {table['error'].tolist()}")
-    return {
-        "seconds": total,
-        "checkpoint_seconds": table["seconds"].tolist(),
-        "bytes": peak[0],
-        "values": {METRIC: table[METRIC].tolist()},
-    }
 
 
 def rank(folder: str) -> dict[str, Any]:

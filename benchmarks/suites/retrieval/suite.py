@@ -1,7 +1,6 @@
-"""Suite `retrieval`: the cost of ranking while a model is trained, in a sweep, and at scale."""
+"""Suite `retrieval`: the cost of ranking while a model is trained, and at scale."""
 
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from harness import environment
@@ -27,15 +26,12 @@ def run(job: Job) -> dict[str, Any]:
     Raises `MismatchError` if implicit's evaluation of a training does not agree with ours.
     """
     # The size of MIND-small, and users and items whose scores would not fit in memory.
-    n_users, n_items, many, checkpoints = 50_000, 51_277, 1_000_000, 20
-    if job.smoke:
-        n_users, n_items, many, checkpoints = 300, 500, 2_000, 3
+    n_users, n_items, many = (300, 500, 2_000) if job.smoke else (50_000, 51_277, 1_000_000)
     folder = job.inputs / "retrieval" / f"{n_users}x{n_items}"
     say("making the data")
     return {
         "inputs": job.call(f"{PROBE}:make", folder, n_users, n_items),
         "training": training(job, folder),
-        "sweep": sweep(job, folder, checkpoints),
         "large": large(job, folder.parent, many),
     }
 
@@ -59,24 +55,6 @@ def training(job: Job, folder: Path) -> dict[str, Any]:
     }
 
 
-def sweep(job: Job, folder: Path, count: int) -> dict[str, Any]:
-    """Score a folder of checkpoints."""
-    say(f"saving {count} checkpoints")
-    job.call(f"{PROBE}:save", folder, count)
-    calls = {environment.REFERENCE: (environment.REFERENCE, f"{PROBE}:sweep", folder, count)}
-    (entry,), (runs,) = map(dict.values, compare_processes(job, "sweep", calls, rounds=MOST_ROUNDS))
-    return {
-        "rounds": len(runs),
-        "n_checkpoints": count,
-        "median_checkpoint_seconds": median(
-            seconds for found in runs for seconds in found["checkpoint_seconds"]
-        ),
-        "median_seconds": entry["median_seconds"],
-        "median_bytes": entry["peak_bytes"],
-        "runs": runs,
-    }
-
-
 def large(job: Job, inputs: Path, many: int) -> dict[str, Any]:
     """Rank one held-out item of `many` users among the same number of items, once."""
     folder = inputs / f"drawn-{many}"
@@ -87,9 +65,8 @@ def large(job: Job, inputs: Path, many: int) -> dict[str, Any]:
 
 
 def retrieval(report: dict[str, Any]) -> str:
-    """Return the cost of ranking in each of the three jobs."""
-    inputs, training = report["inputs"], report["training"]
-    sweep, large = report["sweep"], report["large"]
+    """Return the cost of ranking in both jobs."""
+    inputs, training, large = report["inputs"], report["training"], report["large"]
     model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
     rows = []
     for name, entry in training["contestants"].items():
@@ -98,10 +75,6 @@ def retrieval(report: dict[str, Any]) -> str:
             title = f"the same with `{name}` after each of {training['n_evaluations']} iterations"
             more = f"{percent(entry['added_share'], 0)} more"
         rows.append((title, duration(entry["median_seconds"]), more))
-    each, peak = duration(sweep["median_checkpoint_seconds"]), size(sweep["median_bytes"])
-    title = f"a sweep over {sweep['n_checkpoints']} checkpoints of that size"
-    more = f"{each} each, with loading; {peak} above the inputs"
-    rows.append((title, duration(sweep["median_seconds"]), more))
     drawn, share = large["inputs"], percent(large["share_of_scores"])
     title = f"held-out ranks of {drawn['n_users']:,} users among {drawn['n_items']:,} items"
     more = f"{share} of the scores computed; {size(large['bytes'])} above the inputs"
