@@ -1,9 +1,6 @@
 """Measure evaluations beyond memory or one machine, each in its own process."""
 
-import os
 import resource
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +13,6 @@ from harness.files import once
 from suites.retrieval.inputs import draw
 
 import sparse_eval as se
-from sparse_eval.metrics import REGISTRY
 
 warnings.simplefilter("ignore")  # warnings of a cluster about its workers
 
@@ -28,7 +24,6 @@ WARM_USERS = 10_000
 
 OF_TABLES = "ndcg@{5,10},precision@10,recall@10,map@10,mrr@10"
 OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
-OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # these need whole lists
 
 
 def base(folder: str, n_users: int, n_items: int) -> dict[str, Any]:
@@ -158,68 +153,20 @@ def cluster(n_workers: int) -> Iterator[Any]:
         yield client
 
 
-def workers(folder: str, n_workers: int, rounds: int, kinds: list[str]) -> dict[str, Any]:
+def workers(folder: str, n_workers: int, rounds: int) -> dict[str, Any]:
     """Evaluate with Dask, with one worker and with several, in turn."""
     warm = warm_sides(folder)
-    report: dict[str, Any] = {}
-    for what in kinds:
-        metrics = {"ranks": OF_USERS, "lists": OF_LISTS}[what]
-        seconds: dict[int, list[float]] = {1: [], n_workers: []}
-        means = []
-        for n, found in rounds * list(seconds.items()):
-            with cluster(n) as client:
-                totals(warm, metrics, client=client)
-                start = time.perf_counter()
-                ev = totals(sides_of(folder), metrics, client=client)
-                found.append(time.perf_counter() - start)
-                means.append(ev.mean())
-        report[what] = {
-            "seconds": {str(n): found for n, found in seconds.items()},
-            "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
-            "same": all(mean == means[0] for mean in means),
-        }
-    return report
-
-
-def bits(folder: str) -> dict[str, Any]:
-    """Compare every metric of every user, in one process and with two workers."""
-    metrics = [
-        f"{one.name}@10"
-        for one in REGISTRY.values()
-        if one.cutoff != "none" and set(one.needs) <= {"train"}
-    ]
-    metrics += ["recall(average=micro)@10", "ndcg(gain=exp)@20"]
-    start = time.perf_counter()
-    one = se.evaluate_model(*sides_of(folder), metrics, memory=4_000_000_000)
-    middle = time.perf_counter()
-    with cluster(2) as client:
-        two = se.evaluate_model(*sides_of(folder), metrics, client=client)
-    return {
-        "n_users": one.n_users,
-        "n_metrics": len(metrics),
-        "seconds": [middle - start, time.perf_counter() - middle],
-        "same_values": bool(np.array_equal(one.columns, two.columns, equal_nan=True)),
-        "same_summary": bool(one.summary().equals(two.summary())),
-    }
-
-
-def killed(folder: str) -> dict[str, Any]:
-    """Kill a worker while it works, and compare the numbers with an undisturbed run."""
-    found = []
-    deaths = 0
-    with cluster(2) as client:
-        totals(sides_of(folder), OF_USERS, client=client)
-        for kills in (0, 1):
-            victim = next(iter(client.run(os.getpid).values()))
+    seconds: dict[int, list[float]] = {1: [], n_workers: []}
+    means = []
+    for n, found in rounds * list(seconds.items()):
+        with cluster(n) as client:
+            totals(warm, OF_USERS, client=client)
             start = time.perf_counter()
-            if kills:
-                threading.Timer(found[0]["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
             ev = totals(sides_of(folder), OF_USERS, client=client)
-            found.append({"seconds": time.perf_counter() - start, "mean": ev.mean()})
-            # The scheduler may not know yet that the worker is dead.
-            deaths += victim not in client.run(os.getpid, on_error="ignore").values()
+            found.append(time.perf_counter() - start)
+            means.append(ev.mean())
     return {
-        "seconds": [one["seconds"] for one in found],
-        "deaths": deaths,
-        "same": found[0]["mean"] == found[1]["mean"],
+        "seconds": {str(n): found for n, found in seconds.items()},
+        "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
+        "same": all(mean == means[0] for mean in means),
     }

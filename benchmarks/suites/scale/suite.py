@@ -19,20 +19,19 @@ PROBE = "suites.scale.probe"
 class Size(NamedTuple):
     """The numbers of users for fitting the costs, and for checking them.
 
-    `worked` is the number of users in runs with workers and with Spark, `compared` in runs in which
-    all values are compared, and `drawn` in the data of models, with its number of items.
+    `worked` is the number of users in runs with workers and with Spark, and `drawn` in the data of
+    models, with its number of items.
     """
 
     fitted: tuple[int, ...]
     checked: int
     worked: int
-    compared: int
     drawn: int
     n_items: int
 
 
-FULL = Size((100_000, 1_000_000, 10_000_000), 3_000_000, 1_000_000, 1_000_000, 1_000_000, 51_000)
-TOY = Size((100, 2_000), 500, 2_000, 500, 2_000, 500)
+FULL = Size((100_000, 1_000_000, 10_000_000), 3_000_000, 1_000_000, 1_000_000, 51_000)
+TOY = Size((100, 2_000), 500, 2_000, 2_000, 500)
 
 #: The bytes that an evaluation may use; the whole process stays below 2 GB.
 BUDGET = 1_600_000_000
@@ -53,18 +52,8 @@ def run(job: Job) -> dict[str, Any]:
         "kinds": {kind: costs(job, kind, size) for kind in ("tables", "users")},
     }
     model, _ = inputs(job, "users", size.worked)
-    kinds = ["ranks"] if job.smoke else ["ranks", "lists"]
-    for name in job.references:
-        say(f"workers of Dask: {name}")
-        found = environment.call(name, f"{PROBE}:workers", model, 2, rounds, kinds)
-        if name == environment.REFERENCE:
-            report["workers"] = found
-        else:
-            report.setdefault("workers_of_checkouts", {})[name] = found
-    say("every metric, with workers and without")
-    report["bits"] = job.call(f"{PROBE}:bits", inputs(job, "users", size.compared)[0])
-    say("a worker is killed")
-    report["killed"] = job.call(f"{PROBE}:killed", model)
+    say("workers of Dask")
+    report["workers"] = job.call(f"{PROBE}:workers", model, 2, rounds)
     if "spark" in job.contestants:
         report["spark"] = spark(job, size)
     return report

@@ -41,7 +41,7 @@ def costs(report: dict[str, Any]) -> str:
 
 def plan(report: dict[str, Any]) -> str:
     """Return the cost model, and its prediction for a billion users."""
-    used = min(report["workers"]["ranks"]["ratio"] / 2, 1.0)  # of two workers' time
+    used = min(report["workers"]["ratio"] / 2, 1.0)  # of two workers' time
     rows = []
     for kind, title in KINDS.items():
         found = report["kinds"][kind]
@@ -75,25 +75,10 @@ def threads(report: dict[str, Any], kind: str) -> int:
 
 def workers(report: dict[str, Any]) -> str:
     """Return the measurements with workers."""
-    bits, killed = (report[name] for name in ("bits", "killed"))
-    same = {True: "the same bits", False: "OTHER BITS"}
-    rows = []
-    for what, found in report["workers"].items():
-        one, two = (duration(sorted(runs)[len(runs) // 2]) for runs in found["seconds"].values())
-        title = f"{what} found by two Dask workers, and by one; each has one thread"
-        rows.append((title, f"{two} and {one}", f"{found['ratio']:.2f}× as fast"))
-    rows += [
-        (
-            f"{bits['n_metrics']} metrics of {bits['n_users']:,} users, two workers and none",
-            " and ".join(map(duration, reversed(bits["seconds"]))),
-            same[bits["same_values"] and bits["same_summary"]],
-        ),
-        (
-            "without and with a worker that is killed with SIGKILL",
-            " and ".join(map(duration, killed["seconds"])),
-            same[killed["same"]],
-        ),
-    ]
+    found = report["workers"]
+    one, two = (duration(sorted(runs)[len(runs) // 2]) for runs in found["seconds"].values())
+    title = "ranks found by two Dask workers, and by one; each has one thread"
+    rows = [(title, f"{two} and {one}", f"{found['ratio']:.2f}× as fast")]
     spark = report.get("spark", {"failed": "it was not asked for"})
     if "failed" in spark:
         rows.append(("Spark", f"not measured: {spark['failed']}", ""))
