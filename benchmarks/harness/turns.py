@@ -1,9 +1,8 @@
 """Measure several sides in turn, so that other load of the machine affects all of them equally."""
 
-import math
 import tempfile
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -24,15 +23,13 @@ def take_turns(
     rounds: int | None = None,
     unit: str = "seconds",
     reference: str = environment.REFERENCE,
-    once: Container[str] = (),
     warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """Call every measure once to warm up, then once per round; return the results.
 
     Each entry has the raw values, their median, and its ratio to the median of the reference (None
-    without a reference). Measures in `once`, which take long, are called in the first round only,
-    without a warm-up. A measure that raises `RuntimeError` is not called again; its entry has the
-    reason.
+    without a reference). A measure that raises `RuntimeError` is not called again; its entry has
+    the reason.
     """
     rounds = min(job.rounds, rounds or job.rounds)
     values: dict[str, list[float]] = {label: [] for label in measures}
@@ -40,7 +37,7 @@ def take_turns(
     for done in range(0 if warm_up and not job.smoke else 1, rounds + 1):
         say(f"{title}: " + (f"round {done} of {rounds}" if done else "warming up"))
         for label, measure in measures.items():
-            if label in failed or (label in once and done != 1):
+            if label in failed:
                 continue
             try:
                 value = measure()
@@ -115,23 +112,19 @@ def compare_workers(
     *,
     warm: bool = False,
     pause: float = 0.0,
-    long_seconds: float = math.inf,
     **options: Any,
 ) -> dict[str, dict[str, Any]]:
     """Call each contestant once, check all answers, and then time the contestants in turn.
 
-    `check` gets the files of the answers, and returns what it finds about each of them.
-    Contestants whose first call takes longer than `long_seconds` are timed in one round only. The
-    other options are those of `turn_seconds` and `take_turns`.
+    `check` gets the files of the answers, and returns what it finds about each of them. The other
+    options are those of `turn_seconds` and `take_turns`.
     """
     answers: dict[str, Path] = {}
     entries: dict[str, dict[str, Any]] = {}
-    once = set()
     with tempfile.TemporaryDirectory() as folder:
         for number, (label, (client, task)) in enumerate(contestants.items()):
             say(f"{title}: {label}: its first call")
             answer = Path(folder, f"{number}.npz")
-            start = time.perf_counter()
             try:
                 entries[label] = {"peak_bytes": client.save(task, answer)}
             except RuntimeError as error:
@@ -139,8 +132,6 @@ def compare_workers(
                 entries[label] = {"failed": str(error)}
                 continue
             answers[label] = answer
-            if time.perf_counter() - start > long_seconds:
-                once.add(label)
         say(f"{title}: comparing")
         for label, found in check(answers).items():
             entries[label] |= found
@@ -148,7 +139,7 @@ def compare_workers(
         label: partial(turn_seconds, *contestants[label], job.turn_seconds, warm=warm, pause=pause)
         for label in answers
     }
-    for label, timed in take_turns(job, title, measures, once=once, **options).items():
+    for label, timed in take_turns(job, title, measures, **options).items():
         entries[label] |= timed
     return entries
 

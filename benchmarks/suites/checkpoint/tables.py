@@ -25,14 +25,12 @@ def checkpoint(report: dict[str, Any]) -> str:
             cells.append(f"{seconds} ({ratio}×)" if ratio and name not in ours else seconds)
         found = [case["contestants"].get(name, {}).get("share_of_scores") for name in ours]
         shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
-        rates = " / ".join(pairs_per_second(report, case, name) for name in ours)
-        rows.append((f"{case['title']}, K = {case['k']}", *cells, rates, shares))
+        rows.append((f"{case['title']}, K = {case['k']}", *cells, shares))
     peak = "peak of memory above the inputs, at most"
     entries = [[case["contestants"].get(name, {}) for case in cases] for name in columns]
     peaks = (max(entry.get("peak_bytes", 0) for entry in found) for found in entries)
-    rows.append((peak, *map(size, peaks), "", ""))
-    ends = ("user–item pairs per second that we rank, in billions", "share of scores we compute")
-    table = markdown(("", *heads, *ends), rows)
+    rows.append((peak, *map(size, peaks), ""))
+    table = markdown(("", *heads, "share of scores we compute"), rows)
 
     others = [
         entry
@@ -56,15 +54,6 @@ def checkpoint(report: dict[str, Any]) -> str:
         for why in dict.fromkeys(skipped.values())
     ]
     return "\n\n".join([table, " ".join([note, *left_out, conditions(report)])])
-
-
-def pairs_per_second(report: dict[str, Any], case: dict[str, Any], contestant: str) -> str:
-    """Return users × items / seconds in billions, the unit in papers."""
-    entry = case["contestants"].get(contestant, {"failed": ""})
-    if "failed" in entry:
-        return "failed"
-    sizes = report["inputs"][case["model"]]
-    return f"{sizes['n_lists'] * sizes['n_items'] / entry['median_seconds'] / 1e9:.3g}"
 
 
 def summary(report: dict[str, Any]) -> list[Row]:
