@@ -38,7 +38,7 @@ SIGNIFICANCE = 0.05
 
 SEED = 0
 # The purposes of random numbers, a part of their seeds.
-POPULATION, SAMPLES, PAIRS, FAMILIES, MEANS, DIFFERENCES = 1, 2, 3, 4, 6, 7
+POPULATION, SAMPLES, PAIRS, MEANS, DIFFERENCES = 1, 2, 3, 6, 7
 
 #: Users: repetitions. Below 200 users, the kind of interval is different.
 COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
@@ -59,9 +59,6 @@ FALSE_POSITIVES = {
     ("permutation", 200): (METRICS[:1], 3000),
     ("permutation", 2000): (METRICS[:1], 3000),
 }
-#: The relative rates at which five models find relevant items.
-FIVE = {"all equal": (1, 1, 1, 1, 1), "one better": (2, 1, 1, 1, 1)}
-FAMILY_USERS, FAMILY_REPETITIONS = 200, 1000
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -215,37 +212,6 @@ def p_of_equals(test: Any, n_users: int, metrics: list[str], repetition: int) ->
     users = draw_users(rng, n_users)
     pair = {name: evaluate(draw_lists(rng, users), users.n_relevant, metrics) for name in "ab"}
     return se.compare(pair, test=test, correction="none").table["p"].tolist()
-
-
-def families(scale: float) -> dict[str, Any]:
-    """Count false differences when five models are compared by every metric."""
-    found = {}
-    repetitions = scaled(FAMILY_REPETITIONS, scale)
-    for number, title in enumerate(FIVE):
-        wrong = np.array(repeat(partial(errors, number), repetitions)).T
-        found[title] = {
-            name: {"share": shares.mean(), "standard_error": stats.sem(shares)}
-            for name, shares in zip(("holm, any error", "bh, share of errors"), wrong, strict=True)
-        }
-    return {"n_users": FAMILY_USERS, "repetitions": repetitions, "families": found}
-
-
-def errors(number: int, repetition: int) -> tuple[float, float]:
-    """Return whether Holm shows any false difference, and the share of false ones that BH shows."""
-    models = list(FIVE.values())[number]
-    rng = np.random.default_rng([SEED, FAMILIES, number, repetition])
-    users = draw_users(rng, FAMILY_USERS)
-    five = {
-        str(model): evaluate(draw_lists(rng, users, times), users.n_relevant)
-        for model, times in enumerate(models)
-    }
-    counts = []
-    for correction in ("holm", "bh"):
-        shown = se.compare(five, correction=correction, level=LEVEL).table.query("better != ''")
-        pairs = zip(shown["a"].astype(int), shown["b"].astype(int), strict=True)
-        counts.append((sum(models[a] == models[b] for a, b in pairs), len(shown)))
-    (holm, _), (bh, n_shown) = counts
-    return float(holm > 0), bh / max(n_shown, 1)
 
 
 def repeat(measure: Callable[[int], Any], repetitions: int) -> list[Any]:

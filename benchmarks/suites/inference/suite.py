@@ -17,12 +17,11 @@ __all__ = ["TABLES", "run"]
 PARTS = {
     **{
         name: f"suites.inference.probe:{name}"
-        for name in ("coverage", "means", "differences", "false_positives", "families")
+        for name in ("coverage", "means", "differences", "false_positives")
     },
     "overall": "suites.inference.overall:simulate",
     "cross_validation": "suites.inference.cross:simulate",
     "decisions": "suites.inference.decisions:simulate",
-    "sampled": "suites.inference.sampled:simulate",
 }
 #: The repetitions of a toy run, as a share of the usual number.
 TOY = 0.001
@@ -38,7 +37,7 @@ SHOWN = (0.04, 0.06)
 HELD_DECISION = (0.935, 0.965)
 # False positives of cross-validated models, with few folds and seeds.
 CROSS_SHOWN = (0.03, 0.07)
-# The bound for wrong results among several comparisons.
+# The bound for wrong verdicts.
 MOST_WRONG = 0.05
 
 
@@ -79,10 +78,6 @@ def shares(report: dict[str, Any]) -> Iterator[Share]:
         yield from of_metrics(f"decisions, {n_users} users: wrong", wrong, 0.0, MOST_WRONG + margin)
     for title, found in report["cross_validation"]["identical"].items():
         yield f"cross-validation, {title}: shown", found["pooled"], *CROSS_SHOWN
-    for title, family in report["families"]["families"].items():
-        for name, found in family.items():
-            most = MOST_WRONG + NOISE * found["standard_error"]
-            yield f"{title}, {name}", found["share"], 0.0, most
 
 
 def of_metrics(what: str, found: dict[str, float], low: float, high: float) -> Iterator[Share]:

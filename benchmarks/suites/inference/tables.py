@@ -20,11 +20,8 @@ def inference(report: dict[str, Any]) -> str:
         [(f"{found['n_users']:,} users, {found['test']}", found) for found in positives["tests"]],
         "shown",
     )
-    notes = (
-        f"Samples are of {coverage['population']['n_users']:,} users.",
-        of_families(report["families"]),
-    )
-    parts = [intervals, *of_few_users(report), tests, " ".join(notes)]
+    note = f"Samples are of {coverage['population']['n_users']:,} users."
+    parts = [intervals, *of_few_users(report), tests, note]
     return "\n\n".join([*parts, *of_cross_validation(report["cross_validation"])])
 
 
@@ -105,19 +102,6 @@ def of_cross_validation(found: dict[str, Any]) -> list[str]:
     return [markdown(headings, rows), note]
 
 
-def of_families(found: dict[str, Any]) -> str:
-    families = found["families"].items()
-    holm, bh = (
-        " and ".join(f"{percent(one[name]['share'])} ({title})" for title, one in families)
-        for name in ("holm, any error", "bh, share of errors")
-    )
-    return (
-        f"When five models are compared by all of these metrics, {found['n_users']:,} users, "
-        f"{found['repetitions']:,} times, Holm's correction lets anything wrong be shown in {holm} "
-        f"of the comparisons; with Benjamini and Hochberg's, {bh} of what is shown is wrong."
-    )
-
-
 def overall(report: dict[str, Any]) -> str:
     """Return the coverage and width of intervals of numbers about all users together."""
     found = report["overall"]
@@ -141,15 +125,6 @@ def population(report: dict[str, Any]) -> str:
     )
 
 
-#: Table 2 of Krichene and Rendle (KDD 2020): means over 1,000 samples, with replacement, and their
-#: deviations.
-PRINTED = {
-    "A": ((0.990, 0.004), (0.630, 0.129), (0.724, 0.097), (1.000, 0.000)),
-    "B": ((0.555, 0.014), (0.336, 0.073), (0.444, 0.054), (0.400, 0.000)),
-    "C": ((0.843, 0.014), (0.325, 0.050), (0.460, 0.039), (0.567, 0.092)),
-}
-
-
 def decisions(report: dict[str, Any]) -> str:
     """Return the coverage of intervals for decisions, and the share of wrong verdicts."""
     found = report["decisions"]
@@ -166,33 +141,6 @@ def decisions(report: dict[str, Any]) -> str:
     heading = f"{percent(found['level'], 0)} intervals that hold the truth, {found['metric']}"
     columns = (heading, *(f"{int(n_users):,} users" for n_users in sizes))
     return markdown(columns, [*rows, ("samples", *noise)])
-
-
-def sampled(report: dict[str, Any]) -> str:
-    """Return the means of estimates from sampled candidates, and their deviations."""
-    found = report["sampled"]
-    rows: list[Row] = []
-    for name, one in found["recommenders"].items():
-        ranks = ", ".join(f"{rank:,}" for rank in one["ranks"])
-        rows.append((f"{name}, ranks {ranks}: all items", *map(_three, one["all_items"].values())))
-        rows.append((f"{name}, as printed by them", *map(_with_deviation, PRINTED[name])))
-        for how, by_metric in one["estimates"].items():
-            estimates = ((x["mean"], x["deviation"]) for x in by_metric.values())
-            rows.append((f"{name}, {how}", *map(_with_deviation, estimates)))
-    for how, by_metric in found["best_found"].items():
-        title = f"samples in which the best of the three has the most, {how}"
-        rows.append((title, *map(percent, by_metric.values())))
-    heading = f"{found['m']} of {found['n_items']:,} items sampled, {found['samples']:,} times"
-    return markdown((heading, *found["best_found"]["unbiased"]), rows)
-
-
-def _with_deviation(estimate: tuple[float, float]) -> str:
-    mean, deviation = map(_three, estimate)
-    return f"{mean} ± {deviation}"
-
-
-def _three(number: float) -> str:
-    return f"{number:.3f}"
 
 
 def few_users(report: dict[str, Any]) -> str:
@@ -218,5 +166,4 @@ TABLES = {
     "inference": inference,
     "overall": overall,
     "population": population,
-    "sampled": sampled,
 }
