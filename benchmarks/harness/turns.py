@@ -21,7 +21,6 @@ def take_turns(
     measures: Mapping[str, Callable[[], float]],
     *,
     rounds: int | None = None,
-    unit: str = "seconds",
     reference: str = environment.REFERENCE,
     warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
@@ -54,9 +53,9 @@ def take_turns(
         label: {"failed": failed[label]}
         if label in failed
         else {
-            f"median_{unit}": medians[label],
+            "median_seconds": medians[label],
             "ratio": medians[label] / ours if ours else None,
-            unit: values[label],
+            "seconds": values[label],
         }
         for label in measures
     }
@@ -68,14 +67,13 @@ def compare_processes(
     calls: Mapping[str, tuple[Any, ...]],
     *,
     tolerance: float = 0.0,
-    unit: str = "seconds",
     **options: Any,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """Start a new process for each side in turn; return the entries, and the results by side.
 
-    Each call has a contestant, a function and its arguments. Its result has `seconds` (or another
-    unit), and perhaps `bytes`, the peak of memory, and `values`, which are compared with the values
-    of the first side. The options are those of `take_turns`.
+    Each call has a contestant, a function and its arguments. Its result has `seconds`, and perhaps
+    `bytes`, the peak of memory, and `values`, which are compared with the values of the first side.
+    The options are those of `take_turns`.
 
     Raises `MismatchError` if values differ by more than the tolerance.
     """
@@ -83,10 +81,10 @@ def compare_processes(
 
     def measure(label: str) -> float:
         found[label].append(environment.call(*calls[label]))
-        return float(found[label][-1][unit])
+        return float(found[label][-1]["seconds"])
 
     measures = {label: partial(measure, label) for label in calls}
-    entries = take_turns(job, title, measures, unit=unit, **options)
+    entries = take_turns(job, title, measures, **options)
     values = {
         label: [one.get("values") for one in results] for label, results in found.items() if results
     }
@@ -96,7 +94,7 @@ def compare_processes(
         if not furthest <= tolerance:
             raise MismatchError(f"{title}: the values of {label} differ by {furthest:.3g}")
         if results:
-            found[label] = results[-len(entries[label].get(unit, results)) :]
+            found[label] = results[-len(entries[label].get("seconds", results)) :]
             if "bytes" in results[0]:
                 entries[label]["peak_bytes"] = median(one["bytes"] for one in found[label])
             if "values" in results[0]:

@@ -57,12 +57,20 @@ def checkpoint(report: dict[str, Any]) -> str:
 
 
 def summary(report: dict[str, Any]) -> list[Row]:
-    """Return the rows of the front page."""
-    cases = (report["cases"][name] for name in SHOWN)
-    return [
+    """Return the rows of the front page: times, and the memory of the last case."""
+    cases = [report["cases"][name] for name in SHOWN]
+    rows = [
         summed(report, f"everybody's best {case['k']} items: {case['title']}", case)
         for case in cases
     ]
+    entries = cases[-1]["contestants"]
+    others = (
+        f"{heading(report, name, list(entries))} {size(entry['peak_bytes'])}"
+        for name, entry in entries.items()
+        if "peak_bytes" in entry and not name.startswith("sparse_eval")
+    )
+    peak = size(next(iter(entries.values()))["peak_bytes"])
+    return [*rows, ("the peak of memory for these", peak, ", ".join(others))]
 
 
 TABLES = {"checkpoint": checkpoint}
