@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,19 +17,6 @@ class Data(NamedTuple):
     train: sparse.csr_matrix
     held_out: sparse.csr_matrix
     candidates: sparse.csr_matrix | None = None
-
-    def renumbered(self, seed: int) -> Self:
-        """Return the data with different item numbers, or unchanged for seed 0."""
-        if not seed:
-            return self
-        items = np.random.default_rng(seed).permutation(self.train.shape[1])
-        return self._replace(
-            **{
-                name: part[:, items].sorted_indices()
-                for name, part in self._asdict().items()
-                if part is not None
-            }
-        )
 
 
 def ncf(folder: Path) -> Data:

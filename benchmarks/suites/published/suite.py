@@ -6,7 +6,6 @@ row is evaluated in its own process.
 
 import tomllib
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from harness.files import find
@@ -82,18 +81,10 @@ def evaluate(
     options = dict(row.get("options", {}))
     if job.smoke:
         options |= {name: least for name, least in TOYS.items() if name in options}
-    runs = row.get("runs", 1)
-    asked = {
-        "model": row["model"],
-        "options": options,
-        "runs": min(2, runs) if job.smoke else runs,
-        "metrics": table["metrics"],
-    }
+    asked = {"model": row["model"], "options": options, "metrics": table["metrics"]}
     found = job.call("suites.published.probe:row", name, place, asked)
     pairs = zip(found["values"].items(), row["printed"], strict=True)
-    differences = {
-        metric: mean(values) - float(printed) for (metric, values), printed in pairs if printed
-    }
+    differences = {metric: value - float(printed) for (metric, value), printed in pairs if printed}
     return row | found | {"differences": differences}
 
 

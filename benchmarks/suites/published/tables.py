@@ -1,6 +1,5 @@
 """The tables of the suite `published`: published figures, our results, and differences."""
 
-from statistics import mean
 from typing import Any
 
 from harness.format import Row, markdown, measured
@@ -31,24 +30,15 @@ def part(table: dict[str, Any], tolerance: float) -> str:
 
 
 def lines(row: dict[str, Any]) -> list[Row]:
-    """Return a row's published figures, the mean and range of our runs, and the difference."""
+    """Return a row's published figures, ours, and the differences."""
     printed = (row["title"], "printed", *row["printed"])
     if "values" not in row:
         return [printed]
     digits = max(len(figure.partition(".")[2]) for figure in row["printed"]) + 1
-    here, ranges, differences = [], [], []
-    for metric, values in row["values"].items():
-        here.append(f"{mean(values):.{digits}f}")
-        ranges.append(f"{min(values):.{digits}f} to {max(values):.{digits}f}")
-        difference = row["differences"].get(metric)
-        differences.append("" if difference is None else f"{difference:+.{digits}f}")
-    n_runs = len(next(iter(row["values"].values())))
-    difference_row = ("", "difference", *differences)
-    if n_runs == 1:
-        return [printed, ("", "here", *here), difference_row]
-    of = "seeds" if row.get("stochastic") else "numberings"
-    mean_row = ("", f"here, mean of {n_runs} {of}", *here)
-    return [printed, mean_row, ("", "range", *ranges), difference_row]
+    here = [f"{value:.{digits}f}" for value in row["values"].values()]
+    found = (row["differences"].get(metric) for metric in row["values"])
+    differences = ["" if one is None else f"{one:+.{digits}f}" for one in found]
+    return [printed, ("", "here", *here), ("", "difference", *differences)]
 
 
 def note(row: dict[str, Any], tolerance: float) -> str:
