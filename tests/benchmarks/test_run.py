@@ -25,7 +25,7 @@ def written() -> dict[str, int]:
 @pytest.mark.long
 @pytest.mark.slow
 def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
-    assert len(SUITES) == 14
+    assert len(SUITES) == 13
     before = written()
     done = run("run.py", "--smoke")
     assert not done.returncode, done.stderr

@@ -7,7 +7,7 @@ Each answer is an .npz file, ours the first, and contains one of
     hit_users, hit_items, hit_ranks    the held-out items among the first k, and their ranks
     nothing                            if there is nothing to compare
 
-and possibly `share`, the share of scores that were computed, which is passed on. Ours has ids.
+Ours has ids.
 
 Scores are the products of the factors in double precision. In single precision, a library's score
 differs from this by at most `bound`, for any order of its sums. So a list is right if and only if
@@ -82,8 +82,6 @@ def check(path: str, *answers: str) -> list[dict[str, Any]]:
     mean = ndcg_of(case, mine)
     allowed = [lowest / len(case.users) - TOLERANCE, highest / len(case.users) + TOLERANCE]
     for answer, report in zip(found, reports, strict=True):
-        if "share" in answer:
-            report["share_of_scores"] = float(answer["share"])
         if "hit_items" in answer:
             check_hits(mine, answer, report)
         if "ndcg" in answer:

@@ -23,14 +23,12 @@ def checkpoint(report: dict[str, Any]) -> str:
         for name in columns:
             seconds, ratio = timed(case["contestants"].get(name, {"failed": ""}))
             cells.append(f"{seconds} ({ratio}×)" if ratio and name not in ours else seconds)
-        found = [case["contestants"].get(name, {}).get("share_of_scores") for name in ours]
-        shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
-        rows.append((f"{case['title']}, K = {case['k']}", *cells, shares))
+        rows.append((f"{case['title']}, K = {case['k']}", *cells))
     peak = "peak of memory above the inputs, at most"
     entries = [[case["contestants"].get(name, {}) for case in cases] for name in columns]
     peaks = (max(entry.get("peak_bytes", 0) for entry in found) for found in entries)
-    rows.append((peak, *map(size, peaks), ""))
-    table = markdown(("", *heads, "share of scores we compute"), rows)
+    rows.append((peak, *map(size, peaks)))
+    table = markdown(("", *heads), rows)
 
     others = [
         entry

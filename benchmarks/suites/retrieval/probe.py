@@ -88,21 +88,10 @@ def rank(folder: str) -> dict[str, Any]:
     se.ranks((users[few], items), held_out[few], k=K, seen=seen[few], progress=False)
     start = time.perf_counter()
     with peak_above_start() as peak:
-        found, share = ranks_and_share(users, items, held_out, seen)
+        found = se.ranks((users, items), held_out, k=K, seen=seen, progress=False)
     return {
         "seconds": time.perf_counter() - start,
         "bytes": peak[0],
         "n_seen": seen.nnz,
         "hit_rate": len(found.items) / len(users),
-        "share_of_scores": share,
     }
-
-
-def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
-    """Return the result of `se.ranks`, and the share of all scores that it computed."""
-    from sparse_eval.retrieval.ranker import Options
-    from sparse_eval.retrieval.search import Search  # public functions do not return the share
-
-    search = Search(users, items, Options(seen, progress=False))
-    found, *_ = search.ranks(se.Relevance.from_csr(held_out), K)
-    return found, int(search.n_products[0]) / (len(users) * len(items))

@@ -75,9 +75,9 @@ def retrieval(report: dict[str, Any]) -> str:
             title = f"the same with `{name}` after each of {training['n_evaluations']} iterations"
             more = f"{percent(entry['added_share'], 0)} more"
         rows.append((title, duration(entry["median_seconds"]), more))
-    drawn, share = large["inputs"], percent(large["share_of_scores"])
+    drawn = large["inputs"]
     title = f"held-out ranks of {drawn['n_users']:,} users among {drawn['n_items']:,} items"
-    more = f"{share} of the scores computed; {size(large['bytes'])} above the inputs"
+    more = f"{size(large['bytes'])} above the inputs"
     rows.append((title, duration(large["seconds"]), more))
     return f"{markdown(('', 'time', ''), rows)}\n\n{conditions(report)}"
 
