@@ -28,7 +28,7 @@ RIVALS: dict[str, dict[str, Any]] = tomllib.loads(
 )
 REFERENCE = next(iter(RIVALS))
 # Its NumPy is pinned, and it needs few other packages. It makes the lists and compares the values.
-PINNED = "notebook"
+PINNED = "scipy"
 
 _state: dict[str, bool] = {"running": False}
 

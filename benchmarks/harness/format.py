@@ -33,10 +33,6 @@ def medians(report: dict[str, Any], contestants: dict[str, Any]) -> list[Row]:
     return [(label(report, name), *timed(entry)) for name, entry in contestants.items()]
 
 
-def amount(entry: dict[str, Any]) -> str:
-    return "failed" if "failed" in entry else size(entry["median_bytes"])
-
-
 def conditions(report: dict[str, Any]) -> str:
     return (
         f"Medians of {report['rounds']} rounds taken in turn, after a warm-up; {measured(report)}"

@@ -1,14 +1,15 @@
 """Compare our values with libraries' values, each computed in the library's own environment.
 
-A suite that does this has a script for each library in `rivals`; `worker.py`, whose `answer` gets
-the numbers of a script in the library's environment; and `probe.py`, whose `compare` compares them
-with ours in our environment.
+A suite that does this has a script for each library in `rivals`; `libraries.toml`, the rules of the
+comparison; `worker.py`, whose `answer` gets the numbers of a script in the library's environment;
+and `probe.py`, whose `compare` compares them with ours in our environment.
 """
 
 import importlib
 import json
 import os
 import tempfile
+import tomllib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from .call import plain
 from .job import Job, MismatchError
 from .progress import say
 
-#: The parts that the scripts of all libraries may have, and what holds without them.
-PARTS = {"CONVENTION": None, "TOLERANCE": 1e-9, "IMPRECISE": None, "NOT_COMPARED": {}}
+#: The rules of a library that libraries.toml may leave out.
+RULES = {"convention": None, "tolerance": 1e-9, "imprecise": None, "not_compared": {}}
 
 
 def answer(suite: str, script: str, problems: str, values: str) -> None:
@@ -28,9 +29,11 @@ def answer(suite: str, script: str, problems: str, values: str) -> None:
     # Waking a second thread takes longer than a problem.
     os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     library = importlib.import_module(script)  # before NumPy, which then starts one thread
-    report = {part.lower(): getattr(library, part, PARTS[part]) for part in PARTS}
+    declared = (environment.SUITES / suite / "libraries.toml").read_text(encoding="utf-8")
+    rules = RULES | tomllib.loads(declared)[script.rpartition(".")[2]]
     worker = importlib.import_module(f"suites.{suite}.worker")
-    report |= worker.answer(library, json.loads(Path(problems).read_text(encoding="utf-8")))
+    read = json.loads(Path(problems).read_text(encoding="utf-8"))
+    report = rules | worker.answer(library, rules, read)
     Path(values).write_text(json.dumps(report, default=plain), encoding="utf-8")
 
 

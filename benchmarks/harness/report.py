@@ -63,10 +63,9 @@ def summarize(suite: str, found: dict[str, Any]) -> Iterator[str]:
             if "failed" in entry:
                 yield f"{title}: {name}: failed: {entry['failed']}"
                 continue
-            unit = next(key for key in entry if key.startswith("median_"))
             ratio = entry["ratio"]
             times = "" if ratio is None else f", {ratio:.2f} times the reference"
-            yield f"{title}: {name}: {entry[unit]:.4g} {unit.removeprefix('median_')}{times}"
+            yield f"{title}: {name}: {entry['median_seconds']:.4g} seconds{times}"
     for name, entry in found.get("rivals", {}).items():
         if "failed" in entry:
             yield f"{suite}: left out: {name}: {entry['failed']}"

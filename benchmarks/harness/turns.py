@@ -1,9 +1,8 @@
 """Measure several sides in turn, so that other load of the machine affects all of them equally."""
 
-import math
 import tempfile
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -22,17 +21,14 @@ def take_turns(
     measures: Mapping[str, Callable[[], float]],
     *,
     rounds: int | None = None,
-    unit: str = "seconds",
     reference: str = environment.REFERENCE,
-    once: Container[str] = (),
     warm_up: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """Call every measure once to warm up, then once per round; return the results.
 
     Each entry has the raw values, their median, and its ratio to the median of the reference (None
-    without a reference). Measures in `once`, which take long, are called in the first round only,
-    without a warm-up. A measure that raises `RuntimeError` is not called again; its entry has the
-    reason.
+    without a reference). A measure that raises `RuntimeError` is not called again; its entry has
+    the reason.
     """
     rounds = min(job.rounds, rounds or job.rounds)
     values: dict[str, list[float]] = {label: [] for label in measures}
@@ -40,7 +36,7 @@ def take_turns(
     for done in range(0 if warm_up and not job.smoke else 1, rounds + 1):
         say(f"{title}: " + (f"round {done} of {rounds}" if done else "warming up"))
         for label, measure in measures.items():
-            if label in failed or (label in once and done != 1):
+            if label in failed:
                 continue
             try:
                 value = measure()
@@ -57,9 +53,9 @@ def take_turns(
         label: {"failed": failed[label]}
         if label in failed
         else {
-            f"median_{unit}": medians[label],
+            "median_seconds": medians[label],
             "ratio": medians[label] / ours if ours else None,
-            unit: values[label],
+            "seconds": values[label],
         }
         for label in measures
     }
@@ -71,14 +67,13 @@ def compare_processes(
     calls: Mapping[str, tuple[Any, ...]],
     *,
     tolerance: float = 0.0,
-    unit: str = "seconds",
     **options: Any,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """Start a new process for each side in turn; return the entries, and the results by side.
 
-    Each call has a contestant, a function and its arguments. Its result has `seconds` (or another
-    unit), and perhaps `bytes`, the peak of memory, and `values`, which are compared with the values
-    of the first side. The options are those of `take_turns`.
+    Each call has a contestant, a function and its arguments. Its result has `seconds`, and perhaps
+    `bytes`, the peak of memory, and `values`, which are compared with the values of the first side.
+    The options are those of `take_turns`.
 
     Raises `MismatchError` if values differ by more than the tolerance.
     """
@@ -86,10 +81,10 @@ def compare_processes(
 
     def measure(label: str) -> float:
         found[label].append(environment.call(*calls[label]))
-        return float(found[label][-1][unit])
+        return float(found[label][-1]["seconds"])
 
     measures = {label: partial(measure, label) for label in calls}
-    entries = take_turns(job, title, measures, unit=unit, **options)
+    entries = take_turns(job, title, measures, **options)
     values = {
         label: [one.get("values") for one in results] for label, results in found.items() if results
     }
@@ -99,7 +94,7 @@ def compare_processes(
         if not furthest <= tolerance:
             raise MismatchError(f"{title}: the values of {label} differ by {furthest:.3g}")
         if results:
-            found[label] = results[-len(entries[label].get(unit, results)) :]
+            found[label] = results[-len(entries[label].get("seconds", results)) :]
             if "bytes" in results[0]:
                 entries[label]["peak_bytes"] = median(one["bytes"] for one in found[label])
             if "values" in results[0]:
@@ -115,23 +110,19 @@ def compare_workers(
     *,
     warm: bool = False,
     pause: float = 0.0,
-    long_seconds: float = math.inf,
     **options: Any,
 ) -> dict[str, dict[str, Any]]:
     """Call each contestant once, check all answers, and then time the contestants in turn.
 
-    `check` gets the files of the answers, and returns what it finds about each of them.
-    Contestants whose first call takes longer than `long_seconds` are timed in one round only. The
-    other options are those of `turn_seconds` and `take_turns`.
+    `check` gets the files of the answers, and returns what it finds about each of them. The other
+    options are those of `turn_seconds` and `take_turns`.
     """
     answers: dict[str, Path] = {}
     entries: dict[str, dict[str, Any]] = {}
-    once = set()
     with tempfile.TemporaryDirectory() as folder:
         for number, (label, (client, task)) in enumerate(contestants.items()):
             say(f"{title}: {label}: its first call")
             answer = Path(folder, f"{number}.npz")
-            start = time.perf_counter()
             try:
                 entries[label] = {"peak_bytes": client.save(task, answer)}
             except RuntimeError as error:
@@ -139,8 +130,6 @@ def compare_workers(
                 entries[label] = {"failed": str(error)}
                 continue
             answers[label] = answer
-            if time.perf_counter() - start > long_seconds:
-                once.add(label)
         say(f"{title}: comparing")
         for label, found in check(answers).items():
             entries[label] |= found
@@ -148,7 +137,7 @@ def compare_workers(
         label: partial(turn_seconds, *contestants[label], job.turn_seconds, warm=warm, pause=pause)
         for label in answers
     }
-    for label, timed in take_turns(job, title, measures, once=once, **options).items():
+    for label, timed in take_turns(job, title, measures, **options).items():
         entries[label] |= timed
     return entries
 

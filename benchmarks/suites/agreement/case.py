@@ -1,8 +1,8 @@
 """The input of a library: lists of some users, their relevant items and their history.
 
-The properties are requirements that scripts name in NEEDS; their docstrings are the words for them.
-The methods at the end return rows, one for each user, in the forms that libraries take. A row is
-{item: value}, or a list of items, each with the value 1.
+The properties are requirements that `libraries.toml` names; their docstrings are the words for
+them. The methods at the end return rows, one for each user, in the forms that libraries take. A row
+is {item: value}, or a list of items, each with the value 1.
 """
 
 from dataclasses import dataclass

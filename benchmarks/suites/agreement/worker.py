@@ -7,20 +7,14 @@ The library's script, in the folder `rivals`, has
     values       a function of this and a `Case`, which calls the library, and returns a value for
                  each user (None if the library leaves the user out), or only the mean
     FUNCTIONS    further metrics: our name -> a function of a `Case`
-    CONVENTION   the convention= that must give the same; by default, none
-    TIES         if the library orders by score: our `ties=` for its order of equal scores;
-                 without it, cases with scores are lists for the library as well
-    NEEDS        metric (or "*", for all) -> requirements for a case: {property of `Case`: reason},
-                 with an empty reason if the metric is not defined otherwise
-    NOT_COMPARED metric -> why it is not compared
-    TOLERANCE    the largest allowed difference (by default 1e-9)
-    IMPRECISE    the reason for a larger TOLERANCE
+
+and `libraries.toml` has the rules of the comparison.
 
 Each case is measured without the explicit zeros of its gains. If it has any, it is measured again
 with them: scripts read the gains for a library from `Case.pairs`, which has the zeros the second
 time. Our convention must give the same number, or raise the error for stored zeros.
 
-Cases and metrics are only left out because of an entry in NEEDS or NOT_COMPARED, which the results
+Cases and metrics are only left out because of an entry in `libraries.toml`, which the results
 repeat.
 """
 
@@ -31,14 +25,18 @@ from typing import Any
 from .case import Case
 
 
-def answer(library: Any, cases: list[dict[str, Any]]) -> dict[str, Any]:
-    needs: dict[str, dict[str, str]] = getattr(library, "NEEDS", {})
+def answer(library: Any, rules: dict[str, Any], cases: list[dict[str, Any]]) -> dict[str, Any]:
+    needs: dict[str, dict[str, str]] = {
+        metric: entry
+        for metrics, entry in rules.get("needs", {}).items()
+        for metric in metrics.split()
+    }
     metrics = {
         metric: partial(library.values, theirs)
         for metric, theirs in getattr(library, "METRICS", {}).items()
     } | getattr(library, "FUNCTIONS", {})
     if unknown := set(needs) - set(metrics) - {"*"}:
-        raise KeyError(f"NEEDS names {unknown}, which are no metrics")
+        raise KeyError(f"{unknown} need something, but are no metrics")
 
     def measure(case: Case) -> dict[str, Any]:
         return {
@@ -49,7 +47,7 @@ def answer(library: Any, cases: list[dict[str, Any]]) -> dict[str, Any]:
 
     read = [make_case(**raw) for raw in cases]
     return {
-        "ties": getattr(library, "TIES", None),
+        "ties": rules.get("ties"),
         "needs": {metric: reasons(entry) for metric, entry in needs.items()},
         "cases": [measure(case) for case in read],
         "zeros": [

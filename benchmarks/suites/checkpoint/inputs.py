@@ -74,7 +74,6 @@ def unit(train: csr_matrix, factors: int) -> Factors:
 #: The training data and the training function of each model, by the name of its file.
 MODELS: dict[str, tuple[Callable[[Path], Data], Callable[[csr_matrix], Factors]]] = {
     "gowalla-als64": (gowalla, partial(als, factors=64, alpha=40.0, regularization=0.1)),
-    "gowalla-als128": (gowalla, partial(als, factors=128, alpha=10.0, regularization=1.0)),
     "gowalla-als256": (gowalla, partial(als, factors=256, alpha=10.0, regularization=0.1)),
     "gowalla-bpr64": (gowalla, partial(bpr, factors=64)),
     "synthetic-als64": (synthetic, partial(als, factors=64, alpha=40.0, regularization=0.1)),

@@ -23,16 +23,12 @@ def checkpoint(report: dict[str, Any]) -> str:
         for name in columns:
             seconds, ratio = timed(case["contestants"].get(name, {"failed": ""}))
             cells.append(f"{seconds} ({ratio}×)" if ratio and name not in ours else seconds)
-        found = [case["contestants"].get(name, {}).get("share_of_scores") for name in ours]
-        shares = " / ".join(f"{100 * share:.0f} %" for share in found if share is not None)
-        rates = " / ".join(pairs_per_second(report, case, name) for name in ours)
-        rows.append((f"{case['title']}, K = {case['k']}", *cells, rates, shares))
+        rows.append((f"{case['title']}, K = {case['k']}", *cells))
     peak = "peak of memory above the inputs, at most"
     entries = [[case["contestants"].get(name, {}) for case in cases] for name in columns]
     peaks = (max(entry.get("peak_bytes", 0) for entry in found) for found in entries)
-    rows.append((peak, *map(size, peaks), "", ""))
-    ends = ("user–item pairs per second that we rank, in billions", "share of scores we compute")
-    table = markdown(("", *heads, *ends), rows)
+    rows.append((peak, *map(size, peaks)))
+    table = markdown(("", *heads), rows)
 
     others = [
         entry
@@ -58,22 +54,21 @@ def checkpoint(report: dict[str, Any]) -> str:
     return "\n\n".join([table, " ".join([note, *left_out, conditions(report)])])
 
 
-def pairs_per_second(report: dict[str, Any], case: dict[str, Any], contestant: str) -> str:
-    """Return users × items / seconds in billions, the unit in papers."""
-    entry = case["contestants"].get(contestant, {"failed": ""})
-    if "failed" in entry:
-        return "failed"
-    sizes = report["inputs"][case["model"]]
-    return f"{sizes['n_lists'] * sizes['n_items'] / entry['median_seconds'] / 1e9:.3g}"
-
-
 def summary(report: dict[str, Any]) -> list[Row]:
-    """Return the rows of the front page."""
-    cases = (report["cases"][name] for name in SHOWN)
-    return [
+    """Return the rows of the front page: times, and the memory of the last case."""
+    cases = [report["cases"][name] for name in SHOWN]
+    rows = [
         summed(report, f"everybody's best {case['k']} items: {case['title']}", case)
         for case in cases
     ]
+    entries = cases[-1]["contestants"]
+    others = (
+        f"{heading(report, name, list(entries))} {size(entry['peak_bytes'])}"
+        for name, entry in entries.items()
+        if "peak_bytes" in entry and not name.startswith("sparse_eval")
+    )
+    peak = size(next(iter(entries.values()))["peak_bytes"])
+    return [*rows, ("the peak of memory for these", peak, ", ".join(others))]
 
 
 TABLES = {"checkpoint": checkpoint}

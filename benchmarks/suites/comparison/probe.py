@@ -1,18 +1,14 @@
-"""Comparing and reporting five models of 50,000 users."""
+"""Compare five models of 50,000 users."""
 
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.stats  # noqa: F401 - imported before the clock runs, as matplotlib is
 from harness.split import make_split, read_split
 from suites.lists.case import SEVERAL
 
 import sparse_eval as se
-import sparse_eval.report.style
-from sparse_eval.metrics import REGISTRY
 
 N_MODELS = 5
 K = 20
@@ -36,17 +32,6 @@ def make(folder: str, n_users: int, n_items: int) -> dict[str, int]:
     return {"n_models": N_MODELS, "k": K, "n_users": users, "n_items": validation.shape[1]}
 
 
-def all_metrics() -> list[str]:
-    """Return every metric that needs at most training data, at one cut-off or at three."""
-    names = []
-    for name, entry in REGISTRY.items():
-        if not set(entry.needs) <= {"train"}:
-            continue
-        cutoffs = "@{5,10,20}" if entry.over == "statistics" else "@10"
-        names.append(name + ("" if entry.cutoff == "none" else cutoffs))
-    return [*names, "recall(average=micro)@10", "precision(average=micro)@10"]
-
-
 class Models:
     """The lists of the five models, to be evaluated repeatedly, without cached results."""
 
@@ -67,51 +52,6 @@ class Models:
             name: se.evaluate(rankings, self.validation, metrics, train=self.train)
             for name, rankings in self.rankings.items()
         }
-
-
-def compare_all(folder: str) -> dict[str, Any]:
-    """Time each comparison and report, with new evaluations."""
-    models, metrics = Models(folder), all_metrics()
-    models.evaluate(metrics)  # compiles
-    seconds: dict[str, float] = {}
-
-    def timed(title: str, call: Any) -> Any:
-        evaluations = models.evaluate(metrics)
-        start = time.perf_counter()
-        found = call(evaluations)
-        seconds[title] = time.perf_counter() - start
-        return found
-
-    for test in ("t", "wilcoxon"):
-        for correction in ("holm", "bh"):
-            options = {"test": test, "correction": correction}
-            found = timed(
-                f"compare, {test}, {correction}",
-                lambda evaluations, options=options: se.compare(evaluations, **options),
-            )
-    timed(
-        "compare ndcg@10, permutation",
-        lambda evaluations: se.compare(evaluations, metrics="ndcg@10", test="permutation"),
-    )
-    with tempfile.TemporaryDirectory() as place:
-        page = Path(place, "report.html")
-        timed("report", lambda evaluations: se.write_report(evaluations, page))
-        evaluations = models.evaluate(metrics)
-        for name, ev in evaluations.items():
-            ev.save(Path(place, name))
-        timed(
-            "report of saved results",
-            lambda _: se.write_report(
-                {name: se.Evaluation.load(Path(place, name)) for name in evaluations}, page
-            ),
-        )
-        n_bytes = page.stat().st_size
-    return {
-        "seconds": seconds,
-        "n_metrics": len(next(iter(evaluations.values())).names),
-        "n_differences": len(found.table),
-        "page_bytes": n_bytes,
-    }
 
 
 def compare_several(folder: str) -> dict[str, Any]:

@@ -15,11 +15,15 @@ TOY = ("--users", "500", "--items", "300", "--factors", "8", "--iterations", "2"
 
 def run(job: Job) -> dict[str, Any]:
     """Run the demo once; return the report. No rival takes part, and there are no rounds."""
-    options = TOY if job.smoke else ()
+    say("running the demo")
+    return {"demo": output("demo", *(TOY if job.smoke else ()))}
+
+
+def output(*arguments: str) -> str:
+    """Return the output of the command line in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
-        say("running the demo")
         done = subprocess.run(
-            environment.command(environment.REFERENCE, "-c", COMMAND, "demo", *options),
+            environment.command(environment.REFERENCE, "-c", COMMAND, *arguments),
             env=environment.variables(environment.REFERENCE),
             cwd=folder,
             stdout=subprocess.PIPE,
@@ -28,27 +32,18 @@ def run(job: Job) -> dict[str, Any]:
             check=False,
         )
     if done.returncode:
-        raise RuntimeError(f"demo failed: {done.stdout.splitlines()[-1]}")
-    return {"demo": done.stdout.rstrip("\n")}
-
-
-def demo(report: dict[str, Any]) -> str:
-    return f"```text\n{report['demo']}\n```"
+        raise RuntimeError(f"{arguments[0]} failed: {done.stdout.splitlines()[-1]}")
+    return done.stdout.rstrip("\n")
 
 
 def metrics(*arguments: str) -> str:
     """Return the output of `sparse-eval metrics`, which is the registry."""
     environment.use_running_python()
-    command = environment.command(
-        environment.REFERENCE, "-c", COMMAND, "metrics", *arguments, "--format", "markdown"
-    )
-    variables = environment.variables(environment.REFERENCE)
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-    return done.stdout.rstrip("\n")
+    return output("metrics", *arguments, "--format", "markdown")
 
 
 TABLES = {
-    "demo": demo,
+    "demo": lambda report: f"```text\n{report['demo']}\n```",
     "metrics": lambda _report: metrics(),
     "conventions": lambda _report: metrics("--convention", "all"),
 }

@@ -26,7 +26,6 @@ from scipy import stats
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.results.differences import PERMUTATIONS
 
 warnings.simplefilter("ignore", UserWarning)  # about few users and lists without hits
 
@@ -39,7 +38,7 @@ SIGNIFICANCE = 0.05
 
 SEED = 0
 # The purposes of random numbers, a part of their seeds.
-POPULATION, SAMPLES, PAIRS, FAMILIES, VALUES, MEANS, DIFFERENCES = range(1, 8)
+POPULATION, SAMPLES, PAIRS, MEANS, DIFFERENCES = 1, 2, 3, 6, 7
 
 #: Users: repetitions. Below 200 users, the kind of interval is different.
 COVERAGE = {50: 1000, 200: 4000, 2000: 4000, 50_000: 1000}
@@ -60,11 +59,6 @@ FALSE_POSITIVES = {
     ("permutation", 200): (METRICS[:1], 3000),
     ("permutation", 2000): (METRICS[:1], 3000),
 }
-#: The relative rates at which five models find relevant items.
-FIVE = {"all equal": (1, 1, 1, 1, 1), "one better": (2, 1, 1, 1, 1)}
-FAMILY_USERS, FAMILY_REPETITIONS = 200, 1000
-#: Users of the values whose p-values are compared: few enough for all permutations, and more.
-P_VALUES = (12, 50, 200, 1000)
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -158,7 +152,7 @@ def interval_of_mean(
 
 
 def differences(scale: float) -> dict[str, Any]:
-    """Count how often intervals contain the difference, and contradict their t-test."""
+    """Count how often intervals contain the difference."""
     kinds: dict[str, Any] = {kind: {} for kind in LISTS}
     for kind, second in product(LISTS, SECOND):
         a, b = pair_of(kind, second).means
@@ -188,24 +182,16 @@ def count_held(
     means: dict[str, float],
     scale: float,
 ) -> dict[int, dict[str, Any]]:
-    """Draw samples of each number of users; return the shares of intervals that hold the truth.
-
-    If the samples have p-values: also how often an interval excludes 0, but p is not significant,
-    or the reverse.
-    """
+    """Draw samples of each number of users; return the shares of intervals that hold the truth."""
     truth = np.array(list(means.values()))
     counted = {}
     for n_users, repetitions in sizes.items():
         found = repeat(partial(sample, n_users), scaled(repetitions, scale))
         low, high = (np.array([one[end] for one in found]) for end in ("ci_low", "ci_high"))
-        shares = {"held": (low <= truth) & (truth <= high)}
-        if "p" in found[0]:
-            significant = np.array([one["p"] for one in found]) < SIGNIFICANCE
-            shares["contradicts"] = ((low > 0) | (high < 0)) != significant
         counted[n_users] = {
             "interval": "/".join(sorted({kind for one in found for kind in one["interval"]})),
             **noise(LEVEL, len(found)),
-            **{name: by_metric(happened, means) for name, happened in shares.items()},
+            "held": by_metric((low <= truth) & (truth <= high), means),
         }
     return counted
 
@@ -226,92 +212,6 @@ def p_of_equals(test: Any, n_users: int, metrics: list[str], repetition: int) ->
     users = draw_users(rng, n_users)
     pair = {name: evaluate(draw_lists(rng, users), users.n_relevant, metrics) for name in "ab"}
     return se.compare(pair, test=test, correction="none").table["p"].tolist()
-
-
-def families(scale: float) -> dict[str, Any]:
-    """Count false differences when five models are compared by every metric."""
-    found = {}
-    repetitions = scaled(FAMILY_REPETITIONS, scale)
-    for number, title in enumerate(FIVE):
-        wrong = np.array(repeat(partial(errors, number), repetitions)).T
-        found[title] = {
-            name: {"share": shares.mean(), "standard_error": stats.sem(shares)}
-            for name, shares in zip(("holm, any error", "bh, share of errors"), wrong, strict=True)
-        }
-    return {"n_users": FAMILY_USERS, "repetitions": repetitions, "families": found}
-
-
-def errors(number: int, repetition: int) -> tuple[float, float]:
-    """Return whether Holm shows any false difference, and the share of false ones that BH shows."""
-    models = list(FIVE.values())[number]
-    rng = np.random.default_rng([SEED, FAMILIES, number, repetition])
-    users = draw_users(rng, FAMILY_USERS)
-    five = {
-        str(model): evaluate(draw_lists(rng, users, times), users.n_relevant)
-        for model, times in enumerate(models)
-    }
-    counts = []
-    for correction in ("holm", "bh"):
-        shown = se.compare(five, correction=correction, level=LEVEL).table.query("better != ''")
-        pairs = zip(shown["a"].astype(int), shown["b"].astype(int), strict=True)
-        counts.append((sum(models[a] == models[b] for a, b in pairs), len(shown)))
-    (holm, _), (bh, n_shown) = counts
-    return float(holm > 0), bh / max(n_shown, 1)
-
-
-def p_values(scale: float, file: str) -> dict[str, Any]:
-    """Return our and scipy's p-values of some pairs of models, and write the models' values."""
-    pairs, found = {}, {}
-    sizes = P_VALUES if scale >= 1 else P_VALUES[:1]
-    for n_users, times in product(sizes, (1.0, 1.3)):
-        rng = np.random.default_rng([SEED, VALUES, n_users, round(10 * times)])
-        users = draw_users(rng, n_users)
-        two = {
-            name: evaluate(draw_lists(rng, users, factor), users.n_relevant)
-            for name, factor in {"a": 1.0, "b": times}.items()
-        }
-        ours = {
-            test: se.compare(two, test=test, correction="none").table.set_index("metric")["p"]
-            for test in SCIPY
-        }
-        for metric in METRICS:
-            a, b = (model.values(metric) for model in two.values())
-            case = f"{metric}, {n_users} users, {'equal' if times == 1 else 'one better'}"
-            pairs[case] = np.stack((a, b))
-            found[case] = {
-                test: {
-                    "sparse_eval": float(ours[test][metric]),
-                    "scipy": float(call(a, b)),
-                    "drawn_by": drawn_by(test, n_users),
-                }
-                for test, call in SCIPY.items()
-            }
-    np.savez(file, **pairs)
-    return {"permutations": PERMUTATIONS, "cases": found}
-
-
-def drawn_by(test: str, n_users: int) -> list[str]:
-    """Return which libraries draw random signs; for few users, scipy uses all, unlike ranx."""
-    if test != "permutation":
-        return []
-    return ["ranx"] if 2**n_users <= PERMUTATIONS else ["scipy", "ranx"]
-
-
-def permutation_test(a: Floats, b: Floats) -> float:
-    return stats.permutation_test(
-        (a - b,),
-        np.mean,
-        permutation_type="samples",
-        n_resamples=PERMUTATIONS,
-        rng=np.random.default_rng(1),
-    ).pvalue
-
-
-SCIPY: dict[Any, Callable[[Floats, Floats], float]] = {
-    "t": lambda a, b: stats.ttest_rel(a, b).pvalue,
-    "wilcoxon": lambda a, b: stats.wilcoxon(a, b).pvalue,
-    "permutation": permutation_test,
-}
 
 
 def repeat(measure: Callable[[int], Any], repetitions: int) -> list[Any]:

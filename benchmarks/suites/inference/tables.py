@@ -20,12 +20,8 @@ def inference(report: dict[str, Any]) -> str:
         [(f"{found['n_users']:,} users, {found['test']}", found) for found in positives["tests"]],
         "shown",
     )
-    notes = (
-        f"Samples are of {coverage['population']['n_users']:,} users.",
-        of_families(report["families"]),
-        of_p_values(report["p_values"]),
-    )
-    parts = [intervals, *of_few_users(report), tests, " ".join(notes)]
+    note = f"Samples are of {coverage['population']['n_users']:,} users."
+    parts = [intervals, *of_few_users(report), tests, note]
     return "\n\n".join([*parts, *of_cross_validation(report["cross_validation"])])
 
 
@@ -70,11 +66,9 @@ def of_few_users(report: dict[str, Any]) -> list[str]:
         )
         for what, rows in (("means", of_means), ("differences", of_differences))
     )
-    most = max(share for *_, size in differences for share in size["contradicts"].values())
     note = (
         f"Lists have a relevant item in the first ten for {hits}. The second model is equal, or "
-        "finds relevant items 1.3 times as often. Intervals of differences are Student's; at most "
-        f"{percent(most)} of them contradict the t-test."
+        "finds relevant items 1.3 times as often. Intervals of differences are Student's."
     )
     return [*tables, note]
 
@@ -108,46 +102,15 @@ def of_cross_validation(found: dict[str, Any]) -> list[str]:
     return [markdown(headings, rows), note]
 
 
-def of_families(found: dict[str, Any]) -> str:
-    families = found["families"].items()
-    holm, bh = (
-        " and ".join(f"{percent(one[name]['share'])} ({title})" for title, one in families)
-        for name in ("holm, any error", "bh, share of errors")
-    )
-    return (
-        f"When five models are compared by all of these metrics, {found['n_users']:,} users, "
-        f"{found['repetitions']:,} times, Holm's correction lets anything wrong be shown in {holm} "
-        f"of the comparisons; with Benjamini and Hochberg's, {bh} of what is shown is wrong."
-    )
-
-
-def of_p_values(found: dict[str, Any]) -> str:
-    said = (
-        f"The p-values of {len(found['cases'])} pairs are those of `scipy.stats`, called directly, "
-        "to the last bit"
-    )
-    drawn = ["`permutation_test`"]
-    ranx = found["notes"]["ranx"]
-    if not isinstance(ranx, str):
-        said += f"; ranx's `student` is {ranx['student']}"
-        drawn.append("ranx's `fisher`")
-    return (
-        f"{said}. Where signs are drawn at random, by each side its own, they are within "
-        f"Monte-Carlo error: {' and '.join(drawn)}."
-    )
-
-
 def overall(report: dict[str, Any]) -> str:
-    """Return the coverage and width of each method for intervals of numbers about all users."""
+    """Return the coverage and width of intervals of numbers about all users together."""
     found = report["overall"]
     rows = []
     for catalogue, sizes in found["catalogues"].items():
         for n_users, one in sizes.items():
-            metrics = tuple(one["truth"])
-            for name, entry in one["candidates"].items():
-                held, width = entry["held"], entry["width_by_best"]
-                cells = (f"{percent(held[metric])}, {width[metric]:.2f}×" for metric in metrics)
-                rows.append((f"{catalogue}, {n_users}, {name}", *cells, f"{one['samples']:,}"))
+            held, width, metrics = one["held"], one["width_by_best"], tuple(one["held"])
+            cells = (f"{percent(held[metric])}, {width[metric]:.2f}×" for metric in metrics)
+            rows.append((f"{catalogue}, {n_users}", *cells, f"{one['samples']:,}"))
     level = percent(found["level"], 0)
     return markdown((f"{level} intervals that hold the truth", *metrics, "samples"), rows)
 
@@ -160,15 +123,6 @@ def population(report: dict[str, Any]) -> str:
         f"{percent(found['zero']['ndcg@10'], 0)} an ndcg@10 of 0, its mean is "
         f"{found['mean']['ndcg@10']:.3f} and its skewness {found['skewness']['ndcg@10']:.1f}."
     )
-
-
-#: Table 2 of Krichene and Rendle (KDD 2020): means over 1,000 samples, with replacement, and their
-#: deviations.
-PRINTED = {
-    "A": ((0.990, 0.004), (0.630, 0.129), (0.724, 0.097), (1.000, 0.000)),
-    "B": ((0.555, 0.014), (0.336, 0.073), (0.444, 0.054), (0.400, 0.000)),
-    "C": ((0.843, 0.014), (0.325, 0.050), (0.460, 0.039), (0.567, 0.092)),
-}
 
 
 def decisions(report: dict[str, Any]) -> str:
@@ -187,33 +141,6 @@ def decisions(report: dict[str, Any]) -> str:
     heading = f"{percent(found['level'], 0)} intervals that hold the truth, {found['metric']}"
     columns = (heading, *(f"{int(n_users):,} users" for n_users in sizes))
     return markdown(columns, [*rows, ("samples", *noise)])
-
-
-def sampled(report: dict[str, Any]) -> str:
-    """Return the means of estimates from sampled candidates, and their deviations."""
-    found = report["sampled"]
-    rows: list[Row] = []
-    for name, one in found["recommenders"].items():
-        ranks = ", ".join(f"{rank:,}" for rank in one["ranks"])
-        rows.append((f"{name}, ranks {ranks}: all items", *map(_three, one["all_items"].values())))
-        rows.append((f"{name}, as printed by them", *map(_with_deviation, PRINTED[name])))
-        for how, by_metric in one["estimates"].items():
-            estimates = ((x["mean"], x["deviation"]) for x in by_metric.values())
-            rows.append((f"{name}, {how}", *map(_with_deviation, estimates)))
-    for how, by_metric in found["best_found"].items():
-        title = f"samples in which the best of the three has the most, {how}"
-        rows.append((title, *map(percent, by_metric.values())))
-    heading = f"{found['m']} of {found['n_items']:,} items sampled, {found['samples']:,} times"
-    return markdown((heading, *found["best_found"]["unbiased"]), rows)
-
-
-def _with_deviation(estimate: tuple[float, float]) -> str:
-    mean, deviation = map(_three, estimate)
-    return f"{mean} ± {deviation}"
-
-
-def _three(number: float) -> str:
-    return f"{number:.3f}"
 
 
 def few_users(report: dict[str, Any]) -> str:
@@ -239,5 +166,4 @@ TABLES = {
     "inference": inference,
     "overall": overall,
     "population": population,
-    "sampled": sampled,
 }

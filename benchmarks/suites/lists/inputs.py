@@ -21,7 +21,7 @@ LENGTH = 10
 
 
 class Size(NamedTuple):
-    """Users for `few`: for rivals with dense matrices; 500 x 51,277 doubles are 205 MB."""
+    """The numbers of users, lists and items, and of the lists for first calls."""
 
     n_users: int
     n_lists: int

@@ -24,7 +24,6 @@ class Case(NamedTuple):
 
     name: str
     task: str
-    inputs: str = "full"  # "few": for rivals that only use dense matrices
     most_rounds: int = 1000  # fewer if a rival needs most of a minute
 
 
@@ -41,9 +40,7 @@ CASES = (
     Case("ndcg@10, objects in hand", "ndcg@10"),
     Case("ndcg@10, whole call", "ndcg@10, whole call"),
     Case("several metrics", "several metrics"),
-    Case("all accuracy metrics", "all accuracy metrics"),
     Case("diversity@10", "diversity@10", most_rounds=3),
-    Case("ndcg@10, dense", "ndcg@10", inputs="few"),
 )
 
 
@@ -58,13 +55,10 @@ def run(job: Job) -> dict[str, Any]:
         "cases": {},
     }
     cases = [case for case in CASES if case.name.startswith(job.case)]
-    for inputs in report["inputs"]:
-        with ExitStack() as stack:
-            fit = {name: entry for name, entry in job.rivals.items() if fits(name, inputs)}
-            clients = start(SUITE, fit, job.inputs / SUITE / f"{inputs}.npz", stack)
-            for case in cases:
-                if case.inputs == inputs:
-                    report["cases"][case.name] = contest(job, case, clients)
+    with ExitStack() as stack:
+        clients = start(SUITE, job.rivals, job.inputs / SUITE / "full.npz", stack)
+        for case in cases:
+            report["cases"][case.name] = contest(job, case, clients)
     return report
 
 
@@ -78,13 +72,6 @@ def write_inputs(job: Job) -> dict[str, Any]:
     return found
 
 
-def fits(name: str, inputs: str) -> bool:
-    """Return whether a rival takes these lists: those with dense matrices take few of them."""
-    library = environment.library(name)
-    dense = environment.RIVALS[library].get("dense", False)
-    return library == environment.REFERENCE or dense == (inputs == "few")
-
-
 def contest(job: Job, case: Case, clients: dict[str, Client]) -> dict[str, Any]:
     """Compare the values of all contestants, then time them in turn."""
     contestants = {
@@ -93,7 +80,7 @@ def contest(job: Job, case: Case, clients: dict[str, Client]) -> dict[str, Any]:
     rounds = min(job.rounds, case.most_rounds)
     check = partial(compare, case)
     entries = compare_workers(job, case.name, contestants, check, warm=True, rounds=rounds)
-    return {"inputs": case.inputs, "rounds": rounds, "contestants": entries}
+    return {"rounds": rounds, "contestants": entries}
 
 
 def compare(case: Case, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:
@@ -115,9 +102,9 @@ def compare(case: Case, answers: dict[str, Path]) -> dict[str, dict[str, Any]]:
 
 
 def lists(report: dict[str, Any]) -> str:
-    tables = []
+    tables, inputs = [], report["inputs"]["full"]
     for name, case in report["cases"].items():
-        inputs, contestants = report["inputs"][case["inputs"]], case["contestants"]
+        contestants = case["contestants"]
         head = f"{name}: {inputs['n_lists']:,} lists of {inputs['list_length']}"
         if case["rounds"] != report["rounds"]:
             head += f" ({case['rounds']} rounds)"
@@ -132,13 +119,11 @@ def lists(report: dict[str, Any]) -> str:
 
 def summary(report: dict[str, Any]) -> list[Row]:
     """Return the rows of the front page."""
-    rows = []
-    for name, what in SHOWN.items():
-        case = report["cases"][name]
-        inputs = report["inputs"][case["inputs"]]
-        title = f"{what} of {inputs['n_lists']:,} lists of {inputs['list_length']}"
-        rows.append(summed(report, title, case))
-    return rows
+    inputs = report["inputs"]["full"]
+    lists = f"{inputs['n_lists']:,} lists of {inputs['list_length']}"
+    return [
+        summed(report, f"{what} of {lists}", report["cases"][name]) for name, what in SHOWN.items()
+    ]
 
 
 TABLES = {"lists": lists}

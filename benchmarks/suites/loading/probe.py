@@ -1,9 +1,8 @@
-"""Measure loading and splitting of event files, and scoring of frames. Imports are not timed."""
+"""Measure loading of event files, and scoring of frames. Imports are not timed."""
 
 import hashlib
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -83,19 +82,6 @@ def load(folder: str, file: str, library: str) -> dict[str, Any]:
     return {"seconds": seconds, "bytes": peak[0], "values": digest.hexdigest()}
 
 
-def divide(folder: str, name: str) -> dict[str, Any]:
-    """Time a split, the matrix, or NumPy's argsort."""
-    events = se.datasets.load(Path(folder, "events.parquet"))
-    keys = events.user_codes.astype(np.int64) * events.n_items + events.item_codes
-    calls: dict[str, Callable[[], Any]] = {
-        "argsort": partial(np.argsort, keys),
-        "matrix": events.matrix,
-    }
-    for split in (se.split.random, se.split.temporal, se.split.last_n):
-        calls[split.__name__] = partial(split, events)
-    return {"seconds": timed(calls[name])[0]}
-
-
 def frames(kind: str, library: str) -> dict[str, Any]:
     """Score lists of 50,000 users; the polars code reads pandas frames with `from_pandas`."""
     sides: list[Any] = list(make_frames())
@@ -145,18 +131,6 @@ def score_by_polars(lists: pl.DataFrame, relevant: pl.DataFrame) -> float:
     scored = users.join(hits, on="user", how="left")
     value: float = scored.select((pl.col("dcg").fill_null(0) / pl.col("idcg")).mean()).item()
     return value
-
-
-def model(inputs: str) -> dict[str, Any]:
-    holdout = se.split.random(se.datasets.synthetic(seed=0), seed=0)
-    als = se.train_als(holdout.train, factors=32, iterations=2, progress=False)
-    factors: Any = als
-    sides: list[Any] = [holdout]
-    if inputs == "matrices":
-        factors = (np.array(als.user_factors), np.array(als.item_factors))
-        sides = [holdout.train.csr, holdout.validation.csr]
-    seconds, evaluation = timed(lambda: se.evaluate_model(factors, *sides, "ndcg@10"))
-    return {"seconds": seconds, "values": evaluation["ndcg@10"]}
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:

@@ -1,25 +1,18 @@
 """How often `compare --fail-if-worse` stops a nightly run, for equal models and for worse ones.
 
-Each night has different users. In most cases, users and lists are drawn as in
+Each night has different users. Users and lists are drawn as in
 `suites/inference/probe.py`. Two equally good models draw their lists in the same way,
 independently. A model that has lost something finds fewer items, such that the mean difference is
 what `compare` calls detectable for this number of users. This loss is determined once, with many
 users.
-
-In "noise on the factors of users", models are pairs of factors, and each adds its own noise to the
-factors of every user, so they are equally good for all users. In "another seed", ALS is trained
-twice on the clicks of the night. The two trainings are equally good on average, but one of them is
-better than the other.
 """
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import typer
-from scipy.sparse import csr_matrix
 from suites.inference.probe import LEVEL, draw_lists, draw_users, evaluate, repeat, scaled
 
 import sparse_eval as se
@@ -33,7 +26,7 @@ MANY = [f"{name}@{k}" for name in ("ndcg", "recall", "precision", "hit_rate") fo
 
 SEED = 0
 # The purposes of random numbers, a part of their seeds.
-LISTS, FACTORS, TRAININGS, POPULATION = range(1, 5)
+LISTS, POPULATION = 1, 4
 #: The number of users for determining the loss, and the number of bisection steps.
 POPULATION_SIZE, STEPS = 200_000, 12
 
@@ -60,7 +53,6 @@ LOST = {
     "3 metrics": Case(2000, FEW, loses=True),
     "3 metrics, 5 models": Case(2000, FEW, 5, loses=True),
 }
-FACTOR_USERS, TRAINING_USERS = 500, (500, 2000)
 
 
 def simulate(scale: float) -> dict[str, Any]:
@@ -69,22 +61,16 @@ def simulate(scale: float) -> dict[str, Any]:
     sizes = {case.n_users for case in LOST.values()}
     kept = {size: what_is_kept(size, population) for size in sizes}
 
-    def share(stops: Callable[[int], bool]) -> float:
-        return float(np.mean(repeat(stops, nights)))
+    def share(case: Case, times: float) -> float:
+        return float(np.mean(repeat(partial(lists_of, case, times), nights)))
 
-    noisy = f"noise on the factors of {FACTOR_USERS} users"
-    equal = {title: share(partial(lists_of, case, 1.0)) for title, case in EQUAL.items()}
     return {
         "level": LEVEL,
         "power": POWER,
         "nights": nights,
         "n_users": EQUAL["1 metric"].n_users,
-        "equal": equal | {noisy: share(noisy_factors)},
-        "lost": {
-            title: share(partial(lists_of, case, kept[case.n_users]))
-            for title, case in LOST.items()
-        },
-        "another seed": {str(n): share(partial(trainings, n)) for n in TRAINING_USERS},
+        "equal": {title: share(case, 1.0) for title, case in EQUAL.items()},
+        "lost": {title: share(case, kept[case.n_users]) for title, case in LOST.items()},
     }
 
 
@@ -126,31 +112,3 @@ def what_is_kept(n_users: int, population: int) -> float:
         detectable = errors * float(difference.std(ddof=1)) / math.sqrt(n_users)
         low, high = (times, high) if lost > detectable else (low, times)
     return (low + high) / 2
-
-
-def noisy_factors(night: int) -> bool:
-    """Return whether a model is stopped if two models add noise to the same users' factors."""
-    rng = np.random.default_rng([SEED, FACTORS, night])
-    users, items = (rng.standard_normal((size, 16)) for size in (FACTOR_USERS, 200))
-    likes = users @ items.T + 4 * rng.standard_normal((FACTOR_USERS, 200))
-    held_out = se.Relevance.from_csr(csr_matrix((likes > np.quantile(likes, 0.98)) * 1.0))
-    seen = np.zeros(likes.shape)
-    seen[np.arange(FACTOR_USERS), likes.argmin(axis=1)] = 1  # as for known users
-    evs = {}
-    for name in ("before", "tonight"):
-        model = (users + rng.standard_normal(users.shape), items)
-        data = (csr_matrix(seen), held_out, ["ndcg@10", "recall@20"])
-        evs[name] = se.evaluate_model(model, *data, num_threads=1)
-    return is_stopped(evs)
-
-
-def trainings(n_users: int, night: int) -> bool:
-    """Return whether one of two trainings of the same model with different seeds is stopped."""
-    clicks = se.datasets.synthetic(n_users=n_users, n_items=200, seed=night)
-    holdout = se.split.random(clicks, fraction=0.2, seed=night)
-    evs = {}
-    for seed, name in enumerate(("before", "tonight")):
-        seeded = {"seed": 1000 * seed + night, "progress": False}
-        model = se.train_als(holdout.train, factors=8, iterations=3, **seeded)
-        evs[name] = se.evaluate_model(model, holdout, "ndcg@10", num_threads=1)
-    return is_stopped(evs)

@@ -45,16 +45,10 @@ def nights(report: dict[str, Any]) -> str:
         for title in titles
     ]
     noise = percent((0.05 * 0.95 / report["nights"]) ** 0.5)
-    seeds = " and ".join(
-        f"{percent(share)} ({int(n_users):,} users)"
-        for n_users, share in report["another seed"].items()
-    )
     note = (
         f"{report['nights']:,} nights (± {noise} where 5 % are stopped) of {report['n_users']:,} "
         f"users unless said. The detectable loss is that of {100 * report['power']:.0f} % for one "
-        "metric and two models; with more, the correction asks for more. ALS that is trained again "
-        f"with another seed on the same clicks is stopped in {seeds}: of two trainings one is "
-        "worse, and the more users there are, the surer that is."
+        "metric and two models; with more, the correction asks for more."
     )
     headings = ("nights that are stopped", *CASES.values())
     return f"{markdown(headings, rows)}\n\n{note}"

@@ -1,18 +1,10 @@
 """The data of a problem, for a library's script and for ours.
 
-The library's script, in the folder `rivals`, has
-
-    PROTOCOL     the protocol of `probe.py` that must give the same
-    SUBJECT      the subject of the comparison, in a few words
-    answer       a function of a `Problem` that returns {"values": {our name of a number -> the
-                 value of each user (None if the library leaves the user out), or only the mean},
-                 "given": {data that the library drew or made itself -> the input of ours for it}};
-                 or None if the problem is not suitable. `@k` stands for the cut-off.
-    CONVENTION   the convention= that gives the same; by default, ours
-    NOT_COMPARED metric -> why it is not compared
-    NOTES        how both are made comparable
-    TOLERANCE    the largest allowed difference (by default 1e-9)
-    IMPRECISE    the reason for a larger TOLERANCE
+The library's script, in the folder `rivals`, has `answer`, a function of a `Problem`. It returns
+{"values": {our name of a number -> the value of each user (None if the library leaves the user
+out), or only the mean}, "given": {data that the library drew or made itself -> the input of ours
+for it}}, or None if the problem is not suitable. `@k` stands for the cut-off. `libraries.toml` has
+the rules of the comparison.
 """
 
 from dataclasses import dataclass
@@ -67,14 +59,10 @@ class Problem:
         return bool((self.validation.data != 1).any())
 
 
-def answer(library: Any, problems: list[dict[str, Any]]) -> dict[str, Any]:
+def answer(library: Any, rules: dict[str, Any], problems: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a library's numbers for the problems."""
-    return {
-        "protocol": library.PROTOCOL,
-        "subject": library.SUBJECT,
-        "notes": getattr(library, "NOTES", []),
-        "answers": [library.answer(make_problem(**raw)) for raw in problems],
-    }
+    answers = [library.answer(make_problem(**raw)) for raw in problems]
+    return {"notes": rules.get("notes", []), "answers": answers}
 
 
 def make_problem(

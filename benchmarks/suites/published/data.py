@@ -1,7 +1,8 @@
 """Read the data of the tables in the authors' formats; write toys in the same formats."""
 
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,19 +17,6 @@ class Data(NamedTuple):
     train: sparse.csr_matrix
     held_out: sparse.csr_matrix
     candidates: sparse.csr_matrix | None = None
-
-    def renumbered(self, seed: int) -> Self:
-        """Return the data with different item numbers, or unchanged for seed 0."""
-        if not seed:
-            return self
-        items = np.random.default_rng(seed).permutation(self.train.shape[1])
-        return self._replace(
-            **{
-                name: part[:, items].sorted_indices()
-                for name, part in self._asdict().items()
-                if part is not None
-            }
-        )
 
 
 def ncf(folder: Path) -> Data:
@@ -46,15 +34,8 @@ def ncf(folder: Path) -> Data:
     return Data(train, sparse.csr_matrix(relevant, shape=train.shape), candidates.to_csr())
 
 
-def spectralcf(folder: Path) -> Data:
-    return adjacency(folder / "train_users.dat", folder / "test_users.dat")
-
-
-def gowalla(folder: Path) -> Data:
-    return adjacency(folder / "train.txt", folder / "test.txt")
-
-
-def adjacency(*paths: Path) -> Data:
+def adjacency(folder: Path, *files: str) -> Data:
+    paths = (folder / file for file in files)
     return Data(*map(by_number, se.datasets.load_parts(*paths, format="adjacency")))
 
 
@@ -69,7 +50,15 @@ def by_number(part: se.Interactions) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(users)), (users, columns)), shape)
 
 
-READERS = {"ncf_ml1m": ncf, "spectralcf_ml1m": spectralcf, "gowalla": gowalla}
+#: The training and test files of the tables in the adjacency format.
+ADJACENCY = {
+    "spectralcf_ml1m": ("train_users.dat", "test_users.dat"),
+    "gowalla": ("train.txt", "test.txt"),
+}
+READERS = {"ncf_ml1m": ncf} | {
+    name: partial(lambda files, folder: adjacency(folder, *files), files)
+    for name, files in ADJACENCY.items()
+}
 
 
 def write_toys(place: str, n_users: int = 150, n_items: int = 400) -> None:
@@ -80,9 +69,9 @@ def write_toys(place: str, n_users: int = 150, n_items: int = 400) -> None:
         (folder / name).mkdir(parents=True, exist_ok=True)
     last = se.split.leave_k_out(clicks, k=1, seed=0)
     users, items = last.train.csr.nonzero()
-    pd.DataFrame({"user": users, "item": items, "rating": 5, "time": 0}).to_csv(
-        folder / "ncf_ml1m" / "ml-1m.train.rating", sep="\t", header=False, index=False
-    )
+    frame = pd.DataFrame({"user": users, "item": items, "rating": 5, "time": 0})
+    path = folder / "ncf_ml1m" / "ml-1m.train.rating"
+    frame.to_csv(path, sep="\t", header=False, index=False)
     rng = np.random.default_rng(0)
     lines = []
     for user, item in zip(*last.validation.csr.nonzero(), strict=True):
@@ -93,12 +82,8 @@ def write_toys(place: str, n_users: int = 150, n_items: int = 400) -> None:
     path = folder / "ncf_ml1m" / "ml-1m.test.negative"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     parts = se.split.random(clicks, seed=0)
-    for name, *files in (
-        ("spectralcf_ml1m", "train_users.dat", "test_users.dat"),
-        ("gowalla", "train.txt", "test.txt"),
-    ):
+    for name, files in ADJACENCY.items():
         for file, part in zip(files, (parts.train, parts.validation), strict=True):
-            matrix = part.csr
-            rows = np.split(matrix.indices, matrix.indptr[1:-1])
+            rows = np.split(part.csr.indices, part.csr.indptr[1:-1])
             lines = [" ".join(map(str, [user, *row])) for user, row in enumerate(rows) if len(row)]
             (folder / name / file).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,7 +1,5 @@
 """Evaluate one row of a table."""
 
-import resource
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +10,15 @@ from .models import MODELS
 
 
 def row(table: str, folder: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return each run's value of each metric of a row of printed.toml, and the cost of the row."""
-    data = READERS[table](Path(folder))
-    start = time.perf_counter()
-    values: dict[str, list[float]] = {metric: [] for metric in asked["metrics"]}
-    for number in range(asked["runs"]):
-        train, held_out, candidates = data.renumbered(number)
-        model = MODELS[asked["model"]](train, number, **asked["options"])
-        found = se.evaluate_model(
-            model, train, held_out, asked["metrics"], candidates=candidates, progress=False
-        )
-        for metric, figures in values.items():
-            figures.append(as_published(metric, found[metric], train.shape[1]))
-    return {
-        "values": values,
-        "n_users": found.n_users,
-        "n_items": train.shape[1],
-        "n_train": train.nnz,
-        "seconds": time.perf_counter() - start,
-        "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-    }
+    """Return the value of each metric of a row of printed.toml."""
+    train, held_out, candidates = READERS[table](Path(folder))
+    model = MODELS[asked["model"]](train, **asked["options"])
+    found = se.evaluate_model(
+        model, train, held_out, asked["metrics"], candidates=candidates, progress=False
+    )
+    n_items = train.shape[1]
+    values = {name: as_published(name, found[name], n_items) for name in asked["metrics"]}
+    return {"values": values, "n_users": found.n_users}
 
 
 def as_published(metric: str, value: float, n_items: int) -> float:

@@ -6,7 +6,6 @@ row is evaluated in its own process.
 
 import tomllib
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from harness.files import find
@@ -87,18 +86,10 @@ def evaluate(
     options = dict(row.get("options", {}))
     if job.smoke:
         options |= {name: least for name, least in TOYS.items() if name in options}
-    asked = {
-        "model": row["model"],
-        "options": options,
-        "runs": min(2, row.get("runs", 1)) if job.smoke else row.get("runs", 1),
-        "metrics": table["metrics"],
-    }
+    asked = {"model": row["model"], "options": options, "metrics": table["metrics"]}
     found = job.call("suites.published.probe:row", name, place, asked)
-    differences = {
-        metric: mean(values) - float(printed)
-        for (metric, values), printed in zip(found["values"].items(), row["printed"], strict=True)
-        if printed
-    }
+    pairs = zip(found["values"].items(), row["printed"], strict=True)
+    differences = {metric: value - float(printed) for (metric, value), printed in pairs if printed}
     return row | found | {"differences": differences}
 
 
@@ -109,5 +100,5 @@ def unexplained(tables: dict[str, Any]) -> list[str]:
         for name, table in tables.items()
         for row in table["rows"]
         for metric, difference in row.get("differences", {}).items()
-        if abs(difference) > TOLERANCE * max(1, mean(row["values"][metric])) and "note" not in row
+        if abs(difference) > TOLERANCE * max(1, row["values"][metric]) and "note" not in row
     ]

@@ -1,20 +1,14 @@
 """The tables of the suite `published`: published figures, our results, and differences."""
 
-from statistics import mean
 from typing import Any
 
-from harness.format import Row, markdown
+from harness.format import Row, markdown, measured
 
 
 def published(report: dict[str, Any]) -> str:
     """Return a part for each published table, and the conditions."""
     parts = [part(table, report["tolerance"]) for table in report["tables"].values()]
-    machine = report["machine"]
-    conditions = (
-        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"{report['date'][:10]}."
-    )
-    return "\n\n".join([*parts, conditions])
+    return "\n\n".join([*parts, measured(report)])
 
 
 def part(table: dict[str, Any], tolerance: float) -> str:
@@ -36,27 +30,15 @@ def part(table: dict[str, Any], tolerance: float) -> str:
 
 
 def lines(row: dict[str, Any]) -> list[Row]:
-    """Return a row's published figures, the mean and range of our runs, and the difference."""
+    """Return a row's published figures, ours, and the differences."""
     printed = (row["title"], "printed", *row["printed"])
     if "values" not in row:
         return [printed]
     digits = max(len(figure.partition(".")[2]) for figure in row["printed"]) + 1
-    here, ranges, differences = [], [], []
-    for metric, values in row["values"].items():
-        here.append(f"{mean(values):.{digits}f}")
-        ranges.append(f"{min(values):.{digits}f} to {max(values):.{digits}f}")
-        difference = row["differences"].get(metric)
-        differences.append("" if difference is None else f"{difference:+.{digits}f}")
-    n_runs = len(next(iter(row["values"].values())))
-    if n_runs == 1:
-        return [printed, ("", "here", *here), ("", "difference", *differences)]
-    of = "seeds" if row.get("stochastic") else "numberings"
-    return [
-        printed,
-        ("", f"here, mean of {n_runs} {of}", *here),
-        ("", "range", *ranges),
-        ("", "difference", *differences),
-    ]
+    here = [f"{value:.{digits}f}" for value in row["values"].values()]
+    found = (row["differences"].get(metric) for metric in row["values"])
+    differences = ["" if one is None else f"{one:+.{digits}f}" for one in found]
+    return [printed, ("", "here", *here), ("", "difference", *differences)]
 
 
 def note(row: dict[str, Any], tolerance: float) -> str:

@@ -1,11 +1,10 @@
-"""Measure the cost of ranking in three jobs: while a model is trained, in a sweep, and at scale."""
+"""Measure the cost of ranking while a model is trained, and of a million users and items."""
 
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.files import once
 from harness.peak import peak_above_start
 from harness.split import make_split, read_split
 from implicit.cpu.als import AlternatingLeastSquares
@@ -46,17 +45,17 @@ def train(folder: str, evaluator: str) -> dict[str, Any]:
 
     start = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):  # as implicit recommends
-        model = als(ITERATIONS)
+        model = AlternatingLeastSquares(
+            factors=FACTORS,
+            regularization=0.1,
+            alpha=40.0,
+            iterations=ITERATIONS,
+            random_state=SEED,
+        )
         model.fit(seen, show_progress=False, callback=callback if evaluate else None)
     total = time.perf_counter() - start
     found = {"seconds": total, "evaluation_seconds": seconds}
     return found | {"values": {METRIC: values} if evaluate else {}}
-
-
-def als(iterations: int) -> AlternatingLeastSquares:
-    return AlternatingLeastSquares(
-        factors=FACTORS, regularization=0.1, alpha=40.0, iterations=iterations, random_state=SEED
-    )
 
 
 def by_sparse_eval(model: Any, seen: csr_matrix, relevance: se.Relevance, _: csr_matrix) -> float:
@@ -75,39 +74,6 @@ EVALUATORS = {
 }
 
 
-def save(folder: str, count: int) -> None:
-    """Save the model after each iteration of a training with `count` iterations."""
-    seen, _ = read_split(Path(folder))
-
-    def write(unfinished: Path) -> None:
-        def callback(iteration: int, elapsed: float, loss: float | None) -> None:
-            model.save(unfinished / f"als-{iteration + 1}.npz")
-
-        with threadpool_limits(1, user_api="blas"):
-            model = als(count)
-            model.fit(seen, show_progress=False, callback=callback)
-
-    once(Path(folder, f"checkpoints-{count}"), write)
-
-
-def sweep(folder: str, count: int) -> dict[str, Any]:
-    score = se.sweep  # imports its modules
-    seen, held_out = read_split(Path(folder))
-    start = time.perf_counter()
-    with peak_above_start() as peak:
-        checkpoints = Path(folder, f"checkpoints-{count}")
-        table = score(checkpoints, seen, held_out, [METRIC], progress=False)
-    total = time.perf_counter() - start
-    if len(table) != count or (table["status"] != "ok").any():
-        raise RuntimeError(f"not every checkpoint was scored: {table['error'].tolist()}")
-    return {
-        "seconds": total,
-        "checkpoint_seconds": table["seconds"].tolist(),
-        "bytes": peak[0],
-        "values": {METRIC: table[METRIC].tolist()},
-    }
-
-
 def rank(folder: str) -> dict[str, Any]:
     """Find the rank of one held-out item of every user, if it is among the first k."""
     parts = {path.stem: np.load(path, allow_pickle=False) for path in Path(folder).glob("*.npy")}
@@ -122,21 +88,10 @@ def rank(folder: str) -> dict[str, Any]:
     se.ranks((users[few], items), held_out[few], k=K, seen=seen[few], progress=False)
     start = time.perf_counter()
     with peak_above_start() as peak:
-        found, share = ranks_and_share(users, items, held_out, seen)
+        found = se.ranks((users, items), held_out, k=K, seen=seen, progress=False)
     return {
         "seconds": time.perf_counter() - start,
         "bytes": peak[0],
         "n_seen": seen.nnz,
         "hit_rate": len(found.items) / len(users),
-        "share_of_scores": share,
     }
-
-
-def ranks_and_share(users: Any, items: Any, held_out: Any, seen: Any) -> tuple[se.Rankings, float]:
-    """Return the result of `se.ranks`, and the share of all scores that it computed."""
-    from sparse_eval.retrieval.ranker import Options
-    from sparse_eval.retrieval.search import Search  # public functions do not return the share
-
-    search = Search(users, items, Options(seen, progress=False))
-    found, *_ = search.ranks(se.Relevance.from_csr(held_out), K)
-    return found, int(search.n_products[0]) / (len(users) * len(items))

@@ -1,8 +1,7 @@
-"""Suite `retrieval`: the cost of ranking while a model is trained, in a sweep, and at scale."""
+"""Suite `retrieval`: the cost of ranking while a model is trained, and at scale."""
 
 from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness import environment
 from harness.format import conditions, duration, markdown, percent, size
@@ -12,19 +11,6 @@ from harness.turns import compare_processes
 
 PROBE = "suites.retrieval.probe"
 
-
-class Size(NamedTuple):
-    """The size of the trained models, and the number of users and items of the drawn one."""
-
-    n_users: int
-    n_items: int
-    many: int
-    checkpoints: int
-
-
-# The size of MIND-small, and numbers of users and items whose scores would not fit in memory.
-FULL = Size(50_000, 51_277, 1_000_000, 20)
-TOY = Size(300, 500, 2_000, 3)
 
 # implicit's evaluation takes ten times as long as the training between two evaluations.
 MOST_ROUNDS = 3
@@ -39,30 +25,23 @@ def run(job: Job) -> dict[str, Any]:
 
     Raises `MismatchError` if implicit's evaluation of a training does not agree with ours.
     """
-    chosen = TOY if job.smoke else FULL
-    folder = job.inputs / "retrieval" / f"{chosen.n_users}x{chosen.n_items}"
+    # The size of MIND-small, and users and items whose scores would not fit in memory.
+    n_users, n_items, many = (300, 500, 2_000) if job.smoke else (50_000, 51_277, 1_000_000)
+    folder = job.inputs / "retrieval" / f"{n_users}x{n_items}"
     say("making the data")
     return {
-        "inputs": job.call(f"{PROBE}:make", folder, chosen.n_users, chosen.n_items),
+        "inputs": job.call(f"{PROBE}:make", folder, n_users, n_items),
         "training": training(job, folder),
-        "sweep": sweep(job, folder, chosen.checkpoints),
-        "large": large(job, folder.parent, chosen.many),
+        "large": large(job, folder.parent, many),
     }
 
 
 def training(job: Job, folder: Path) -> dict[str, Any]:
     """Train with an evaluation after every iteration, and without."""
-    entries, runs = compare_processes(
-        job,
-        "training",
-        {
-            name: (environment.REFERENCE, f"{PROBE}:train", folder, name)
-            for name in (*EVALUATORS, WITHOUT)
-        },
-        rounds=MOST_ROUNDS,
-        reference=WITHOUT,
-        tolerance=TOLERANCE,
-    )
+    names = (*EVALUATORS, WITHOUT)
+    calls = {name: (environment.REFERENCE, f"{PROBE}:train", folder, name) for name in names}
+    options = {"rounds": MOST_ROUNDS, "reference": WITHOUT, "tolerance": TOLERANCE}
+    entries, runs = compare_processes(job, "training", calls, **options)
     for name in EVALUATORS:
         entries[name] |= {
             "added_share": entries[name]["ratio"] - 1,
@@ -76,24 +55,6 @@ def training(job: Job, folder: Path) -> dict[str, Any]:
     }
 
 
-def sweep(job: Job, folder: Path, count: int) -> dict[str, Any]:
-    """Score a folder of checkpoints."""
-    say(f"saving {count} checkpoints")
-    job.call(f"{PROBE}:save", folder, count)
-    calls = {environment.REFERENCE: (environment.REFERENCE, f"{PROBE}:sweep", folder, count)}
-    (entry,), (runs,) = map(dict.values, compare_processes(job, "sweep", calls, rounds=MOST_ROUNDS))
-    return {
-        "rounds": len(runs),
-        "n_checkpoints": count,
-        "median_checkpoint_seconds": median(
-            seconds for found in runs for seconds in found["checkpoint_seconds"]
-        ),
-        "median_seconds": entry["median_seconds"],
-        "median_bytes": entry["peak_bytes"],
-        "runs": runs,
-    }
-
-
 def large(job: Job, inputs: Path, many: int) -> dict[str, Any]:
     """Rank one held-out item of `many` users among the same number of items, once."""
     folder = inputs / f"drawn-{many}"
@@ -104,41 +65,20 @@ def large(job: Job, inputs: Path, many: int) -> dict[str, Any]:
 
 
 def retrieval(report: dict[str, Any]) -> str:
-    """Return the cost of ranking in each of the three jobs."""
-    inputs, training = report["inputs"], report["training"]
-    sweep, large = report["sweep"], report["large"]
+    """Return the cost of ranking in both jobs."""
+    inputs, training, large = report["inputs"], report["training"], report["large"]
     model = f"{inputs['n_users']:,} users × {inputs['n_items']:,} items"
-    entries = training["contestants"]
-    nobody, *evaluators = entries
-    title = f"training ALS, {inputs['n_factors']} factors, {model}"
-    rows = [(title, duration(entries[nobody]["median_seconds"]), "")]
-    rows += [
-        (
-            f"the same with `{name}` after each of {training['n_evaluations']} iterations",
-            duration(entries[name]["median_seconds"]),
-            f"{percent(entries[name]['added_share'], 0)} more",
-        )
-        for name in evaluators
-    ]
-    each = duration(sweep["median_checkpoint_seconds"])
-    rows.append(
-        (
-            f"a sweep over {sweep['n_checkpoints']} checkpoints of that size",
-            duration(sweep["median_seconds"]),
-            f"{each} each, with loading; {size(sweep['median_bytes'])} above the inputs",
-        )
-    )
+    rows = []
+    for name, entry in training["contestants"].items():
+        title, more = f"training ALS, {inputs['n_factors']} factors, {model}", ""
+        if name != WITHOUT:
+            title = f"the same with `{name}` after each of {training['n_evaluations']} iterations"
+            more = f"{percent(entry['added_share'], 0)} more"
+        rows.append((title, duration(entry["median_seconds"]), more))
     drawn = large["inputs"]
-    rows.append(
-        (
-            f"held-out ranks of {drawn['n_users']:,} users among {drawn['n_items']:,} items",
-            duration(large["seconds"]),
-            (
-                f"{percent(large['share_of_scores'])} of the scores computed; "
-                f"{size(large['bytes'])} above the inputs"
-            ),
-        )
-    )
+    title = f"held-out ranks of {drawn['n_users']:,} users among {drawn['n_items']:,} items"
+    more = f"{size(large['bytes'])} above the inputs"
+    rows.append((title, duration(large["seconds"]), more))
     return f"{markdown(('', 'time', ''), rows)}\n\n{conditions(report)}"
 
 

@@ -1,22 +1,18 @@
 """Measure evaluations beyond memory or one machine, each in its own process."""
 
-import os
 import resource
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness.files import once
-from harness.peak import resident
 from suites.retrieval.inputs import draw
 
 import sparse_eval as se
-from sparse_eval.metrics import REGISTRY
 
 warnings.simplefilter("ignore")  # warnings of a cluster about its workers
 
@@ -28,7 +24,6 @@ WARM_USERS = 10_000
 
 OF_TABLES = "ndcg@{5,10},precision@10,recall@10,map@10,mrr@10"
 OF_USERS = "ndcg@{10,20},recall@{10,20},map@20,mrr@20"
-OF_LISTS = f"{OF_USERS},coverage@20,gini@20"  # these need whole lists
 
 
 def base(folder: str, n_users: int, n_items: int) -> dict[str, Any]:
@@ -43,7 +38,7 @@ def tables(folder: str, n_users: int) -> dict[str, Any]:
 
     def write(unfinished: Path) -> None:
         rng = np.random.default_rng(SEED)
-        writers: list[Any] = []
+        writers: dict[str, Any] = {}
         for first in range(0, n_users, AT_ONCE):
             n = min(AT_ONCE, n_users - first)
             users = np.arange(first, first + n)
@@ -52,19 +47,15 @@ def tables(folder: str, n_users: int) -> dict[str, Any]:
             one_of_them = items[np.arange(n), rng.integers(0, LISTED, n)]
             any_item = rng.integers(0, N_ITEMS, n).astype(np.int32)
             ranks = np.tile(np.arange(1, LISTED + 1, dtype=np.int32), n)
-            pair = (
-                pa.table({"user": np.repeat(users, LISTED), "item": items.ravel(), "rank": ranks}),
-                pa.table(
-                    {"user": users, "item": np.where(rng.random(n) < 0.3, one_of_them, any_item)}
-                ),
-            )
-            writers = writers or [
-                parquet.ParquetWriter(unfinished / f"{name}.parquet", table.schema)
-                for name, table in zip(("recs", "truth"), pair, strict=True)
-            ]
-            for writer, table in zip(writers, pair, strict=True):
-                writer.write_table(table)
-        for writer in writers:
+            relevant = np.where(rng.random(n) < 0.3, one_of_them, any_item)
+            listed = {"user": np.repeat(users, LISTED), "item": items.ravel(), "rank": ranks}
+            for name, columns in (("recs", listed), ("truth", {"user": users, "item": relevant})):
+                table = pa.table(columns)
+                if name not in writers:
+                    path = unfinished / f"{name}.parquet"
+                    writers[name] = parquet.ParquetWriter(path, table.schema)
+                writers[name].write_table(table)
+        for writer in writers.values():
             writer.close()
 
     once(Path(folder), write)
@@ -80,30 +71,27 @@ def model(folder: str, n_users: int) -> dict[str, Any]:
         users = np.load(drawn / "users.npy", mmap_mode="r")
         starts, seen = (np.load(drawn / f"seen_{name}.npy") for name in ("indptr", "indices"))
         held = np.load(drawn / "held_out.npy")
-        whole, rest = divmod(n_users, len(users))
-        parts = [len(users)] * whole + ([rest] if rest else [])
+        parts = [min(len(users), n_users - first) for first in range(0, n_users, len(users))]
         for name in ("model", "train", "validation"):
             (unfinished / name).mkdir()
         np.save(unfinished / "model" / "item_factors.npy", np.load(drawn / "items.npy"))
-        shape = (n_users, users.shape[1])
-        out = np.lib.format.open_memmap(
-            unfinished / "model" / "user_factors.npy", "w+", users.dtype, shape
-        )
+        path, shape = unfinished / "model" / "user_factors.npy", (n_users, users.shape[1])
+        out = np.lib.format.open_memmap(path, "w+", users.dtype, shape)
         for number, n in enumerate(parts):
-            out[number * len(users) : number * len(users) + n] = users[:n]
+            out[number * len(users) :][:n] = users[:n]
         out.flush()
-        indices = np.concatenate([seen[: starts[n]] for n in parts])
-        indptr = np.concatenate([np.diff(starts)[:n] for n in parts])
-        indptr = np.concatenate([[0], np.cumsum(indptr)])
-        items = np.concatenate([held[:n] for n in parts])
-        for name, columns, bounds in (
-            ("train", indices, indptr),
-            ("validation", items, np.arange(n_users + 1)),
-        ):
-            np.save(unfinished / name / "indices.npy", columns.astype(np.int32))
-            np.save(unfinished / name / "data.npy", np.ones(len(columns), np.int8))
-            np.save(unfinished / name / "indptr.npy", bounds.astype(np.int64))
-            np.save(unfinished / name / "shape.npy", (n_users, n_items))
+        sizes = np.concatenate([np.diff(starts)[:n] for n in parts])
+        ends = {"train": np.cumsum(sizes), "validation": np.arange(1, n_users + 1)}
+        columns = {
+            "train": np.concatenate([seen[: starts[n]] for n in parts]),
+            "validation": np.concatenate([held[:n] for n in parts]),
+        }
+        for name, indices in columns.items():
+            place = unfinished / name
+            np.save(place / "indices.npy", indices.astype(np.int32))
+            np.save(place / "data.npy", np.ones(len(indices), np.int8))
+            np.save(place / "indptr.npy", np.concatenate([[0], ends[name]]).astype(np.int64))
+            np.save(place / "shape.npy", (n_users, n_items))
 
     once(Path(folder), write)
     return {"bytes": bytes_in(folder)}
@@ -115,12 +103,11 @@ def bytes_in(folder: str) -> int:
 
 def measured(work: Callable[[], se.Evaluation]) -> dict[str, Any]:
     """Return the seconds of an evaluation, and the memory peak of the process."""
-    before = resident("VmRSS")
     start = time.perf_counter()
     ev = work()
     seconds = time.perf_counter() - start
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": seconds, "bytes": peak, "bytes_before": before, "values": ev.mean()}
+    return {"seconds": seconds, "bytes": peak, "values": ev.mean()}
 
 
 def evaluate_tables(folder: str, memory: int) -> dict[str, Any]:
@@ -136,9 +123,13 @@ def evaluate_tables(folder: str, memory: int) -> dict[str, Any]:
 
 def evaluate_users(folder: str, memory: int) -> dict[str, Any]:
     """Evaluate with one thread, to measure a single core."""
-    options: dict[str, Any] = {"keep": "totals", "memory": memory, "num_threads": 1}
-    se.evaluate_model(*warm_sides(folder), OF_USERS, **options)
-    return measured(lambda: se.evaluate_model(*sides_of(folder), OF_USERS, **options))
+    options: dict[str, Any] = {"memory": memory, "num_threads": 1}
+    totals(warm_sides(folder), OF_USERS, **options)
+    return measured(lambda: totals(sides_of(folder), OF_USERS, **options))
+
+
+def totals(sides: tuple[Path, Path, Path], metrics: str, **options: Any) -> se.Evaluation:
+    return se.evaluate_model(*sides, metrics, keep="totals", **options)
 
 
 def sides_of(folder: str) -> tuple[Path, Path, Path]:
@@ -152,84 +143,30 @@ def warm_sides(folder: str) -> tuple[Path, Path, Path]:
     return sides_of(warm)
 
 
-def cluster(n_workers: int) -> Any:
-    from dask.distributed import LocalCluster
+@contextmanager
+def cluster(n_workers: int) -> Iterator[Any]:
+    """Yield a Dask client of new workers with one thread each."""
+    from dask.distributed import Client, LocalCluster
 
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+    options = {"threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(n_workers=n_workers, **options) as local, Client(local) as client:
+        yield client
 
 
-def workers(folder: str, n_workers: int, rounds: int, kinds: list[str]) -> dict[str, Any]:
+def workers(folder: str, n_workers: int, rounds: int) -> dict[str, Any]:
     """Evaluate with Dask, with one worker and with several, in turn."""
-    from dask.distributed import Client
-
     warm = warm_sides(folder)
-    report: dict[str, Any] = {}
-    for what in kinds:
-        metrics = {"ranks": OF_USERS, "lists": OF_LISTS}[what]
-        seconds: dict[int, list[float]] = {1: [], n_workers: []}
-        means = []
-        for _ in range(rounds):
-            for n, found in seconds.items():
-                with cluster(n) as local, Client(local) as client:
-                    se.evaluate_model(*warm, metrics, client=client, keep="totals")
-                    start = time.perf_counter()
-                    ev = se.evaluate_model(*sides_of(folder), metrics, client=client, keep="totals")
-                    found.append(time.perf_counter() - start)
-                    means.append(ev.mean())
-        report[what] = {
-            "seconds": {str(n): found for n, found in seconds.items()},
-            "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
-            "same": all(mean == means[0] for mean in means),
-        }
-    return report
-
-
-def bits(folder: str) -> dict[str, Any]:
-    """Compare every metric of every user, in one process and with two workers."""
-    from dask.distributed import Client
-
-    metrics = [
-        *(
-            f"{one.name}@10"
-            for one in REGISTRY.values()
-            if one.cutoff != "none" and set(one.needs) <= {"train"}
-        ),
-        "recall(average=micro)@10",
-        "ndcg(gain=exp)@20",
-    ]
-    start = time.perf_counter()
-    one = se.evaluate_model(*sides_of(folder), metrics, memory=4_000_000_000)
-    middle = time.perf_counter()
-    with cluster(2) as local, Client(local) as client:
-        two = se.evaluate_model(*sides_of(folder), metrics, client=client)
-    return {
-        "n_users": one.n_users,
-        "n_metrics": len(metrics),
-        "seconds": [middle - start, time.perf_counter() - middle],
-        "same_values": bool(np.array_equal(one.columns, two.columns, equal_nan=True)),
-        "same_summary": bool(one.summary().equals(two.summary())),
-    }
-
-
-def killed(folder: str) -> dict[str, Any]:
-    """Kill a worker while it works, and compare the numbers with an undisturbed run."""
-    from dask.distributed import Client
-
-    found = []
-    deaths = 0
-    with cluster(2) as local, Client(local) as client:
-        se.evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
-        for kills in (0, 1):
-            victim = next(iter(client.run(os.getpid).values()))
+    seconds: dict[int, list[float]] = {1: [], n_workers: []}
+    means = []
+    for n, found in rounds * list(seconds.items()):
+        with cluster(n) as client:
+            totals(warm, OF_USERS, client=client)
             start = time.perf_counter()
-            if kills:
-                threading.Timer(found[0]["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
-            ev = se.evaluate_model(*sides_of(folder), OF_USERS, client=client, keep="totals")
-            found.append({"seconds": time.perf_counter() - start, "mean": ev.mean()})
-            # The scheduler may not know yet that the worker is dead.
-            deaths += victim not in client.run(os.getpid, on_error="ignore").values()
+            ev = totals(sides_of(folder), OF_USERS, client=client)
+            found.append(time.perf_counter() - start)
+            means.append(ev.mean())
     return {
-        "seconds": [one["seconds"] for one in found],
-        "deaths": deaths,
-        "same": found[0]["mean"] == found[1]["mean"],
+        "seconds": {str(n): found for n, found in seconds.items()},
+        "ratio": float(np.median(seconds[1]) / np.median(seconds[n_workers])),
+        "same": all(mean == means[0] for mean in means),
     }

@@ -19,20 +19,19 @@ PROBE = "suites.scale.probe"
 class Size(NamedTuple):
     """The numbers of users for fitting the costs, and for checking them.
 
-    `worked` is the number of users in runs with workers and with Spark, `compared` in runs in which
-    all values are compared, and `drawn` in the data of models, with its number of items.
+    `worked` is the number of users in runs with workers and with Spark, and `drawn` in the data of
+    models, with its number of items.
     """
 
     fitted: tuple[int, ...]
     checked: int
     worked: int
-    compared: int
     drawn: int
     n_items: int
 
 
-FULL = Size((100_000, 1_000_000, 10_000_000), 3_000_000, 1_000_000, 1_000_000, 1_000_000, 51_000)
-TOY = Size((100, 2_000), 500, 2_000, 500, 2_000, 500)
+FULL = Size((100_000, 1_000_000, 10_000_000), 3_000_000, 1_000_000, 1_000_000, 51_000)
+TOY = Size((100, 2_000), 500, 2_000, 2_000, 500)
 
 #: The bytes that an evaluation may use; the whole process stays below 2 GB.
 BUDGET = 1_600_000_000
@@ -53,31 +52,26 @@ def run(job: Job) -> dict[str, Any]:
         "kinds": {kind: costs(job, kind, size) for kind in ("tables", "users")},
     }
     model, _ = inputs(job, "users", size.worked)
-    kinds = ["ranks"] if job.smoke else ["ranks", "lists"]
-    for name in job.references:
-        say(f"workers of Dask: {name}")
-        found = environment.call(name, f"{PROBE}:workers", model, 2, rounds, kinds)
-        if name == environment.REFERENCE:
-            report["workers"] = found
-        else:
-            report.setdefault("workers_of_checkouts", {})[name] = found
-    say("every metric, with workers and without")
-    report["bits"] = job.call(f"{PROBE}:bits", inputs(job, "users", size.compared)[0])
-    say("a worker is killed")
-    report["killed"] = job.call(f"{PROBE}:killed", model)
+    say("workers of Dask")
+    report["workers"] = job.call(f"{PROBE}:workers", model, 2, rounds)
     if "spark" in job.contestants:
-        entry = job.rivals["spark"]
-        if job.smoke:
-            entry["failed"] = "a session takes too long for a toy"
-        elif shutil.which("java") is None:
-            entry["failed"] = "there is no Java"
-        if "failed" in entry:
-            report["spark"] = {"failed": entry["failed"]}
-        else:
-            say("Spark")
-            tables, _ = inputs(job, "tables", size.worked)
-            report["spark"] = environment.call("spark", "suites.scale.rivals.spark:measure", tables)
+        report["spark"] = spark(job, size)
     return report
+
+
+def spark(job: Job, size: Size) -> dict[str, Any]:
+    """Measure Spark, or return why it is left out."""
+    entry = job.rivals["spark"]
+    if job.smoke:
+        entry["failed"] = "a session takes too long for a toy"
+    elif shutil.which("java") is None:
+        entry["failed"] = "there is no Java"
+    if "failed" in entry:
+        return {"failed": entry["failed"]}
+    say("Spark")
+    tables, _ = inputs(job, "tables", size.worked)
+    found: dict[str, Any] = environment.call("spark", "suites.scale.rivals.spark:measure", tables)
+    return found
 
 
 def inputs(job: Job, kind: str, n_users: int) -> tuple[Path, int]:
@@ -99,12 +93,7 @@ def costs(job: Job, kind: str, size: Size) -> dict[str, Any]:
         "seconds_per_million": each * 1e6,
         "bytes_per_user": cases[-2]["input_bytes"] / cases[-2]["n_users"],
         "peak_bytes": max(one["peak_bytes"] for one in cases),
-        "checked": {
-            "n_users": last["n_users"],
-            "predicted_seconds": predicted,
-            "measured_seconds": last["seconds"],
-            "error": predicted / last["seconds"] - 1,
-        },
+        "checked": {"n_users": last["n_users"], "error": predicted / last["seconds"] - 1},
     }
 
 
@@ -112,14 +101,9 @@ def case(job: Job, kind: str, n_users: int) -> dict[str, Any]:
     folder, n_bytes = inputs(job, kind, n_users)
     call = (f"{PROBE}:evaluate_{kind}", folder, BUDGET)
     calls = {name: (name, *call) for name in job.references}
-    entries, found = compare_processes(
-        job,
-        f"{kind}: {n_users:,} users",
-        calls,
-        rounds=MOST_ROUNDS,
-        warm_up=False,
-        tolerance=TOLERANCE,
-    )
+    title = f"{kind}: {n_users:,} users"
+    options = {"rounds": MOST_ROUNDS, "warm_up": False, "tolerance": TOLERANCE}
+    entries, found = compare_processes(job, title, calls, **options)
     for name, entry in entries.items():
         entry["peak_bytes"] = max((one["bytes"] for one in found[name]), default=0)
     ours = entries[environment.REFERENCE]
@@ -128,7 +112,6 @@ def case(job: Job, kind: str, n_users: int) -> dict[str, Any]:
         "input_bytes": n_bytes,
         "seconds": ours["median_seconds"],
         "peak_bytes": ours["peak_bytes"],
-        "bytes_before": found[environment.REFERENCE][0]["bytes_before"],
         "runs": ours["seconds"],
     }
     return entry | ({"contestants": entries} if len(entries) > 1 else {})

@@ -10,6 +10,13 @@ KINDS = {
 }
 
 
+SPARK = {
+    "mllib": "`pyspark.mllib`, `RankingMetrics`",
+    "sparse_eval": "Spark, files in order",
+    "sparse_eval, DataFrames": "Spark, DataFrames",
+}
+
+
 def costs(report: dict[str, Any]) -> str:
     """Return the costs of users: the cases that the model is fitted to, and the checked case."""
     rows = []
@@ -17,19 +24,16 @@ def costs(report: dict[str, Any]) -> str:
         found = report["kinds"][kind]
         for case in sorted(found["cases"], key=lambda case: case["n_users"]):
             checked = case["n_users"] == found["checked"]["n_users"]
-            predicted = found["fixed_seconds"] + (
-                found["seconds_per_million"] * case["n_users"] / 1e6
+            predicted = found["fixed_seconds"]
+            predicted += found["seconds_per_million"] * case["n_users"] / 1e6
+            cells = (
+                size(case["input_bytes"]),
+                duration(case["seconds"]),
+                duration(predicted) + ("" if checked else " (fitted)"),
+                percent(predicted / case["seconds"] - 1, 0),
+                size(case["peak_bytes"]),
             )
-            rows.append(
-                (
-                    f"{case['n_users']:,} users: {title}",
-                    size(case["input_bytes"]),
-                    duration(case["seconds"]),
-                    duration(predicted) + ("" if checked else " (fitted)"),
-                    percent(predicted / case["seconds"] - 1, 0),
-                    size(case["peak_bytes"]),
-                )
-            )
+            rows.append((f"{case['n_users']:,} users: {title}", *cells))
     heads = ("", "on disk", "measured", "predicted", "off by", "peak of the process")
     note = f"Every run had `memory={report['budget']:,}`."
     return "\n\n".join((markdown(heads, rows), note, conditions(report)))
@@ -37,22 +41,21 @@ def costs(report: dict[str, Any]) -> str:
 
 def plan(report: dict[str, Any]) -> str:
     """Return the cost model, and its prediction for a billion users."""
-    used = min(report["workers"]["ranks"]["ratio"] / 2, 1.0)  # of two workers' time
+    used = min(report["workers"]["ratio"] / 2, 1.0)  # of two workers' time
     rows = []
     for kind, title in KINDS.items():
         found = report["kinds"][kind]
-        hours = found["seconds_per_million"] * 1000 / 3600 * threads(report, kind)
-        rows.append(
-            (
-                title,
-                duration(found["seconds_per_million"] * threads(report, kind)),
-                f"{found['bytes_per_user']:.0f}",
-                size(found["peak_bytes"]),
-                f"{hours:,.1f}",
-                size(found["bytes_per_user"] * 1e9),
-                f"{60 * hours / used / 100:,.1f} min",
-            )
+        seconds = found["seconds_per_million"] * threads(report, kind)
+        hours = seconds * 1000 / 3600
+        cells = (
+            duration(seconds),
+            f"{found['bytes_per_user']:.0f}",
+            size(found["peak_bytes"]),
+            f"{hours:,.1f}",
+            size(found["bytes_per_user"] * 1e9),
+            f"{60 * hours / used / 100:,.1f} min",
         )
+        rows.append((title, *cells))
     heads = (
         "",
         "core seconds for a million users",
@@ -72,36 +75,17 @@ def threads(report: dict[str, Any], kind: str) -> int:
 
 def workers(report: dict[str, Any]) -> str:
     """Return the measurements with workers."""
-    bits, killed = (report[name] for name in ("bits", "killed"))
-    same = {True: "the same bits", False: "OTHER BITS"}
-    rows = []
-    for what, found in report["workers"].items():
-        times_of = {n: sorted(seconds) for n, seconds in found["seconds"].items()}
-        one, two = (duration(times_of[n][len(times_of[n]) // 2]) for n in ("1", "2"))
-        title = f"{what} found by two Dask workers, and by one; each has one thread"
-        rows.append((title, f"{two} and {one}", f"{found['ratio']:.2f}× as fast"))
-    rows += [
-        (
-            f"{bits['n_metrics']} metrics of {bits['n_users']:,} users, two workers and none",
-            " and ".join(map(duration, reversed(bits["seconds"]))),
-            same[bits["same_values"] and bits["same_summary"]],
-        ),
-        (
-            "without and with a worker that is killed with SIGKILL",
-            " and ".join(map(duration, killed["seconds"])),
-            same[killed["same"]],
-        ),
-    ]
+    found = report["workers"]
+    one, two = (duration(sorted(runs)[len(runs) // 2]) for runs in found["seconds"].values())
+    title = "ranks found by two Dask workers, and by one; each has one thread"
+    rows = [(title, f"{two} and {one}", f"{found['ratio']:.2f}× as fast")]
     spark = report.get("spark", {"failed": "it was not asked for"})
     if "failed" in spark:
         rows.append(("Spark", f"not measured: {spark['failed']}", ""))
     else:
         for name, seconds in spark["medians"].items():
-            title = {"mllib": "`pyspark.mllib`, `RankingMetrics`"}.get(name, name)
-            if name != "mllib":
-                title = "Spark, " + ("DataFrames" if "," in name else "files in order")
-            ratio = spark["ratios"][name]
-            rows.append((title, duration(seconds), "" if name == "mllib" else f"{times(ratio)}×"))
+            ratio = "" if name == "mllib" else f"{times(spark['ratios'][name])}×"
+            rows.append((SPARK[name], duration(seconds), ratio))
     return "\n\n".join((markdown(("", "seconds", ""), rows), conditions(report)))
 
 

@@ -26,9 +26,9 @@ def run(job: Job) -> dict[str, Any]:
     """Measure imports and first calls; return the report."""
     inputs = write_inputs(job)["few"]
     names = job.taking_part
-    imports = {name: partial(imported, name) for name in names}
+    ours = [name for name in names if name in job.references]
 
-    def compared(title: str, function: str, *arguments: Any, only: list[str]) -> dict[str, Any]:
+    def compared(title: str, function: str, *arguments: Any, only: list[str] = names) -> Any:
         calls = {
             name: (name, f"{script(name)}:{function}", *arguments)
             for name in only
@@ -36,27 +36,21 @@ def run(job: Job) -> dict[str, Any]:
         }
         return {"contestants": compare_processes(job, title, calls)[0]}
 
-    ours = [name for name in names if name in job.references]
+    imports = {name: partial(imported, name) for name in names}
+    cases = {
+        "import": {"contestants": take_turns(job, "import", imports)},
+        "first call": compared("first call", "first_call", job.inputs / "lists" / "few.npz"),
+        "cold": compared("cold", "cold"),
+        "cold model": compared("cold model", "cold", "evaluate_model", only=ours),
+    }
     ahead = {}
     for name in ours:
         kernels = job.inputs / "kernels" / name.replace("/", "_")
         environment.call(name, f"{script(name)}:cold", "compile", kernels)
         ahead[name] = (name, f"{script(name)}:cold", "evaluate_model", kernels)
-    return {
-        "inputs": inputs,
-        "heavy_modules_imported": sorted(
-            HEAVY & set(import_in_new_process(environment.REFERENCE)["modules"])
-        ),
-        "cases": {
-            "import": {"contestants": take_turns(job, "import", imports)},
-            "first call": compared(
-                "first call", "first_call", job.inputs / "lists" / "few.npz", only=names
-            ),
-            "cold": compared("cold", "cold", only=names),
-            "cold model": compared("cold model", "cold", "evaluate_model", only=ours),
-            "compiled ahead": {"contestants": compare_processes(job, "compiled ahead", ahead)[0]},
-        },
-    }
+    cases["compiled ahead"] = {"contestants": compare_processes(job, "compiled ahead", ahead)[0]}
+    modules = set(import_in_new_process(environment.REFERENCE)["modules"])
+    return {"inputs": inputs, "heavy_modules_imported": sorted(HEAVY & modules), "cases": cases}
 
 
 def script(name: str) -> str:

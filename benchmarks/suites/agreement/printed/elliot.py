@@ -10,21 +10,6 @@ from elliot.evaluation import metrics
 from elliot.evaluation.popularity_utils import Popularity
 from elliot.evaluation.relevance import Relevance
 
-CONVENTION = "elliot"
-_STORED = {"stored_are_relevant": "it evaluates all users with stored pairs"}
-_OF_TRAIN = ("popularity@k", "aplt@k", "aclt@k", "epc@k", "efd@k", "pop_rsp@k", "pop_reo@k")
-NEEDS = {
-    "entropy@k": {"full_lists": "weighs a recommendation by the length of its list"} | _STORED,
-    **dict.fromkeys(_OF_TRAIN, {"train_has_all": ""} | _STORED),
-}
-NOT_COMPARED = {
-    "auc": "of other ranks than the pairs of relevant and other items give",
-    "coverage@k": "the number of items",
-    "gini@k": "1 − the Gini index, which is divided by N − 1",
-    "map@k": "the mean of the precisions at the ranks from 1 to k",
-    "mar@k": "the mean of the recalls at the ranks from 1 to k",
-    "user_coverage@k": "the number of users",
-}
 METRICS = {
     "ndcg@k": "nDCG",
     "ndcg(gain=binary)@k": "nDCGRendle2020",

@@ -9,10 +9,6 @@ np.float = float  # noqa: NPY001 - NumPy has it no more
 
 from evaluator.python import evaluate_foldout as evaluation  # noqa: E402 - reads it
 
-CONVENTION = "lightgcn"
-TOLERANCE = 1e-6
-IMPRECISE = "computes in single precision"
-NEEDS = {"*": {"full_lists": "it ranks all items"}}
 METRICS = {f"{name}@k": name for name in ("precision", "recall", "map", "ndcg", "mrr")}
 
 

@@ -14,10 +14,6 @@ sys.modules["xclib.utils._sparse"] = SimpleNamespace(  # type: ignore[assignment
 
 from xclib.evaluation import xc_metrics  # noqa: E402
 
-CONVENTION = "pyxclib"
-TOLERANCE = 1e-6
-IMPRECISE = "computes ndcg and psndcg in single precision"
-NOT_COMPARED = {"auc": "of the pairs within the first k items of the list"}
 #: The metric, and the constants of its propensities.
 METRICS = {
     "precision@k": (xc_metrics.precision,),
@@ -29,7 +25,6 @@ METRICS = {
     "psrecall@k": (xc_metrics.psrecall, 0.55, 1.5),
     "psndcg@k": (xc_metrics.psndcg, 0.55, 1.5),
 }
-NEEDS = {name: {"train_of_three": ""} for name in METRICS if name[:2] == "ps"}
 
 
 @lru_cache(maxsize=1)

@@ -10,8 +10,6 @@ from pyspark.mllib.evaluation import RankingMetrics
 
 os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
-CONVENTION = "spark"
-NOT_COMPARED = {"ndcg(gain=exp)@k": "relevance values are not read from Python"}
 METRICS = {
     "ndcg@k": "ndcgAt",
     "precision@k": "precisionAt",

@@ -3,17 +3,6 @@
 import numpy as np
 from cornac import metrics
 
-CONVENTION = "cornac"
-_ALL_SCORED = {
-    "has_scores": "it ranks all items by their scores",
-    "untied": "an irrelevant item with the score of a relevant one is above it",
-}
-NEEDS = {
-    "auc": _ALL_SCORED | {"some_irrelevant": ""},
-    "map": _ALL_SCORED,
-    "mrr": {"has_scores": "it ranks all items by their scores"},
-}
-NOT_COMPARED = {"arhr@k": "its NCRR is divided by that of the ideal list"}
 METRICS = {
     "ndcg@k": metrics.NDCG,
     "precision@k": metrics.Precision,

@@ -8,20 +8,6 @@ from evidently.legacy.calculations.recommender_systems import collect_dataset
 from evidently.legacy.metrics.recsys.precision_recall_k import PrecisionRecallCalculation
 from evidently.legacy.pipeline.column_mapping import RecomType
 
-CONVENTION = "evidently"
-NEEDS = {
-    "*": {"full_lists": "it takes rows of a table, and the last one of a user counts at every k"},
-    "coverage@k": {"train_has_all": "its catalogue is the items of train"},
-    "novelty@k": {"has_train": ""},
-    "popularity@k": {"train_has_all": "an item without users is left out by it"},
-    "personalization@k": {"two_users": ""},
-}
-NOT_COMPARED = {
-    "diversity@k": "of distances between the features of items",
-    "f1@k": "of the mean precision and the mean recall",
-    "gini@k": "over the recommended items alone",
-    "serendipity@k": "of distances between the features of items",
-}
 COLUMNS = ("user", "item", "prediction")
 
 

@@ -5,14 +5,6 @@ from functools import lru_cache
 import numpy as np
 from implicit.evaluation import ranking_metrics_at_k
 
-CONVENTION = "implicit"
-NEEDS = {
-    "auc@k": {
-        "full_lists": "a list of fewer than k items, as no model of implicit gives, is padded, and "
-        "the padding counts as misses",
-        "some_irrelevant": "0 / 0 for one user, without an irrelevant item, is everybody's mean",
-    }
-}
 METRICS = {"precision@k": "precision", "map@k": "map", "ndcg@k": "ndcg", "auc@k": "auc"}
 
 

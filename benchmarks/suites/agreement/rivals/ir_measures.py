@@ -4,18 +4,6 @@ from functools import lru_cache
 
 import ir_measures as ir
 
-CONVENTION = "trec_eval"
-TIES = "item_descending"
-NEEDS = {
-    "*": {"all_lists": "a user without a list counts 0, as with trec_eval's option -c"},
-    "judged@k": {"untied": "comes from another program, which orders equal scores otherwise"},
-}
-NOT_COMPARED = {
-    "err@k": "printed with five decimals by the script that is called for it",
-    "ndcg(gain=exp)@k": "printed with five decimals by the script that is called for it",
-    "num_ret": "beside num_rel_ret it gives the same number for both",
-    "mrr@k": "comes from another program, which orders equal scores the other way round",
-}
 METRICS = {
     "ndcg": lambda _: ir.nDCG,
     "ndcg@k": lambda k: ir.nDCG @ k,

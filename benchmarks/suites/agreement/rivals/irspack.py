@@ -7,9 +7,6 @@ import numpy as np
 from irspack.evaluation import Evaluator
 from irspack.evaluation.evaluate_df_to_df import evaluate_recommendation_df
 
-CONVENTION = "irspack"
-_FULL = {"full_lists": "scores are given to whole lists only"}
-
 
 @lru_cache(maxsize=1)
 def of_frames(case):
@@ -39,7 +36,6 @@ METRICS = {
     "gini@k": (of_scores, "gini_index"),
     "entropy@k": (of_scores, "entropy"),
 }
-NEEDS = {name: _FULL for name, (evaluate, _) in METRICS.items() if evaluate is of_scores}
 
 
 def values(theirs, case):

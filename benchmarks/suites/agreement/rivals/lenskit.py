@@ -7,12 +7,6 @@ from lenskit import metrics
 from lenskit.data import ItemList, ItemListCollection
 from lenskit.metrics.ranking import DCG, AveragePrecision, ListGini
 
-CONVENTION = "lenskit"
-NEEDS = {
-    "map@k": {"all_relevant": "divides by zero for a user without relevant items"},
-    "gini@k": {"all_lists": "fails on an empty list"},
-}
-NOT_COMPARED = {"popularity@k": "a mean of popularity ranks"}
 #: The metric, and its options.
 METRICS = {
     "dcg(gain=binary)@k": (DCG, {}),

@@ -7,16 +7,6 @@ from lightfm import LightFM
 from lightfm.evaluation import auc_score, precision_at_k, recall_at_k, reciprocal_rank
 from scipy.sparse import identity
 
-CONVENTION = "lightfm"
-TOLERANCE = 1e-6
-IMPRECISE = "computes in single precision"
-NEEDS = {
-    "*": {
-        "has_scores": "it ranks all items by their scores",
-        "untied": "an item has the worst rank of all that have its score",
-    },
-    "auc": {"some_irrelevant": ""},
-}
 METRICS = {
     "precision@k": lambda k, *data: precision_at_k(*data, k=k, preserve_rows=True),
     "recall@k": lambda k, *data: recall_at_k(*data, k=k, preserve_rows=True),

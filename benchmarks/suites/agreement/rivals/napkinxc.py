@@ -3,7 +3,6 @@
 import numpy as np
 from napkinxc import metrics
 
-CONVENTION = "napkinxc"
 METRICS = {
     "precision@k": (metrics.precision_at_k,),
     "recall@k": (metrics.recall_at_k,),
@@ -14,11 +13,6 @@ METRICS = {
     "psp(a=0.6,b=2.6)@k": (metrics.psprecision_at_k, {"A": 0.6, "B": 2.6}),
     "psrecall@k": (metrics.psrecall_at_k, {}),
     "psndcg@k": (metrics.psndcg_at_k, {}),
-}
-NEEDS = {name: {"train_of_three": ""} for name in METRICS if name[:2] == "ps"}
-NOT_COMPARED = {
-    "coverage@k": "the share of what is relevant to anyone that is found by anyone",
-    "f1@k": "a mean over items",
 }
 
 

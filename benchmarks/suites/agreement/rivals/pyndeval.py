@@ -6,7 +6,6 @@ import pyndeval
 
 from ..case import document, triples
 
-NEEDS = {"*": {"all_lists": "leaves out users without a list"}}
 METRICS = {
     "alpha_ndcg@5": "alpha-nDCG@5",
     "alpha_ndcg@10": "alpha-nDCG@10",

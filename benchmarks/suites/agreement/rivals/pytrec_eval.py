@@ -5,10 +5,6 @@ from functools import lru_cache, partial
 
 import pytrec_eval
 
-CONVENTION = "trec_eval"
-TIES = "item_descending"
-NOT_COMPARED = {"rbp": "first in trec_eval 10"}
-
 #: Our name of a metric, and the measure. A suffix of its name in the results is behind a space.
 METRICS = {
     **{name: name for name in ("ndcg", "map", "bpref", "set_map", "utility")},

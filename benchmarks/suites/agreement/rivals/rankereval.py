@@ -5,15 +5,6 @@ from functools import lru_cache
 import numpy as np
 import rankereval as library
 
-CONVENTION = "rankereval"
-NEEDS = {
-    "precision(denominator=length)@k": {"all_lists": "undefined for an empty list"},
-}
-NOT_COMPARED = {
-    "ndcg(gain=exp)@k": "its option power is g² − 1",
-    "mean_rank": "an item that is not in the list has rank 0",
-    "hit_rate@k": "only for users with one relevant item",
-}
 #: The metric, its options, and whether it reads gains.
 METRICS = {
     "dcg@k": (library.DCG, {"log_base": "2"}, True),

@@ -4,8 +4,6 @@ from functools import lru_cache
 
 from ranx import Qrels, Run, evaluate
 
-CONVENTION = "ranx"
-NEEDS = {"cg@k": {"binary": "counts hits"}}
 SAME = ("ndcg", "precision", "recall", "hit_rate", "f1", "mrr", "map")
 METRICS = {
     **{name: name for name in ("ndcg", "mrr", "map")},

@@ -5,7 +5,6 @@ from functools import lru_cache
 import numpy as np
 from recometrics import calc_reco_metrics
 
-CONVENTION = "recometrics"
 METRICS = {
     "precision@k": "P@K",
     "recall(denominator=min)@k": "TP@K",
@@ -17,16 +16,6 @@ METRICS = {
     "mrr@k": "RR@K",
     "auc": "ROC_AUC",
     "map": "PR_AUC",
-}
-_IRRELEVANT = {"some_irrelevant": ""}
-_LEFT = {"more_than_k": "it leaves out users with no more than k candidates"} | _IRRELEVANT
-NEEDS = {
-    **dict.fromkeys([metric for metric in METRICS if metric != "ndcg@k"], _IRRELEVANT),
-    "*": {
-        "has_scores": "it ranks all items by their scores",
-        "untied": "equal scores are in a random order",
-    },
-    **dict.fromkeys(("precision@k", "recall(denominator=min)@k", "recall@k", "hit_rate@k"), _LEFT),
 }
 
 

@@ -6,19 +6,6 @@ import numpy as np
 from recommenders.evaluation import python_evaluation as evaluation
 from recommenders.utils.python_utils import jaccard
 
-CONVENTION = "recommenders"
-NEEDS = {
-    "coverage@k": {"train_has_all": "its catalogue is the items of train"},
-    "diversity@k": {"has_train": "", "cut_at_two": ""},
-    "entropy@k": {"has_train": ""},
-    "serendipity(form=cosine)@k": {"has_train": ""},
-    "diversity(similarity=jaccard)@k": {"has_train": "", "cut_at_two": ""},
-}
-NOT_COMPARED = {
-    "r_precision@k": "its mean is over the users with a hit in the first n ranks only",
-    "novelty@k": "share of the interactions instead of the users; an item unseen in train adds 0; "
-    "one mean over all recommendations",
-}
 PAIR = ("userID", "itemID")
 METRICS = {
     "ndcg@k": (evaluation.ndcg_at_k, {}),

@@ -4,12 +4,6 @@ from functools import lru_cache
 
 from recpack import metrics
 
-CONVENTION = "recpack"
-NEEDS = {"*": {"binary": "a gain also enters the discount: 1 / log2(g·r + 1)"}}
-NOT_COMPARED = {
-    "percentile_rank": "as 100·(r − 1) / N, and an item that is not in the list by another rule",
-    "diversity@k": "Jaccard distance instead of the cosine",
-}
 METRICS = {
     "cg@k": metrics.HitK,
     "dcg@k": metrics.DCGK,

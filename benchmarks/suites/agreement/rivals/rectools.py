@@ -4,7 +4,6 @@ from functools import lru_cache
 
 from rectools import Columns, metrics
 
-CONVENTION = "rectools"
 #: The metric and its options, and the places of its data in `frames`.
 METRICS = {
     "ndcg@k": (metrics.NDCG, {}, (0, 1)),
@@ -19,12 +18,6 @@ METRICS = {
     "novelty@k": (metrics.MeanInvUserFreq, {}, (0, 2)),
     "popularity@k": (metrics.AvgRecPopularity, {}, (0, 2)),
     "serendipity@k": (metrics.Serendipity, {}, (0, 1, 2, 3)),
-}
-_TRAIN = {"has_train": ""}
-NEEDS = {"novelty@k": _TRAIN, "popularity@k": _TRAIN, "serendipity@k": _TRAIN}
-NOT_COMPARED = {
-    "auc@k": "its PartialAUC and PAP end at the k-th miss, not at the k-th item",
-    "diversity@k": "over distances that the caller gives; 0 for a list of one item",
 }
 PAIR = (Columns.User, Columns.Item)
 

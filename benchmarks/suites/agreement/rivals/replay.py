@@ -4,18 +4,6 @@ from functools import lru_cache
 
 from replay import metrics
 
-CONVENTION = "replay"
-_TRAIN = {"has_train": ""}
-NEEDS = {
-    "novelty@k": _TRAIN
-    | {
-        "all_lists": "1 for a user in train without a list",
-        "listed_in_train": "leaves out a user who is not in train",
-    },
-    "surprisal@k": _TRAIN,
-    "novelty(form=relative)@k": _TRAIN,
-    "coverage@k": {"train_has_all": "its catalogue is the items of train"},
-}
 #: The metric, and the frame that it compares with the recommendations.
 METRICS = {
     "ndcg@k": (metrics.NDCG, "true"),

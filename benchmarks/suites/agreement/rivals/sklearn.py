@@ -4,22 +4,6 @@ from functools import partial
 
 from sklearn import metrics
 
-CONVENTION = "sklearn"
-TIES = "average"
-_LIST = {"untied": "takes a list, not scores"}
-NEEDS = {
-    "*": {"has_scores": "takes a score for every item"},
-    "map": {
-        "untied": "an item has the last rank of its equals, which is not an expectation",
-        "all_relevant": "1 for a user without relevant items",
-    },
-    "pr_auc": {"untied": "items of equal score share a threshold", "all_relevant": ""},
-    "f1@k": _LIST,
-    "f1(beta=0.5)@k": _LIST,
-    "f1(beta=2)@k": _LIST,
-    "auc": {"all_relevant": ""},
-}
-
 
 def matrices(case):
     return case.matrix(case.stored).toarray(), case.matrix(case.run()).toarray()

@@ -5,15 +5,6 @@ import tensorflow as tf
 from tensorflow_recommenders.layers.factorized_top_k import BruteForce
 from tensorflow_recommenders.metrics import FactorizedTopK
 
-CONVENTION = "tensorflow-recommenders"
-TOLERANCE = 1e-6
-IMPRECISE = "computes in single precision"
-NEEDS = {
-    "*": {"has_scores": "it ranks all items by their scores"},
-    "recall(average=micro)@k": {
-        "untied": "without ids an item is found if fewer than k candidates have a higher score"
-    },
-}
 #: Whether items are found by their ids, or by their scores.
 METRICS = {"recall@k": True, "recall(average=micro)@k": False}
 

@@ -5,10 +5,6 @@ from functools import lru_cache
 import torch
 from torchmetrics import retrieval
 
-CONVENTION = "torchmetrics"
-TIES = "average"
-TOLERANCE = 1e-6
-IMPRECISE = "computes in single precision, whatever the precision of its input"
 #: The metric, and whether it has the cut-off.
 METRICS = {
     "ndcg": (retrieval.RetrievalNormalizedDCG, False),
@@ -22,13 +18,6 @@ METRICS = {
     "r_precision": (retrieval.RetrievalRPrecision, False),
     "auc": (retrieval.RetrievalAUROC, False),
 }
-_UNTIED = {"untied": "the order of equal scores is the sorting routine's"}
-NEEDS = {
-    **{name: _UNTIED for name in METRICS if "ndcg" not in name},
-    "*": {"has_scores": "takes a score for every item"},
-    "auc": {"untied": "ours has no expectation over equal scores"},
-}
-NOT_COMPARED = {"auc@k": "its cut-off leaves out all that is behind it"}
 
 
 @lru_cache(maxsize=1)

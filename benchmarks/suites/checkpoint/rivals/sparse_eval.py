@@ -18,19 +18,15 @@ def prepare(case):
     top_k(few)
     held_out_ranks(few)
 
-    def lists(result):
-        return {"ids": result} | share("lists", case, len(case.users), case.k, case.users)
-
     def hits(result):
-        relevance = se.Relevance.from_csr(case.validation)
         return {
             "hit_users": np.repeat(np.arange(len(case.user_factors)), np.diff(result.indptr)),
             "hit_items": result.items,
             "hit_ranks": result.positions,
-        } | share("ranks", case, np.count_nonzero(relevance.n_relevant), relevance, case.k)
+        }
 
     return {
-        "top_k": (lambda: top_k(case), lists),
+        "top_k": (lambda: top_k(case), lambda ids: {"ids": ids}),
         "held_out_ranks": (lambda: held_out_ranks(case), hits),
     }
 
@@ -45,16 +41,3 @@ def held_out_ranks(case):
     factors = (case.user_factors, case.item_factors)
     options = {"seen": case.train, "num_threads": case.threads}
     return se.ranks(factors, case.validation, k=case.k, **options)
-
-
-def share(function, case, n_users, *arguments):
-    """Return the share of all scores that was computed, which public functions do not return."""
-    try:
-        from sparse_eval.retrieval.ranker import Options
-        from sparse_eval.retrieval.search import Search
-    except ImportError:  # a checkout with a different location
-        return {}
-    search = Search(case.user_factors, case.item_factors, Options(case.train))
-    getattr(search, function)(*arguments)
-    n_pairs = n_users * len(case.item_factors)
-    return {"share": np.array(int(search.n_products[0]) / n_pairs)}

@@ -4,13 +4,7 @@ import numpy as np
 from cornac.eval_methods import RatioSplit
 from cornac.models import BPR, MF
 from scipy.sparse import csr_matrix
-from suites.agreement.rivals.cornac import METRICS, NOT_COMPARED
-
-__all__ = ["NOT_COMPARED", "answer"]
-
-PROTOCOL = "candidates"
-SUBJECT = "a ratio split, evaluated among the items of its training part"
-NOTES = ["not where a user has fewer items left than the cut-off, where it fails"]
+from suites.agreement.rivals.cornac import METRICS
 
 
 def answer(problem):

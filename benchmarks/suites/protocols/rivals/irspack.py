@@ -2,10 +2,6 @@
 
 from irspack.evaluation import Evaluator
 
-PROTOCOL = "candidates"
-SUBJECT = "`per_user_recommendable_items`"
-CONVENTION = "irspack"
-NOTES = ["a relevant item that is no candidate is left out on both sides: it does not count to it"]
 NAMES = {
     "ndcg@k": "ndcg",
     "precision@k": "precision",
@@ -15,7 +11,6 @@ NAMES = {
     "gini@k": "gini_index",
     "entropy@k": "entropy",
 }
-NOT_COMPARED = {"coverage@k": "a share of the items that anybody can be recommended"}
 
 
 def answer(problem):

@@ -11,15 +11,9 @@ from recbole.data import create_dataset, data_preparation
 from recbole.trainer import Trainer
 from recbole.utils import get_model, init_seed
 from scipy.sparse import csr_matrix
-from suites.agreement.rivals.recbole import CONVENTION, METRICS
+from suites.agreement.rivals.recbole import METRICS
 
-__all__ = ["CONVENTION", "answer"]
-
-PROTOCOL = "candidates"
-SUBJECT = "`uni100`: relevant items among a hundred sampled for each"
 NAMES = ("ndcg@k", "precision@k", "recall@k", "hit_rate@k", "mrr@k", "map@k")
-NOTES = ["both among the negatives that it drew"]
-NOT_COMPARED = {"auc": "its GAUC weighs users by the number of their relevant items"}
 SEED = 3
 
 FOLDER = tempfile.mkdtemp()

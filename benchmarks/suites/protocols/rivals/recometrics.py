@@ -4,9 +4,6 @@ import numpy as np
 from recometrics import calc_reco_metrics
 from suites.agreement.rivals.recometrics import METRICS
 
-PROTOCOL = "biases"
-SUBJECT = "factors with biases of items"
-
 
 def answer(problem):
     found = calc_reco_metrics(

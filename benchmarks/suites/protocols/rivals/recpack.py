@@ -8,20 +8,9 @@ import pandas as pd
 from recpack.algorithms import EASE
 from recpack.matrix import InteractionMatrix
 from recpack.scenarios import StrongGeneralization
-from suites.agreement.rivals.recpack import CONVENTION, METRICS, of_users
+from suites.agreement.rivals.recpack import METRICS, of_users
 
-__all__ = ["CONVENTION", "answer"]
-
-PROTOCOL = "new_users"
-SUBJECT = "`StrongGeneralization` with EASE: new users, to whom it recommends from a part"
 NAMES = ("ndcg@k", "precision@k", "recall@k", "recall(denominator=min)@k", "mrr@k")
-NOTES = [
-    (
-        "without users of whose best scores two are equal, in whatever order its sorting leaves "
-        "them, or one is not above 0, as it recommends nothing of score 0"
-    ),
-    "not where fewer than two users are left: it fails to give one user's values",
-]
 REGULARIZATION = 200.0
 
 

@@ -6,10 +6,7 @@ from rectools import Columns
 from rectools.dataset import Interactions
 from rectools.model_selection import TimeRangeSplitter
 
-PROTOCOL = "periods"
-SUBJECT = "`TimeRangeSplitter`: events of each pair in each fold"
 MIDNIGHT = "2024-01-30"
-NOTES = ["it leaves out unknown users and items apart; here both or neither"]
 
 
 def answer(problem):

@@ -6,11 +6,9 @@ DataFrames and cached, because each of its metrics reads them again.
 """
 
 import os
-import platform
 import statistics
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +35,14 @@ def start() -> SparkSession:
     """Return a session on this machine."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = (
-        SparkSession.builder.master(f"local[{THREADS}]")
-        .appName("scale")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.memory", "4g")
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        .getOrCreate()
-    )
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "4g",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+    builder = SparkSession.builder.master(f"local[{THREADS}]").appName("scale")
+    session = builder.config(map=options).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -97,15 +94,10 @@ def measure(folder: str) -> dict[str, Any]:
             print(f"{name}: {took:.2f} s" + ("" if turn else " (warm-up)"), file=sys.stderr)
             if turn:
                 seconds[name].append(took)
-    n_rows = {name: frame.count() for name, frame in zip(TABLES, frames(), strict=True)}
     session.stop()
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     return {
-        "rows": n_rows,
         "threads": THREADS,
-        "cpus": os.cpu_count(),
-        "versions": {name: version(name) for name in ("sparse_eval", "pyspark", "pyarrow")}
-        | {"python": platform.python_version()},
         "convention": "spark",
         "values": values,
         "largest_difference": max(difference(values["mllib"], one) for one in values.values()),
