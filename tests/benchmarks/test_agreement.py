@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -71,12 +72,17 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in PRINTED.glob("*.json")))
-def test_numbers_that_libraries_have_printed(name: str, tmp_path: Path) -> None:
+def test_numbers_that_libraries_have_printed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    cases, probe = (
+        importlib.import_module(f"suites.agreement.{module}") for module in ("cases", "probe")
+    )
     values, asked = PRINTED / f"{name}.json", tmp_path / "asked.json"
     n_cases = len(json.loads(values.read_text(encoding="utf-8"))["cases"])
-    cases = call("suites.agreement.cases:make", n_cases)
-    asked.write_text(json.dumps(cases), encoding="utf-8")
-    found = call("suites.agreement.probe:compare", asked, values)
+    asked.write_text(json.dumps(cases.make(n_cases)), encoding="utf-8")
+    found = probe.compare(str(asked), str(values))
     check(found["metrics"], name)
     assert found["n_cases"] >= 30
 

@@ -147,12 +147,12 @@ def spelled_at(k: int, convention: str | None) -> list[str]:
     ("k", "among", "convention"),
     [
         (4, None, None),
-        (1, None, None),
         (4, "of each user", None),
         (4, "of all", None),
         (4, None, "lenskit"),
         (4, None, "rectools"),
         (4, None, "irspack"),
+        (4, None, "recsys2019"),
     ],
 )
 def test_random_lists_scatter_around_the_expectation(

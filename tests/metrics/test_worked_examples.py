@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -172,38 +173,48 @@ def close_to(value: float, library: str) -> object:
     return pytest.approx(value, abs=5e-6 if rounded else 1e-12)
 
 
+@pytest.fixture(scope="module")
+def sides(gowalla: Path) -> tuple[Any, Any]:
+    """Return the training data and the relevant items of the real split."""
+    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
+    return train.matrix(), validation.matrix()
+
+
 @pytest.mark.parametrize("library", FIGURES)
-def test_real_lists_equal_other_libraries(gowalla: Path, library: str) -> None:
+def test_real_lists_equal_other_libraries(
+    gowalla: Path, sides: tuple[Any, Any], library: str
+) -> None:
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
     achievable = expected.pop(ACHIEVABLE, None)
     assert expected.keys() == names.keys()
-    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
+    train, validation = sides
     with np.load(gowalla / "als64_top20.npz", allow_pickle=False) as lists:
         rankings = se.Rankings.from_topk(
             lists["ids"], user_rows=lists["users"], shape=validation.shape
         )
-    data = (rankings, validation.matrix())
-    ev = se.evaluate(*data, list(names.values()), convention=convention, train=train.matrix())
+    data = (rankings, validation)
+    ev = se.evaluate(*data, list(names.values()), convention=convention, train=train)
     for theirs, ours in names.items():
         assert ev[ours] == close_to(expected[theirs], library), theirs
     if achievable is not None:
         assert se.evaluate(*data, "ndcg@20")["ndcg@20"] == close_to(achievable, library)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["rectools 0.19.0", "implicit 0.7.3 ranking_metrics_at_k K=20"])
-def test_real_checkpoint_equals_other_libraries(gowalla: Path, library: str) -> None:
+def test_real_checkpoint_equals_other_libraries(
+    gowalla: Path, sides: tuple[Any, Any], library: str
+) -> None:
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
-    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     # a list of 20 is all there is: without a cut-off the model's would be the whole catalogue
     cut_names = [name if "@" in name or name == "mrr" else f"{name}@20" for name in names.values()]
     # Their lists are the model's own, where single precision puts a few items in another order.
-    parts = (train.matrix(), validation.matrix())
     checkpoint = gowalla / "als64.npz"
-    ev = se.evaluate_model(se.Recommender(checkpoint), *parts, cut_names, convention=convention)
-    exact = se.evaluate_model(checkpoint, *parts, cut_names, convention=convention)
+    ev = se.evaluate_model(se.Recommender(checkpoint), *sides, cut_names, convention=convention)
+    exact = se.evaluate_model(checkpoint, *sides, cut_names, convention=convention)
     for name in cut_names:
         assert exact[name] == pytest.approx(ev[name], rel=1e-5)
     for theirs, ours in zip(names, cut_names, strict=True):

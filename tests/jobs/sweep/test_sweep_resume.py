@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from failing import interrupted_at
-from own_process import own_process
 from raising import raises
 from sweep_cases import METRICS, rows_of, same_table
 
@@ -102,7 +101,6 @@ def test_refuses_a_folder_of_other_inputs(
 @pytest.mark.parametrize(
     ("owner", "name"), [(scoring, "evaluate_request"), (os, "close"), (Path, "replace")]
 )
-@own_process
 def test_ctrl_c_keeps_the_finished_rows(
     folder: Path,
     data: Any,
