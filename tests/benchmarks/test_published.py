@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from benchmark_calls import BENCHMARKS, call
 
@@ -23,51 +22,6 @@ def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 def evaluate(table: str, folder: Path, model: str, metrics: list[str], **options: Any) -> Any:
     asked = {"model": model, "options": options, "runs": 1, "metrics": metrics}
     return call("suites.published.probe:row", table, folder, asked)
-
-
-@pytest.fixture(scope="module")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("toys")
-    with pytest.MonkeyPatch.context() as patch:
-        module("suites.published.data", patch).write_toys(str(folder))
-    return folder
-
-
-def test_reads_ratings_and_arrays_alike(
-    toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = module("suites.published.data", monkeypatch)
-    found = data.ncf(toys / "ncf_ml1m")
-    users, items = found.train.nonzero()
-    np.savez(tmp_path / "train.npz", user=users.astype(np.int16), item=items.astype(np.int16))
-    (tmp_path / "ml-1m.test.negative").write_bytes(
-        (toys / "ncf_ml1m" / "ml-1m.test.negative").read_bytes()
-    )
-    again = data.ncf(tmp_path)
-    for one, other in zip(found, again, strict=True):
-        assert (one != other).nnz == 0
-    assert set(found.train.data) == set(found.held_out.data) == {1.0}
-    assert np.diff(found.held_out.indptr).max() == 1
-    # The positive is among its own negatives in some lines, and is one candidate all the same.
-    assert set(np.diff(found.candidates.indptr)) == {20, 21}
-
-
-def test_popularity_is_that_of_a_plain_count(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train, held_out, candidates = module("suites.published.data", monkeypatch).ncf(
-        toys / "ncf_ml1m"
-    )
-    counts = np.asarray(train.sum(axis=0)).ravel()
-    hits = []
-    for user in range(train.shape[0]):
-        for item in held_out[user].indices:
-            others = np.setdiff1d(candidates[user].indices, [item])
-            better = (counts[others] > counts[item]) | (
-                (counts[others] == counts[item]) & (others < item)
-            )
-            hits.append(better.sum() < 5)
-    found = evaluate("ncf_ml1m", toys / "ncf_ml1m", "popularity", ["hit_rate@5"])
-    assert found["values"]["hit_rate@5"] == [pytest.approx(np.mean(hits), abs=1e-12)]
-    assert found["n_users"] == len(hits)
 
 
 def test_printed_rows_are_whole() -> None:

@@ -37,18 +37,6 @@ def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
     assert written() == before
 
 
-@pytest.mark.parametrize("script", ["pages.py", "charts.py"])
-def test_pages_and_charts_match_the_results(script: str) -> None:
-    done = run(script, "--check")
-    assert not done.returncode, done.stderr
-
-
-def test_asks_for_one_round_at_least() -> None:
-    done = run("run.py", "--suite", "memory", "--rounds", "0")
-    assert done.returncode == 2
-    assert "0 is not a number of rounds, which is at least 1" in done.stderr
-
-
 def test_refuses_a_page_that_says_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

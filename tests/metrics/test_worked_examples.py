@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -67,58 +66,6 @@ def test_tied_scores_equal_scikit_learn(k: int, decimals: int) -> None:
     lists = se.Rankings.from_scores(scores, ties="average")
     value = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
     assert value == pytest.approx(ndcg_score(truth, scores, k=k), abs=1e-12)
-
-
-# A > B > C ranked B, A, C is 1/3 in the text that this is from, which errs: B is ranked above C, as
-# the user prefers it, so two of the three pairs are concordant. Its verdicts (A above C, B above A,
-# C above B) go round in a circle, and no ranking has them. 1/3 belongs to B, C, A and to C, A, B.
-CONCORDANT_OF_3 = {"ABC": 3, "ACB": 2, "BAC": 2, "BCA": 1, "CAB": 1, "CBA": 0}
-
-
-@pytest.mark.parametrize("ranking", ["".join(order) for order in permutations("ABC")])
-def test_concordant_pairs(ranking: str) -> None:
-    gains = [{"A": 3, "B": 2, "C": 1}[item] for item in ranking]
-    lists = se.Rankings.from_topk([[0, 1, 2]])
-    value = se.evaluate(lists, csr_matrix([gains]), "fcp@3")["fcp@3"]
-    assert value == pytest.approx(CONCORDANT_OF_3[ranking] / 3, rel=1e-12)
-
-
-# The lists that a text on ranking metrics prints: ten films by preference, and as recommended.
-FILMS = """1469820375 9684517302 1076895432 9462037158 8953624017
-    6450917238 3976150842 7425308619 2940678513 1583409276"""
-PREFERENCES = [[int(film) for film in films] for films in FILMS.split()]
-RECOMMENDED = [*PREFERENCES]
-RECOMMENDED[4] = [7, 3, 9, 5, 8, 6, 2, 4, 0, 1]
-RECOMMENDED[8] = [5, 2, 0, 1, 8, 9, 3, 6, 4, 7]
-
-
-def favourites(n: int) -> csr_matrix:
-    """Each user's first n preferences, as the relevant items."""
-    rows = [user for user in range(10) for _ in range(n)]
-    items = [item for films in PREFERENCES for item in films[:n]]
-    return csr_matrix(([1] * len(items), (rows, items)), shape=(10, 10))
-
-
-@pytest.mark.parametrize("metric", ["precision(average=micro)@4", "recall(average=micro)@4"])
-def test_micro_averages(metric: str) -> None:
-    # without masks the source takes the first k = 4 preferences as relevant
-    lists = se.Rankings.from_topk(RECOMMENDED)
-    assert se.evaluate(lists, favourites(4), metric)[metric] == pytest.approx(0.925, rel=1e-12)
-
-
-def test_micro_recall_with_masks() -> None:
-    # with masks five films per user are relevant, but only the first k = 4 of them can be hit:
-    # the others leave gaps in the positions
-    shown = [
-        (rank, user, item)
-        for user, items in enumerate(RECOMMENDED)
-        for rank, item in enumerate(items, 1)
-        if item in PREFERENCES[user][:4]
-    ]
-    ranks, users, items = zip(*shown, strict=True)
-    gapped = se.Rankings.from_positions(csr_matrix((ranks, (users, items)), shape=(10, 10)))
-    metric = "recall(average=micro)@4"
-    assert se.evaluate(gapped, favourites(5), metric)[metric] == pytest.approx(0.74, rel=1e-12)
 
 
 #: Of each library's figures on Gowalla: the convention that gives them, and our name of each.
