@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.metrics import ndcg_score
 
 import sparse_eval as se
 
@@ -54,18 +53,6 @@ def test_average_precision() -> None:
 @pytest.mark.parametrize(("n", "idcg"), [(10, 4.543559), (14, 4.543559), (8, 3.953465)])
 def test_ideal_gain_of_binary_relevance(n: int, idcg: float) -> None:
     assert of_gains([1] * n, "idcg@10") == pytest.approx(idcg, abs=5e-7)
-
-
-@pytest.mark.parametrize("k", [1, 3, 5, 10, 50])
-@pytest.mark.parametrize("decimals", [8, 1])  # with one, most scores are tied
-def test_tied_scores_equal_scikit_learn(k: int, decimals: int) -> None:
-    rng = np.random.default_rng(42)
-    truth = np.where(rng.random((10, 50)) < 0.07, 1.0, 0.0)
-    truth[:, 0] = 1
-    scores = rng.uniform(0.25, 0.65, truth.shape).round(decimals)
-    lists = se.Rankings.from_scores(scores, ties="average")
-    value = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
-    assert value == pytest.approx(ndcg_score(truth, scores, k=k), abs=1e-12)
 
 
 #: Of each library's figures on Gowalla: the convention that gives them, and our name of each.
