@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -26,6 +28,7 @@ ODD = [
 ]
 
 
+@cache
 def evaluate(seed: int, skill: float, odd: bool = False, whole: bool = True) -> se.Evaluation:
     """Evaluate random lists of 240 users and 60 items; more skill makes them better."""
     n_users, n_items = 240, 60
