@@ -1,27 +1,16 @@
-"""Printed tables: data in their authors' formats, models by their definitions, what is refused."""
+"""Printed tables: their rows, and the figures of a model that no seed decides."""
 
 from __future__ import annotations
 
 import importlib
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from benchmark_calls import BENCHMARKS, call
 
 PRINTED = BENCHMARKS / "suites" / "published" / "printed.toml"
 SHARED = Path(__file__).parents[3] / "shared" / "published"
-
-
-def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module(name)
-
-
-def evaluate(table: str, folder: Path, model: str, metrics: list[str], **options: Any) -> Any:
-    asked = {"model": model, "options": options, "runs": 1, "metrics": metrics}
-    return call("suites.published.probe:row", table, folder, asked)
 
 
 def test_printed_rows_are_whole() -> None:
@@ -39,9 +28,11 @@ def test_printed_rows_are_whole() -> None:
 @pytest.mark.skipif(not SHARED.exists(), reason="the published files are not beside the project")
 @pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])
 def test_ease_is_as_printed(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tolerance = module("suites.published.suite", monkeypatch).TOLERANCE
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    tolerance = importlib.import_module("suites.published.suite").TOLERANCE
     printed = tomllib.loads(PRINTED.read_text(encoding="utf-8"))[table]
     row = next(row for row in printed["rows"] if row.get("model") == "ease")
-    found = evaluate(table, SHARED / table, "ease", printed["metrics"], **row["options"])
+    asked = {"model": "ease", "options": row["options"], "runs": 1, "metrics": printed["metrics"]}
+    found = call("suites.published.probe:row", table, SHARED / table, asked)
     for (metric, values), figure in zip(found["values"].items(), row["printed"], strict=True):
         assert values[0] == pytest.approx(float(figure), abs=tolerance), metric

@@ -13,11 +13,6 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SUITES = sorted(path.parent.name for path in (BENCHMARKS / "suites").glob("*/suite.py"))
 
 
-def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, BENCHMARKS / script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def written() -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (BENCHMARKS / "results").iterdir()}
 
@@ -27,7 +22,8 @@ def written() -> dict[str, int]:
 def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
     assert len(SUITES) == 15
     before = written()
-    done = run("run.py", "--smoke")
+    command = [sys.executable, BENCHMARKS / "run.py", "--smoke"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     for suite in SUITES:
         assert f"finished {suite}\n" in done.stderr
