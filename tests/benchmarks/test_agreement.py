@@ -71,6 +71,7 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
     assert found[f"n_{suite.problems}"] >= suite.fewest
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(path.stem for path in PRINTED.glob("*.json")))
 def test_numbers_that_libraries_have_printed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
