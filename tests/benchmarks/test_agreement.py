@@ -55,6 +55,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("suite", "name"), LIBRARIES)
 def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_path: Path) -> None:
@@ -125,6 +126,7 @@ def decided(name: str, *arguments: Any) -> Any:
     return call(script, *arguments, python=environment / "bin" / "python")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_verdicts_and_users_needed_equal_those_of_statsmodels(
     clicks: se.Interactions, tmp_path: Path
@@ -142,6 +144,7 @@ def test_verdicts_and_users_needed_equal_those_of_statsmodels(
     assert needed == list(map(math.ceil, theirs["users_needed"]))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_cross_validated_verdicts_equal_those_of_baycomp(clicks: se.Interactions) -> None:
     models = {"a": item_knn, "b": popularity}
