@@ -170,6 +170,21 @@ def test_a_thread_can_run_a_command() -> None:
     assert ends == [0]
 
 
+IMPORTED = """
+import signal
+before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+import sparse_eval as se
+clicks = se.datasets.synthetic(n_users=50, n_items=40, seed=0)
+holdout = se.split.random(clicks, seed=0)
+se.evaluate_model(se.train_als(holdout.train, factors=2, iterations=1), holdout, "ndcg@5")
+assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
+"""
+
+
+def test_the_library_sets_no_handlers() -> None:
+    subprocess.run([sys.executable, "-c", IMPORTED], check=True)
+
+
 #: Runs the command line and sends a signal at the n-th import after the handlers were set.
 IMPORTING = """
 import importlib.abc, os, runpy, signal, sys

@@ -32,6 +32,24 @@ def test_says_what_columns_were_taken_for(command: Command, tmp_path: Path) -> N
         assert "is a split already" in said
 
 
+def test_separators_and_encodings(command: Command, tmp_path: Path) -> None:
+    lines = ["user^item", *(f"zoë{n % 7}^{n}" for n in range(40))]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines), encoding="latin-1")
+    words = ("split", path, "--sep", "^", "--out", tmp_path / "s")
+    status, _, said = command(*words, "--encoding", "latin-1")
+    assert status == 0, said
+    assert "warning" not in said
+    assert se.Holdout.load(tmp_path / "s").users.tolist()[0] == "zoë0"
+    status, _, said = command(*words)
+    assert status == 0
+    assert "warning: " in said
+    assert "line 2 is not UTF-8, so the file was read as Latin-1" in said
+    path.write_text("\n".join(lines).replace("^", "\t"))
+    words = ("split", path, "--sep", r"\t", "--encoding", "utf-8", "--out", tmp_path / "s")
+    assert command(*words)[0] == 0
+
+
 def test_errors_about_names_of_columns_name_options(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("user,item,rating,plays\n1,2,3,4\n")

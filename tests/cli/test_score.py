@@ -331,3 +331,14 @@ def test_refuses_the_folder_of_other_scores(command: Command, folder: Path, tmp_
     status, _, said = command(*line, "-m", "mrr@5")
     assert status == 2
     assert "sweep.jsonl: this folder was written with different inputs: metrics" in said
+
+
+def test_a_command_of_lines_of_json(command: Command, folder: Path, tmp_path: Path) -> None:
+    status, printed, said = command(
+        "tune", folder / "split", "--out", tmp_path / "t", "-m", "ndcg@10", "--factors", "2,4",
+        "--iterations", "1", "--format", "jsonl",
+    )  # fmt: skip
+    assert status == 0, said
+    *tuned, last = map(json.loads, printed.splitlines())
+    assert [row["trial"] for row in tuned] == [0, 1]
+    assert last.keys() == {"best", "test"}

@@ -176,6 +176,51 @@ def test_splits_as_python_does(
             assert one is None or (one.csr != other.csr).nnz == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--at 14.11.2019", "error: --at: expected a date such as '2019-11-14'"),
+        (f"--at {'1' * 4301}", "error: --at: expected a date such as '2019-11-14'"),
+        ("--at 2019-11-14 --gap soon", "error: --gap: expected a duration such as '1D'"),
+        ("--at 2019-11-14 --fraction 0.1", "--fraction: cannot be combined with --at; "),
+        ("--test-at 2019-11-13", "--test-at needs --at, where the validation part begins"),
+        ("--at 2019-11-14 --timestamp day", "pass --at as a whole number in their unit"),
+    ],
+)
+def test_refuses_dates(command: Command, tmp_path: Path, words: str, says: str) -> None:
+    frame = CLICKS.to_frame().assign(day=range(len(CLICKS)))
+    frame.to_csv(tmp_path / "clicks.csv", index=False)
+    line = ("split", tmp_path / "clicks.csv", "--method", "temporal", "--timestamp", "timestamp")
+    status, printed, said = command(*line, *words.split(), "--out", tmp_path / "s")
+    assert (status, printed) == (2, "")
+    assert says in said.splitlines()[-1]
+    assert not (tmp_path / "s").exists()
+    assert command(*line, "--timestamp", "day", "--at", 2, "--out", tmp_path / "s")[0] == 0
+
+
+def test_users_are_split_trained_and_scored(command: Command, tmp_path: Path) -> None:
+    frame = se.datasets.synthetic(n_users=80, n_items=60, n_interactions=900, seed=0).to_frame()
+    frame["item"] = frame["item"].str[:2]  # so that users come back to items
+    frame.to_csv(tmp_path / "clicks.csv", index=False)
+    split, model = tmp_path / "split", tmp_path / "als.npz"
+    options = ("--method", "users", "--fold-in", "0.5", "--order", "time", "--seed", "1")
+    status, _, said = command("split", tmp_path / "clicks.csv", *options, "--out", split)
+    assert status == 0
+    assert "fold_in.npz" in said
+    assert "16 users not in train" in said
+    assert command("train", split, "--out", model, "--iterations", "2")[0] == 0
+    score = ("--split", split, "-m", "recall@3", "--format", "json")
+    holdout = se.Holdout.load(split)
+    expected = se.evaluate_model(model, holdout, "recall@3")["recall@3"]
+    assert json.loads(command("score", model, *score)[1])[0]["metrics"]["recall@3"]["mean"] == (
+        expected
+    )
+    user = holdout.users[(holdout.fold_in.csr.getnnz(axis=1) > 0).argmax()]
+    words = ("recommend", model, split, "-k", "2", "--users", user, "--format", "json")
+    recs = se.recommend(model, holdout, 2, users=[user])
+    assert [row["item"] for row in json.loads(command(*words)[1])] == recs["item"].tolist()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_recommends_in_a_file(command: Command, log: Path, split: Path, suffix: str) -> None:
     model, out = split / "als.npz", split / "new" / f"recs.{suffix}"

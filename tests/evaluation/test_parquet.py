@@ -278,6 +278,17 @@ def test_refuses_statistics_that_are_wrong(bound: int, wrong: int) -> None:
             se.evaluate(*sides, "mrr@1")
 
 
+@pytest.mark.parametrize("n_rows", [1, 1000])
+def test_refuses_pages_that_are_not_as_their_checksums_say(n_rows: int) -> None:
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    with temporary(n_rows) as folder:
+        recs, truth = pair(folder, {**RECS, "item": [1, 2, 1, 77_777]}, **options)
+        changed = recs.read_bytes().replace((77_777).to_bytes(8, "little"), b"\3" + b"\0" * 7)
+        recs.write_bytes(changed)
+        with raises(InvalidFileError):
+            se.evaluate(recs, truth, "mrr")
+
+
 def test_a_folder_with_other_files() -> None:
     with temporary() as folder:
         recs, truth = written(folder, "many", pa.table(RECS), n_files=3), pair(folder)[1]

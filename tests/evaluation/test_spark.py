@@ -211,6 +211,36 @@ def test_text_ids_scores_with_ties_and_gains(session: SparkSession, tmp_path: Pa
     pd.testing.assert_frame_equal(found.per_user, expected.per_user, check_exact=True)
 
 
+def test_propensities_by_item(session: SparkSession, tmp_path: Path) -> None:
+    recs, truth = (table.drop(columns="score", errors="ignore") for table in tables())
+    for table in (recs, truth):
+        table["item"] = "Ü" + table["item"].astype(str)
+    items = np.unique(np.concatenate((recs["item"], truth["item"])))
+    p = pd.Series(np.linspace(0.05, 1, len(items)), items)
+    metrics = ["psp(propensity=given)@3", "ndcg(weights=snips)@3", "ndcg@3"]
+    paths = written(tmp_path, recs, truth)
+    expected = se.evaluate(*paths, metrics, items=se.ItemData(propensity=p))
+    assert_same(
+        se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p)), expected
+    )
+    found = se.evaluate(*paths, metrics, client=session, items=se.ItemData(propensity=p.to_dict()))
+    assert_same(found, expected)
+    assert found.propensities == expected.propensities
+    with pytest.raises(InvalidDataError, match="propensity has no entry for item"):
+        se.evaluate(*frames_of(session, paths), metrics, items=se.ItemData(propensity=p[:-1]))
+
+
+def test_whole_numbers_of_any_width(session: SparkSession, tmp_path: Path) -> None:
+    recs, truth = tables()
+    recs = recs.drop(columns="score").astype({"user": np.int32, "item": np.int64})
+    truth = truth.astype({"user": np.int64, "item": np.int16})
+    recs["user"] += 2**31 - 10**6
+    truth["user"] += 2**31 - 10**6
+    paths = written(tmp_path, recs, truth)
+    found = se.evaluate(*frames_of(session, paths), "ndcg@{3,10}")
+    assert_same(found, se.evaluate(*paths, "ndcg@{3,10}"))
+
+
 def test_empty_tables_and_many_partitions(session: SparkSession, tmp_path: Path) -> None:
     recs, truth = tables(3)
     paths = written(tmp_path, recs.drop(columns="score"), truth)

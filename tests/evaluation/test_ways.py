@@ -75,6 +75,25 @@ def model_case(case: Case) -> tuple[AlternatingLeastSquares, csr_matrix, Case]:
     return model, csr_matrix(seen.astype(np.float64)), Case(ranked, case.gains, None, n_items)
 
 
+@pytest.mark.parametrize("lists", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_every_way_from_a_model_gives_one_number(convention: str, lists: bool) -> None:
+    model, train, case = model_case(make_case(3, n_users=8).accepted(convention))
+    held, rules = case.validation, CONVENTIONS[convention]
+    # Those of whole rankings are in tests/models/test_whole_rankings.py.
+    metrics = [
+        name
+        for name in case.metrics(convention, lists=lists)
+        if rules.uncut.get(name) != "candidates"
+    ]
+    protocol = se.Protocol(metrics, convention=convention)
+    expected = se.evaluate_model(model, train, held, protocol, keep="lists")
+    check_against_plain(expected, case)
+    same(se.evaluate_model(model, train, held, protocol), expected)
+    same(se.evaluate_model(se.Recommender(model), train, held, protocol), expected)
+    same(se.evaluate(case.positions, held, protocol, train=train), expected)
+
+
 @pytest.mark.parametrize("convention", [n for n, c in CONVENTIONS.items() if c.zeros == "error"])
 def test_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
     options = {"convention": convention}

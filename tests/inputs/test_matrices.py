@@ -150,6 +150,18 @@ def test_refuses_frames(frame: object, options: dict[str, str], user: str | None
         Rankings.from_frame(frame, **options)
 
 
+def test_labels_must_fit() -> None:
+    matrix = sparse.csr_matrix(GAINS)
+    with raises(InvalidDataError):
+        Relevance.from_csr(matrix, users=["a", "b"])
+    with raises(InvalidDataError):
+        Relevance.from_csr(matrix, users=["a", "b", "a"])
+    with raises(InvalidDataError):
+        se.evaluate(
+            Rankings.from_topk([[0]] * 4), Relevance.from_csr(matrix, users=[*"abc"]), "mrr@1"
+        )
+
+
 def test_shapes_are_padded_never_cut() -> None:
     lists = Rankings.from_topk([[7, 1]])  # item 7 is outside of the validation matrix
     ev = se.evaluate(lists, sparse.csr_matrix(GAINS), ["mrr@2", "recall@2"])

@@ -162,6 +162,21 @@ def test_names_a_repeated_pair(write: Callable[..., Path]) -> None:
         trec.read_run(write(RUN + "\nu2 Q0 milk 9 9 tag\n"))
 
 
+@pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
+def test_refuses_unreadable_files(
+    write: Callable[..., Path], read: Callable[[object], object], tmp_path: Path
+) -> None:
+    for content in ("", " \n\t\n"):
+        with raises(InvalidFileError):
+            read(write(content))
+    with raises(InvalidFileError):
+        read(tmp_path)
+    with raises(InvalidFileError):
+        read(str(tmp_path / "nothing"))
+    with raises(InvalidFileError, line=2):
+        read(write(b"u 0 i 1\nu 0 \xff 1\n"))
+
+
 # ------------------------------------------------------------------------------- writing
 
 

@@ -148,6 +148,18 @@ def test_refuses_side_data_that_do_not_fit(inputs: dict[str, Any]) -> None:
         )
 
 
+def test_refuses_lists_with_unknown_items() -> None:
+    hits_only = csr_matrix(([3], ([0], [1])), shape=(1, N_ITEMS))
+    with raises(InvalidDataError, user=0):
+        se.evaluate(hits_only, csr_matrix(([1], ([0], [1])), (1, N_ITEMS)), "coverage@3")
+    gap = se.Rankings.from_topk([[0, -1, 2]])
+    relevant = csr_matrix([[1, 0, 0]])
+    assert se.evaluate(gap, relevant, "coverage@1")["coverage@1"] == 1 / 3
+    for k in (2, 3):
+        with raises(InvalidDataError, user=0):
+            se.evaluate(gap, relevant, f"coverage@{k}")
+
+
 def test_refuses_auc_of_positions_beyond_the_catalogue() -> None:
     far = csr_matrix(([30], ([0], [1])), shape=(1, N_ITEMS))
     with raises(InvalidDataError):

@@ -12,7 +12,7 @@ from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
-from sparse_eval.errors import InvalidMetricError
+from sparse_eval.errors import InvalidDataError, InvalidMetricError
 from sparse_eval.metrics import CONVENTIONS, STANDARD, parse
 from sparse_eval.metrics.registry import definition
 
@@ -33,6 +33,7 @@ GAINS = csr_matrix(
 
 WITHOUT_ZEROS = GAINS.copy()
 WITHOUT_ZEROS.eliminate_zeros()
+REFUSING = [name for name, rules in CONVENTIONS.items() if rules.zeros == "error"]
 
 
 def d(rank: int) -> float:
@@ -202,6 +203,20 @@ def test_rectools_fills_every_slot() -> None:
     for metric in ("ndcg", "ndcg@1000000000"):
         with raises(InvalidMetricError, metric=metric):
             se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention="rectools")
+
+
+@pytest.mark.parametrize("convention", REFUSING)
+def test_stored_zeros_that_the_library_counts_are_an_error(convention: str) -> None:
+    metric = "recall@3" if "recall" not in CONVENTIONS[convention].uncut else "recall"
+    with raises(InvalidDataError):
+        se.evaluate(LISTS, GAINS, metric, convention=convention)
+    expected = se.evaluate(LISTS, WITHOUT_ZEROS, metric, convention=convention)
+    stated = se.Relevance.from_csr(GAINS, threshold=1)
+    assert np.array_equal(
+        se.evaluate(LISTS, stated, metric, convention=convention).values(metric),
+        expected.values(metric),
+        equal_nan=True,
+    )
 
 
 def test_discounts_of_ranks_beyond_the_table() -> None:

@@ -142,6 +142,27 @@ def test_refuses_to_compare_numbers_of_other_propensities(tmp_path: Path) -> Non
         assert len(ev.compare(other, right).table) == len(right)
 
 
+@pytest.mark.parametrize(
+    "propensity",
+    [
+        [0.5, 0.0, 0.5],
+        [0.5, 0.5, 1.5],
+        [0.5, math.nan, 0.5],
+        [0.5, 0.5],
+        {0: 0.5, 1: 0.5},
+    ],
+)
+def test_refuses_what_are_no_propensities(propensity: Any) -> None:
+    lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
+    with raises(InvalidDataError):
+        se.evaluate(
+            lists,
+            csr_matrix([[1, 0, 1]]),
+            "recall(weights=ips)@2",
+            items=se.ItemData(propensity=propensity),
+        )
+
+
 def test_refuses_train_that_tells_no_propensities() -> None:
     lists = se.Rankings.from_topk([[0, 1]], shape=(1, 3))
     truth = csr_matrix([[1, 0, 1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -76,6 +77,20 @@ def test_item_knn(seed: int, neighbors: int, shrinkage: float, at_once: int) -> 
         nearest = np.lexsort((np.arange(n_items), -similarity))[:neighbors]
         expected[i, nearest] = similarity[nearest]
     assert (model.weights.toarray() == expected).all()
+
+
+def test_item_knn_is_that_of_implicit(holdout: Any) -> None:
+    from implicit.nearest_neighbours import CosineRecommender
+
+    train = holdout.train.csr.astype(np.float64)
+    theirs = CosineRecommender(K=81)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it converts what its own normalize returns
+        theirs.fit(train, show_progress=False)
+    similarity = theirs.similarity.toarray()
+    np.fill_diagonal(similarity, 0.0)
+    ours = se.baselines.item_knn(train, neighbors=80).weights.toarray()
+    assert np.allclose(ours, similarity, rtol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 250.0]), st.sampled_from([1, 3, 1024]))

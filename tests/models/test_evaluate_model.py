@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from implicit.nearest_neighbours import ItemItemRecommender
 from raising import raises
 from scipy import sparse
 from scipy.sparse import csr_matrix
@@ -15,6 +16,7 @@ from scipy.sparse import csr_matrix
 import sparse_eval as se
 from sparse_eval.errors import (
     InvalidDataError,
+    InvalidFileError,
     InvalidMetricError,
     UnsupportedModelError,
 )
@@ -110,6 +112,17 @@ def test_what_is_refused() -> None:
         se.evaluate_model(model, train, held, "coverage", **memory)
 
 
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    (users, items), data = factors(), clicks()
+    with raises(InvalidFileError):
+        se.evaluate_model(tmp_path, *data, "ndcg@5")
+    np.save(tmp_path / "user_factors.npy", users.astype(object), allow_pickle=True)
+    with raises(InvalidFileError):
+        se.evaluate_model(tmp_path, *data, "ndcg@5")
+    with raises(InvalidFileError):
+        se.evaluate_model((users, items), tmp_path / "nowhere", data[1], "ndcg@5")
+
+
 @pytest.mark.parametrize("filter_seen", [True, False])
 @pytest.mark.filterwarnings("ignore:.*(unknown to the model|is in its user|no list contains)")
 def test_items_that_only_other_users_hold_out(filter_seen: bool) -> None:
@@ -190,6 +203,20 @@ def test_candidates_are_matched_by_id() -> None:
     as_mask = sparse.csr_matrix(np.broadcast_to(np.arange(len(items)) < 40, mask.shape))
     same = se.evaluate_model(model, holdout, METRICS, candidates=as_mask)
     assert in_list.columns.tobytes() == same.columns.tobytes()
+
+
+def test_refuses_candidates_that_a_model_cannot_rank() -> None:
+    train, held = sparse.csr_matrix(np.eye(3, 4)), sparse.csr_matrix(np.eye(3, 4)[:, ::-1])
+    model = ItemItemRecommender(K=5)
+    model.fit(train, show_progress=False)
+    with raises(UnsupportedModelError):
+        se.evaluate_model(model, train, held, METRICS, candidates=[1, 2])
+    with raises(UnsupportedModelError):
+        se.recommend(model, train, candidates=[1, 2])
+    factors = np.ones((3, 2)), np.ones((4, 2))
+    for candidates in (sparse.csr_matrix((2, 4)), [0, 4]):
+        with raises(InvalidDataError, argument="candidates"):
+            se.evaluate_model(factors, train, held, METRICS, candidates=candidates)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -143,6 +143,21 @@ def test_a_holdout_stands_for_its_parts() -> None:
         se.evaluate_model(model, holdout, holdout.validation, METRICS)
 
 
+def test_refuses_swapped_parts() -> None:
+    holdout = se.split.random(se.Interactions.from_frame(YESTERDAY), seed=0)
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    for call in (
+        lambda: se.evaluate_model(model, holdout.validation, holdout.train, METRICS),
+        lambda: se.sweep("x.npz", holdout.validation, holdout.train, METRICS),
+        lambda: se.EvaluationCallback(holdout.validation, holdout.train, METRICS),
+        lambda: se.evaluate(
+            se.Rankings.from_topk([[0]]), holdout.validation, "mrr", train=holdout.validation
+        ),
+    ):
+        with raises(InvalidDataError):
+            call()
+
+
 def small_model(users: str, items: str) -> Any:
     """Return a model whose scores fall with the position of the item, for every user."""
     model = AlternatingLeastSquares(factors=1)

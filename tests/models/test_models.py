@@ -121,6 +121,17 @@ def test_a_user_who_has_seen_nearly_everything(model: Any, holdout: Any) -> None
     assert (lists[1] >= 0).any()
 
 
+def test_explicit_zeros_in_train_are_seen(holdout: Any) -> None:
+    model = se.train_als(holdout.train, factors=4, iterations=2)
+    best = recommend_lists(model, holdout.train, np.array([0]), 1, progress=False)[0, 0]
+    added = sparse.csr_matrix(([1.0], ([0], [best])), shape=holdout.train.shape)
+    shown = holdout.train.csr + added
+    shown[0, best] = 0.0
+    assert shown.nnz == holdout.train.nnz + 1
+    lists = recommend_lists(model, shown, np.array([0]), 5, progress=False)
+    assert best not in lists[0]
+
+
 def test_training_that_diverges(holdout: Any) -> None:
     with raises(SparseEvalError):
         se.train_als(holdout.train.csr * 1e30, factors=4, alpha=1e30, iterations=2)

@@ -175,6 +175,24 @@ def als(holdout):
     return se.train_als(holdout.train, factors=8, iterations=4)
 
 
+def test_lists_are_those_of_implicit(holdout, als):
+    rows = np.arange(10)
+    train = holdout.train.csr.astype(np.float32)
+    ids, _ = als.recommend(rows, train[rows], N=5, filter_already_liked_items=False)
+    recs = se.recommend(als, holdout, 5, users=holdout.users[rows], filter_seen=False)
+    assert holdout.items.get_indexer(recs["item"]).reshape(-1, 5).tolist() == ids.tolist()
+    protocol = se.Protocol(METRICS, filter_seen=False)
+    expected = se.evaluate_model(als, holdout, protocol)
+    for ev in (
+        expected,
+        se.evaluate_model(als, holdout, protocol, keep="lists"),
+        se.evaluate_model(se.Recommender(als), holdout, protocol),
+    ):
+        assert ev.mean() == expected.mean()
+        assert ev.retrieval.n_seen == 0
+        assert ev.n_relevant_seen > 100
+
+
 def test_is_saved_shown_and_not_compared_with_another_setting(holdout, als, tmp_path):
     ev = se.evaluate_model(als, holdout, se.Protocol(METRICS, filter_seen=False))
     assert "seen items may be recommended again" in str(ev)

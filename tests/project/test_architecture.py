@@ -55,11 +55,6 @@ def test_only_kernels_know_numba() -> None:
         assert knows == may, module
 
 
-def test_only_the_command_line_handles_signals() -> None:
-    for module in ROOT.rglob("*.py"):
-        assert "signal" not in imported(module) or module.parent.name == "cli", module
-
-
 def test_nothing_reads_pickles_or_runs_text() -> None:
     for module in ROOT.rglob("*.py"):
         names = {n.split(".")[0] for n in imported(module)}
@@ -111,6 +106,13 @@ def test_errors_are_documented_in_their_tree() -> None:
     for name in sparse_eval.errors.__all__:
         assert issubclass(getattr(sparse_eval.errors, name), ValueError)
         assert name in documented, name
+
+
+def test_module_is_the_command_line() -> None:
+    command = [sys.executable, "-m", "sparse_eval", "-h"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "Usage: sparse-eval" in done.stdout
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("name", vars(typer.main.get_command(app))["commands"])

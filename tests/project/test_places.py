@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import Command
 from numba import config
@@ -68,6 +69,26 @@ def test_what_is_there_stays_whole_where_the_disk_is_full(
     assert sorted(tmp_path.iterdir()) == listed
     save(1, tmp_path)
     assert found(tmp_path) != before
+
+
+@pytest.mark.parametrize("name", ["factors", "weights"])
+def test_models_are_saved_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    factors = np.ones((2, 1)), np.ones((3, 1))
+    model: Any = se.factor_model(*factors) if name == "factors" else se.baselines.ease(SPLITS[0])
+    model.save(tmp_path / "m")
+    content = (tmp_path / "m.npz").read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with raises(OutputError):
+        model.save(tmp_path / "m.npz")
+    with raises(OutputError):
+        se.save_model(model, tmp_path / "m.npz")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.npz", content)]
 
 
 def run_everything(i: int, folder: Path) -> None:

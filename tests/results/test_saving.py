@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluations import KINDS, in_memory, of_model, same_everything, saved, some
+from pyarrow import csv
 from raising import raises
 from scipy.sparse import csr_matrix
 
@@ -174,6 +175,24 @@ def test_refuses_each_file_that_was_changed_exchanged_or_lost(tmp_path: Path) ->
             se.Evaluation.load(folder)
         file.write_bytes(data)
     assert list(se.Evaluation.load(folder).baselines) == ["popularity"]
+
+
+def test_a_save_that_is_interrupted_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = make(None), make(None, seed=2)
+    before.save(tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(csv, "write_csv", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        after.save(tmp_path)
+    monkeypatch.undo()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert se.Evaluation.load(tmp_path).mean() == before.mean()
 
 
 def test_what_is_replaced_while_it_is_read_is_read_again(

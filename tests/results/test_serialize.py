@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from evaluations import some, without_lists
 from merge_cases import every_metric
@@ -87,3 +89,25 @@ def test_damage_is_refused_or_changes_nothing() -> None:
         with raises(InvalidDataError):
             unpack(packed[:place])
     assert refused > 50
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"header": None},
+        {"header": np.frombuffer(b"{", np.uint8)},
+        {"header": np.frombuffer(b"[" * 100_000, np.uint8)},
+        {"header": np.frombuffer(b'{"other": []}', np.uint8)},
+        {"header": np.frombuffer(b'{"Part": [1]}', np.uint8)},
+        {"0": None},
+        {"0": np.array([{}], object)},  # a pickle
+    ],
+)
+def test_refuses_other_arrays(arrays: dict[str, Any]) -> None:
+    with np.load(io.BytesIO(pack(part_of(some(5))))) as archive:
+        changed = {**archive, **arrays}
+    stream = io.BytesIO()
+    np.savez(stream, **{name: array for name, array in changed.items() if array is not None})
+    for data in (stream.getvalue(), b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"{}"):
+        with raises(InvalidDataError):
+            unpack(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -146,6 +147,25 @@ def test_lists_of_every_length(f: int) -> None:
         for k in (1, 100, 700, 3001):
             check_top_k(case, case.top_k(k), k=k, orders=orders)
             check_ranks(case, case.ranks(k), k=k, orders=orders)
+
+
+@pytest.mark.slow
+def test_real_factors(gowalla: Path) -> None:
+    train, test = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
+    with np.load(gowalla / "als64.npz", allow_pickle=False) as model:
+        factors = model["user_factors"], model["item_factors"]
+    case = Case(*factors, 20, train.matrix().csr, test.matrix().csr)
+    sample = np.random.default_rng(8).permutation(len(case.users))[:300]
+    sampled = replace(
+        case,
+        users=case.users[sample],
+        seen=case.seen[sample],
+        held_out=case.held_out[sample],
+    )
+    orders = sampled.orders()
+    check_top_k(sampled, case.top_k(users=sample), k=20, orders=orders)
+    check_ranks(sampled, sampled.ranks(sampled.k), k=20, orders=orders)
+    check_ranks(sampled, sampled.ranks(), orders=orders)
 
 
 MUCH_HELD_OUT = ["whole", "duplicates", "near_ties", "normal"]

@@ -152,6 +152,21 @@ def test_factors_of_width_zero_are_ties() -> None:
     assert result.scores.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
+def test_refuses_hits_in_place_of_lists(plain: Case) -> None:
+    """Metrics of the recommended items need the lists."""
+    with pytest.raises(InvalidDataError):
+        se.evaluate(plain.ranks(7), plain.held_out, "coverage@7")
+    first = replace(  # its hits have no gap between them
+        plain,
+        users=np.ones((1, 1)),
+        items=np.array([[3.0], [2.0], [1.0]]),
+        seen=None,
+        held_out=sparse.csr_matrix([[1, 0, 0]]),
+    )
+    with pytest.raises(InvalidDataError):
+        se.evaluate(first.ranks(3), first.held_out, "coverage@3")
+
+
 @pytest.fixture
 def overlapping() -> Case:
     rng = np.random.default_rng(11)
@@ -357,7 +372,6 @@ def long_work() -> Case:
     return Case(users, items, 5000, None, sparse.csr_matrix(held_out, (40_000, 40_000)))
 
 
-@pytest.mark.long
 @pytest.mark.slow  # interpreted, a block of users would take too long
 @pytest.mark.parametrize("of", ALL)
 def test_an_interrupt_ends_the_work(plain: Case, long_work: Case, of: str) -> None:

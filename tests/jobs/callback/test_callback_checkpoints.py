@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from callback_cases import FAMILIES, ITERATIONS, METRICS, bits, evaluating, make, trained
+from killed import run_killed
 from raising import raises, warns
 from systems import need_posix
 
@@ -122,6 +123,26 @@ def test_keeps_the_best_alone(family: str, holdout: Any, tmp_path: Path) -> None
     callback = evaluating(holdout, every=2, out=tmp_path, keep="best", log=look, log_errors="raise")
     callback.fit(make(family))
     assert callback.history[METRICS[0]].idxmax() == callback.best_iteration
+
+
+KILLED = """
+from callback_cases import evaluating, make
+import sparse_eval as se
+
+split, out = map(Path, sys.argv[1:])
+evaluating(se.Holdout.load(split), out=out, keep="best").fit(make("als"))
+"""
+
+
+def test_a_killed_training_leaves_the_best_so_far(
+    holdout: Any, tmp_path: Path, curves: dict[str, Any]
+) -> None:
+    holdout.save(tmp_path / "split")
+    values = [row[METRICS[0]] for row in curves["als"]]
+    assert max(values) > values[0]  # a better one was about to replace the first
+    run_killed(KILLED, 2, tmp_path / "split", tmp_path / "checkpoints")
+    kept = read_checkpoint(tmp_path / "checkpoints" / "best.npz").model
+    assert bits(kept) == bits(trained("als", holdout, 1))
 
 
 def test_refuses_to_keep_the_best_of_nothing(holdout: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cross_cases import MODELS, content, cross, folds, same
 from failing import full, interrupted_at
+from killed import run_killed
 from raising import raises
 
 import sparse_eval as se
@@ -67,6 +68,23 @@ def test_finished_runs_are_not_repeated(whole: Any, tmp_path: Path, trained: lis
     assert same(cross(out=tmp_path), cv)
     assert trained == [(2, 0), (2, 1), (6, 0), (6, 1), (2, 2), (2, 3), (6, 2), (6, 3)]
     assert content(tmp_path) == before
+
+
+KILLED = """
+from cross_cases import cross
+
+cross(out=Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.long
+def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
+    """Each run is killed before it moves its n-th file to its place."""
+    cv, out = whole
+    for call in (13, 7):
+        run_killed(KILLED, call, tmp_path)
+    assert same(cross(out=tmp_path), cv)
+    assert content(tmp_path) == content(out)
 
 
 @pytest.mark.parametrize("call", [1, 3, 14])

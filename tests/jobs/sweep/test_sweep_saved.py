@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from killed import run_killed
 from raising import raises
-from sweep_cases import same_table, save
+from sweep_cases import METRICS, same_table, save
 from systems import need_posix
 
 import sparse_eval as se
 import sparse_eval.jobs.sweep as sweeping
-from sparse_eval.errors import OutputError
+from sparse_eval.errors import InvalidFileError, OutputError
 from sparse_eval.jobs.ledger import Ledger
 
 
@@ -122,6 +122,23 @@ def test_a_row_keeps_no_evaluation_of_other_content(
     se.sweep(folder, *data, out=out, save=True)
     assert scored == [2, 5]
     assert load_all(out)["als-4"].about["checkpoint"]["factors"] == 5
+
+
+def test_refuses_evaluations_of_other_data(folder: Path, data: Any, tmp_path: Path) -> None:
+    evs = tmp_path / "evs"
+    se.sweep(folder, *data, out=evs, save=True)
+    before = contents(evs)
+    for change in (
+        {"convention": "ranx"},
+        {"metrics": se.Protocol(METRICS, filter_seen=False)},
+        {"metrics": "mrr@5"},
+    ):
+        with raises(InvalidFileError):
+            se.sweep(folder, *data[:2], **{"metrics": METRICS} | change, out=evs, save=True)
+    assert contents(evs) == before
+    (evs / "file").write_text("")
+    with raises(OutputError):
+        se.sweep(folder, *data, out=evs / "file", save=True)
 
 
 def test_an_executor_saves_the_same(folder: Path, data: Any, tmp_path: Path) -> None:
