@@ -1,0 +1,268 @@
+"""The operator's week: a new day of logs, several checkpoints and all kinds of trouble every night.
+
+Each night is a step of one test, with the exit status, the line and the files of each command.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import Command, press_ctrl_c, start_command, wait_for
+from systems import need_posix
+
+import sparse_eval as se
+
+DAYS = [f"2026-11-{day:02d}" for day in range(1, 11)]
+
+METRICS = ("-m", "ndcg@10,recall@10")
+
+
+def write_day(number: int) -> None:
+    """Write the clicks of a day: in CSV in one folder, and in Parquet in another one.
+
+    Each day has a few users and items that the days before it have not.
+    """
+    for folder in ("logs", "archive"):
+        Path(folder).mkdir(exist_ok=True)
+    drawn = np.random.default_rng(number)
+    users = drawn.integers(200 + 10 * number, size=900)
+    items = (users * 7 + drawn.integers(25, size=900) ** 2 // 25) % (80 + 2 * number)
+    times = pd.Timestamp(DAYS[number]) + pd.to_timedelta(drawn.integers(86_400, size=900), "s")
+    columns = {"user": [f"u{n}" for n in users], "item": [f"i{n}" for n in items]}
+    clicks = pd.DataFrame(columns | {"timestamp": times.astype(str)})
+    clicks.to_csv(f"logs/{DAYS[number]}.csv", index=False)
+    clicks.to_parquet(f"archive/{DAYS[number]}.parquet")
+
+
+class Operator:
+    """Runs commands in a folder, and says what is expected of them."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self.said = ""  # by the last command, on standard error
+
+    def runs(self, line: str, *more: object, status: int = 0, says: str = "") -> str:
+        """Run a command; check its status and what standard error says; return what is printed."""
+        ended, printed, self.said = self._command(*line.split(), *more)
+        assert (ended, says in self.said) == (status, True), (line, ended, self.said)
+        return printed
+
+    def gauges(self, file: str) -> dict[str, float]:
+        """Return the values that Prometheus reads, by gauge and labels."""
+        lines = Path(file).read_text().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name.removeprefix("sparse_eval_"): float(value) for name, value in pairs}
+
+
+@pytest.mark.long
+def test_the_week(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_posix()
+    monkeypatch.chdir(tmp_path)
+    operator = Operator(command)
+    Path("gauges").mkdir()
+    for number in range(9):
+        write_day(number)
+    learns(operator)
+    the_first_night(operator)
+    a_night_that_is_repeated(operator)
+    a_night_with_bad_models(operator)
+    a_night_that_is_killed()
+    a_full_disk_and_two_at_once(operator, monkeypatch)
+    a_new_day(operator)
+    mistakes(operator, monkeypatch)
+
+
+def learns(operator: Operator) -> None:
+    """Split nine days by time, and train six checkpoints."""
+    operator.runs("split logs --at 2026-11-08 --out split", says="left in split: train.npz")
+    for factors in (4, 8, 16):
+        line = f"train split --out models/als{factors}.npz --factors {factors} --iterations 3"
+        operator.runs(line, says="train: ALS")
+    operator.runs("train split --out models/bpr.npz --model bpr --factors 8 --iterations 20")
+    operator.runs("train split --out models/bm25.npz --model bm25")
+    # What is saved is the best iteration, the same that a table of all iterations has.
+    line = "train split --out best.npz -m ndcg@10 --iterations 4 --checkpoints iterations"
+    operator.runs(line, says="best ndcg@10")
+    printed = operator.runs("score iterations/*.npz --split split -m ndcg@10 --format jsonl")
+    best = max(json.loads(line)["metrics"]["ndcg@10"]["mean"] for line in printed.splitlines())
+    (one,) = json.loads(operator.runs("score best.npz --split split -m ndcg@10 --format json"))
+    assert one["metrics"]["ndcg@10"]["mean"] == best
+
+
+NIGHT = "score models --split split --history nights.jsonl --prometheus gauges/als.prom"
+
+
+def the_first_night(operator: Operator) -> None:
+    """Five checkpoints, and a corrupt one, one of another shape, and one that is half-written."""
+    whole = Path("models/als8.npz").read_bytes()
+    Path("models/corrupt.npz").write_bytes(whole[: len(whole) // 2])
+    Path("models/.als32.0f3c9a5be1d24876.npz").write_bytes(whole[:100])  # is still written
+    se.save_model(se.factor_model(np.ones((3, 2)), np.ones((5, 2))), "models/shape.npz")
+    night = f"{NIGHT} --out night/1 --night 2026-11-08"
+    printed = operator.runs(night, *METRICS, status=1, says="2 of 7 checkpoints could not be")
+    for name in ("als4.npz", "bm25.npz", "random", "popularity", "95 % interval"):
+        assert name in printed
+    assert ".als32" not in printed
+    operator.runs(f"{night} --max-failed 2", *METRICS, says="warning: models/corrupt.npz: ")
+    operator.runs(f"{night} --max-failed 2 --fail-under ndcg@10=.99", *METRICS, status=3,
+                  says="is not good enough: ndcg@10 is")  # fmt: skip
+    names = {path.name for path in Path("night/1").iterdir()}
+    assert {"table.csv", "sweep.jsonl", "als4", "bm25"} <= names
+    assert len(se.History("nights.jsonl")) == 1  # although the night was repeated twice
+    gauges = operator.gauges("gauges/als.prom")
+    assert gauges['failed{job="als",split="split"}'] == 2
+    assert gauges['last_run_success{job="als",split="split"}'] == 1
+    assert gauges['users{job="als",split="split",model="als4"}'] > 100
+
+
+def a_night_that_is_repeated(operator: Operator) -> None:
+    """The best model is deleted; the rerun computes nothing anew, and does not show it."""
+    best = se.History("nights.jsonl").nights[0].name
+    for name in (best, "corrupt", "shape"):
+        Path(f"models/{name}.npz").unlink()
+    before = Path("night/1/sweep.jsonl").read_bytes()
+    night = f"{NIGHT} --out night/1 --night 2026-11-08"
+    printed = operator.runs(night, *METRICS)
+    left = {"als4", "als8", "als16", "bpr", "bm25"} - {best}
+    assert f"{best}.npz" not in printed
+    assert all(f"{name}.npz" in printed for name in left)
+    assert Path("night/1/sweep.jsonl").read_bytes() == before
+    rows = json.loads(operator.runs(f"{night} --format json", *METRICS))
+    assert (len(rows), sum(row["best"] for row in rows)) == (len(left), 1)
+    assert {"mean", "ci_low", "random", "popularity"} <= rows[0]["metrics"]["ndcg@10"].keys()
+
+
+def a_night_with_bad_models(operator: Operator) -> None:
+    """A better and a worse model than yesterday's are compared, and the history tells the trend."""
+    operator.runs(f"{NIGHT} --out night/2 --night 2026-11-09", *METRICS)
+    nights = se.History("nights.jsonl")
+    # The rerun of the first night had another best model, which has a line of its own.
+    assert [night.night for night in nights.nights] == ["2026-11-08", "2026-11-08", "2026-11-09"]
+    first, second, third = (night.name for night in nights.nights)
+    assert first != second == third
+    (change,) = nights.changes("ndcg@10").itertuples()
+    assert (change.difference, change.name_before) == (0, second)
+    useless = se.factor_model(np.ones((1, 2)), np.zeros((1, 2)), users=["u1"], items=["i1"])
+    se.save_model(useless, "useless.npz")
+    operator.runs("score useless.npz --split split --out night/useless", *METRICS)
+    judged = "-m ndcg@10 --fail-if-worse"
+    worse = f"compare night/2/{third} night/useless {judged}"
+    printed = operator.runs(worse, status=3, says=f"useless is worse than {third} by ndcg@10")
+    assert third in printed
+    operator.runs(f"compare night/useless night/2/{third} {judged}")
+    operator.runs("report night/2 --history nights.jsonl -o page.html")
+    assert '<h2 id="nights">Nights</h2>' in Path("page.html").read_text(encoding="utf-8")
+
+
+def a_night_that_is_killed() -> None:
+    """Ctrl-C and kill -9: the same command goes on, to the same rows."""
+    words = ("score", "models", "--split", "split", *METRICS, "--threads", 1)
+    whole = {str(path) for path in Path("models").iterdir() if path.name[0] != "."}
+
+    def rows(folder: str) -> list[Any]:
+        ledger = Path(folder, "sweep.jsonl")
+        lines = ledger.read_text().split("\n") if ledger.exists() else []
+        return [json.loads(line) for line in lines[1:-1]]  # only whole lines
+
+    for folder, number, expected in (
+        ("night/3", signal.SIGINT, 130), ("night/4", signal.SIGKILL, -9),
+    ):  # fmt: skip
+        process = start_command(*words, "--out", folder)
+        found = press_ctrl_c(process, lambda folder=folder: rows(folder), number)
+        assert found[0] in (expected, 0), found  # it may have been done
+        if found[0] == 130:
+            assert "repeat the command to continue" in found[2].splitlines()[-1]
+        kept = rows(folder)
+        with start_command(*words, "--out", folder) as again:
+            assert again.wait(60) == 0
+        assert rows(folder)[: len(kept)] == kept
+        assert {row["file"] for row in rows(folder)} == whole
+    known = [{row["file"]: row["metrics"] for row in rows(f"night/{n}")} for n in (2, 3, 4)]
+    assert known[0] == known[1] == known[2]
+
+
+def a_full_disk_and_two_at_once(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again later: exit status 75."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = Path("split/train.npz").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("scipy.sparse.save_npz", full)
+        line = "split logs --at 2026-11-09 --out split"
+        operator.runs(line, status=75, says="cannot be written: No space left on device")
+    assert Path("split/train.npz").read_bytes() == before
+    words = ("score", "models", "--split", "split", *METRICS, "--out", "night/5")
+    with start_command(*words) as first:
+        wait_for(Path("night/5/sweep.jsonl").exists, first)
+        first.send_signal(signal.SIGSTOP)  # as long as the second one takes
+        try:
+            second = (*words[4:], "--prometheus", "gauges/second.prom")
+            operator.runs("score models --split split", *second, status=75,
+                          says="another process writes to this folder")  # fmt: skip
+        finally:
+            first.send_signal(signal.SIGCONT)
+        assert first.wait(60) == 0
+    labels = '{job="second",split="split"}'
+    assert operator.gauges("gauges/second.prom")[f"last_run_success{labels}"] == 0
+
+
+def a_new_day(operator: Operator) -> None:
+    """Tonight's split, of Parquet, has users and items that yesterday's models do not know."""
+    operator.runs("split archive --at 2026-11-08 --out same")
+    assert Path("same/train.npz").read_bytes() == Path("split/train.npz").read_bytes()
+    write_day(9)
+    operator.runs("split archive --at 2026-11-10 --out tonight")
+    says = "are unknown to the model"
+    operator.runs("score best.npz --split tonight --out new/old", *METRICS, says=says)
+    operator.runs("train tonight --out best.npz --factors 8 --iterations 3")
+    operator.runs("score best.npz --split tonight --out new/new", *METRICS)
+    row = json.loads(operator.runs("compare new/old new/new -m ndcg@10 --format jsonl"))
+    old, new = (se.Evaluation.load(f"new/{name}") for name in ("old", "new"))
+    assert (row["a"], row["b"]) == ("old", "new")
+    assert row["difference"] == pytest.approx(old["ndcg@10"] - new["ndcg@10"])  # a − b
+    operator.runs("recommend best.npz tonight -k 10 --out lists.csv")
+    (one,) = json.loads(operator.runs("score best.npz --split tonight -m ndcg@10 --format json"))
+    # Lists in a file are judged by the folder of the split.
+    found = json.loads(operator.runs("evaluate lists.csv tonight -m ndcg@10 --format json"))
+    assert found["metrics"]["ndcg@10"]["mean"] == one["metrics"]["ndcg@10"]["mean"]
+
+
+def mistakes(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mistakes of people are errors in one line, also in logs that programs read."""
+    score = "score best.npz"
+    operator.runs(f"{score} --split split --user u", status=2, says="--user: split is a split")
+    operator.runs(f"{score} --split nowhere", status=2, says="nowhere")
+    operator.runs(f"{score} --split split --prometheus gauges/a.txt", status=2, says=".prom")
+    operator.runs(f"{score} --split split --prometheus gauge/a.prom", status=2, says="exists")
+    operator.runs("score nowhere/als-*.npz --split split", status=2)
+    operator.runs("score modles --split split", status=2)
+    operator.runs("score models --split split --scheduler tcp://127.0.0.1:1", *METRICS, status=75,
+                  says="no scheduler answers")  # fmt: skip
+    with Path("lists.csv").open() as lists:
+        monkeypatch.setattr("sys.stdin", lists)
+        operator.runs("evaluate - - -m ndcg@10", status=2, says="only one input can be -")
+    with Path("lists.csv").open() as lists:
+        monkeypatch.setattr("sys.stdin", lists)
+        operator.runs("evaluate - tonight -m ndcg@10", says="evaluate")
+    # What is typed replaces what contradicts it in the environment.
+    monkeypatch.setenv("SPARSE_EVAL_SPLIT", "nowhere")
+    operator.runs(f"{score} --train logs/{DAYS[0]}.csv --validation logs/{DAYS[1]}.csv -m ndcg@10")
+    monkeypatch.setenv("SPARSE_EVAL_TRAIN", "nowhere.csv")
+    operator.runs(f"{score} --split tonight -m ndcg@10")
+    operator.runs(f"{score} -m ndcg@10", status=2)
+    # Each line of a log says which command it is of, and which model.
+    operator.runs(f"{score} --split tonight --log-format json -m ndcg@10 --fail-under ndcg@10=.99",
+                  status=3)  # fmt: skip
+    lines = [json.loads(line) for line in operator.said.splitlines()]
+    assert {line["command"] for line in lines} == {"score"}
+    assert {line["level"] for line in lines} == {"info", "warning", "error"}
+    assert lines[-1]["model"] == "best.npz"
+    operator.runs(f"{score} --nonsense --log-format=json", status=2, says='"level": "error"')
