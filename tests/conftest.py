@@ -19,8 +19,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A kernel's first call compiles it, which no deadline should count.
 settings.register_profile(
-    "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "full", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+fewer = min(settings().max_examples, 40)
+settings.register_profile("default", settings.get_profile("full"), max_examples=fewer)
 settings.load_profile("default")
 
 
@@ -97,7 +99,7 @@ def pytest_fixture_setup(
     return value
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def gowalla() -> Path:
     """Return the folder of the real Gowalla split."""
     if not _SHARED.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -54,6 +55,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("suite", "name"), LIBRARIES)
 def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_path: Path) -> None:
@@ -70,13 +72,19 @@ def test_same_numbers(suite: Suite, name: str, problems: dict[str, Path], tmp_pa
     assert found[f"n_{suite.problems}"] >= suite.fewest
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(path.stem for path in PRINTED.glob("*.json")))
-def test_numbers_that_libraries_have_printed(name: str, tmp_path: Path) -> None:
+def test_numbers_that_libraries_have_printed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    cases, probe = (
+        importlib.import_module(f"suites.agreement.{module}") for module in ("cases", "probe")
+    )
     values, asked = PRINTED / f"{name}.json", tmp_path / "asked.json"
     n_cases = len(json.loads(values.read_text(encoding="utf-8"))["cases"])
-    cases = call("suites.agreement.cases:make", n_cases)
-    asked.write_text(json.dumps(cases), encoding="utf-8")
-    found = call("suites.agreement.probe:compare", asked, values)
+    asked.write_text(json.dumps(cases.make(n_cases)), encoding="utf-8")
+    found = probe.compare(str(asked), str(values))
     check(found["metrics"], name)
     assert found["n_cases"] >= 30
 
@@ -118,6 +126,7 @@ def decided(name: str, *arguments: Any) -> Any:
     return call(script, *arguments, python=environment / "bin" / "python")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_verdicts_and_users_needed_equal_those_of_statsmodels(
     clicks: se.Interactions, tmp_path: Path
@@ -135,6 +144,7 @@ def test_verdicts_and_users_needed_equal_those_of_statsmodels(
     assert needed == list(map(math.ceil, theirs["users_needed"]))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_cross_validated_verdicts_equal_those_of_baycomp(clicks: se.Interactions) -> None:
     models = {"a": item_knn, "b": popularity}

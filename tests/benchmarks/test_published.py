@@ -102,6 +102,7 @@ def test_printed_rows_are_whole() -> None:
             assert len(row["printed"]) == len(table["metrics"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the published files are not beside the project")
 @pytest.mark.parametrize("table", ["ncf_ml1m", "spectralcf_ml1m"])

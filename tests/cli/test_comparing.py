@@ -118,8 +118,9 @@ def test_compares_the_models_of_a_cross_validation(command: Command, tmp_path: P
 
 
 def test_report_has_the_learning_curve_of_a_sweep(
-    command: Command, results: Path, tmp_path: Path
+    command: Command, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    reporting.draw_nothing(monkeypatch)
     table = results / "table.csv"
     table.write_text("file,status,ndcg@5,recall@5\na,ok,0.1,0.2\nb,failed,,\nc,ok,0.3,0.1\n")
     words = ("report", results, "-o", tmp_path / "r.html", "-m", "ndcg@5")

@@ -213,12 +213,8 @@ def test_a_folder_of_a_split_stands_for_its_two_files(means: Means, tmp_path: Pa
         ("recs.csv truth.csv --ties average", "and recs.csv holds ranks; leave it out"),
         ("recs.csv truth.csv --rank a --score b", "one of --rank and --score"),
         ("recs.csv truth.csv --user u", "name the columns with --user, --item"),
-        ("missing truth.csv -m r@10", "did you mean 'recall' or 'r_precision'?"),
-        ("recs.csv truth.csv --threshold 0", "threshold: expected a finite number"),
-        ("recs.csv truth.csv --threshold 9", "truth.csv: threshold is 9.0, above every"),
         ("p.npz v.npz --threshold 9", "v.npz: threshold is 9.0, above every gain"),
         ("p.npz v.npz --item-groups v.npz", "--item-groups covers 2 items, but"),
-        ("p.npz v.npz --item-vectors v.npz", "v.npz: holds a sparse matrix; expected a"),
         (
             "recs.csv truth.csv --item-groups no.csv",
             "no.csv: no column for the item was recognized",
@@ -228,9 +224,6 @@ def test_a_folder_of_a_split_stands_for_its_two_files(means: Means, tmp_path: Pa
             "recs.parquet truth.parquet -m categorical_diversity@2 --item-groups groups.csv",
             "--item-groups cannot be combined with tables",
         ),
-        ("recs.parquet v.npz", "the predictions has ids of users ('a', …) but"),
-        ("numbers.parquet qrels", "the predictions has 1, …, and validation has 'a', …"),
-        ("recs.csv empty.csv", "error: empty.csv: "),
         ("recs.parquet empty", "error: empty: "),
     ],
 )
@@ -244,12 +237,9 @@ def test_refuses_options_and_files(
     Path("truth.csv").write_text("user,item,gain\na,y,1\n")
     Path("no.csv").write_text("a,b\n1,2\n")
     Path("groups.csv").write_text("item,group\nx,1\ny,2\n")
-    Path("qrels").write_text("a 0 y 1\n")
-    Path("empty.csv").write_text("")
     Path("empty").mkdir()
     for side in ("recs", "truth"):
         pd.read_csv(f"{side}.csv").to_parquet(f"{side}.parquet")
-    pd.DataFrame({"user": [1], "item": [2], "rank": [1]}).to_parquet("numbers.parquet")
     status, printed, said = command("evaluate", *words.split())
     assert (status, printed) == (2, "")
     assert said.splitlines()[-1].startswith("error: ")

@@ -168,7 +168,7 @@ def test_runs_without_a_terminal() -> None:
     assert "it/s" not in done.stderr  # no progress bar without a terminal
 
 
-@pytest.mark.parametrize("words", ["evaluate - truth.csv", "score --help", "--help"])
+@pytest.mark.parametrize("words", ["evaluate - truth.csv", "score --help"])
 def test_standard_input_the_environment_and_a_reader_that_has_enough(
     tmp_path: Path, words: str
 ) -> None:

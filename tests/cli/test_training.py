@@ -302,7 +302,7 @@ def test_the_test_of_a_search_is_about_users_of_train(command: Command, split: P
     assert "the given test part has users of train" in said
 
 
-@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("resume", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_an_interrupted_training_says_where_its_checkpoints_are(
     split: Path, tmp_path: Path, resume: bool
 ) -> None:

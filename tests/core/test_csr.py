@@ -16,7 +16,6 @@ from sparse_eval.core.csr import (
     integer_array,
     sort_distinct,
     sorted_csr,
-    sorted_entries,
     summed_csr,
 )
 from sparse_eval.errors import InvalidDataError
@@ -189,13 +188,3 @@ def test_positions_are_those_of_a_stable_sort(rows):
             positions += [order.index(entry) for entry in range(len(row))]
     assert found.tolist() == expected
     assert hashes.tolist() == of_hashes
-
-
-@given(st.lists(st.lists(st.floats(0, 9), min_size=1, max_size=5), min_size=1))
-def test_values_of_a_pair_ascend(pairs):
-    rows = np.repeat(np.arange(len(pairs)), [*map(len, pairs)])
-    values = np.array([value for pair in pairs for value in pair])
-    shape = (len(pairs), 1)
-    _, _, found, _, order = sorted_entries(rows, np.zeros_like(rows), values, shape)
-    assert found.tolist() == [value for pair in pairs for value in sorted(pair)]
-    assert found.tolist() == values[order].tolist()

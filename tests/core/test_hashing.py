@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sparse_eval.core.hashing import (
     digest_csr,
@@ -61,19 +59,6 @@ def test_fingerprints_depend_on_items_and_gains_but_not_on_order() -> None:
 
 
 KEYS = np.random.default_rng(0).integers(0, 2**64, 3000, np.uint64)
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 5)), max_size=8))
-def test_numbers_depend_on_key_place_and_seed_only(users: list[tuple[int, int]]) -> None:
-    keys = np.array([key for key, _ in users], np.uint64)
-    counts = np.array([count for _, count in users], np.int64)
-    together = uniforms(keys, counts, 3)
-    assert len(together) == counts.sum()
-    first = 0
-    for key, count in users:
-        alone = uniforms(np.array([key], np.uint64), np.array([7]), 3)
-        assert together[first : first + count].tolist() == alone[:count].tolist()
-        first += count
 
 
 def test_numbers_are_uniform_and_independent() -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 from threading import Lock, RLock
 
+import pytest
 from systems import need_posix
 
 import sparse_eval
@@ -53,6 +54,7 @@ sys.exit("the child waits for the lock")
 """
 
 
+@pytest.mark.long
 def test_a_forked_process_does_not_wait_for_threads_that_it_lacks() -> None:
     need_posix()
     subprocess.run([sys.executable, "-c", FORKED], check=True)

@@ -72,6 +72,7 @@ print(se.evaluate_model(model, holdout, "ndcg@5")["ndcg@5"])
 """
 
 
+@pytest.mark.long
 def test_a_notebook_without_widgets_shows_no_warning() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", WITHOUT_WIDGETS],

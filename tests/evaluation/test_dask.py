@@ -83,19 +83,20 @@ def data() -> tuple[Any, csr_matrix, csr_matrix]:
     return se.train_als(train, factors=8, iterations=3), train, held
 
 
-def test_models_have_the_bits_of_one_process(workers: Any, data: Any, tmp_path: Path) -> None:
+def test_models_have_the_bits_of_one_process(client: Any, data: Any, tmp_path: Path) -> None:
     whole = se.evaluate_model(*data, METRICS)
-    found = se.evaluate_model(*data, METRICS, client=workers)
+    found = se.evaluate_model(*data, METRICS, client=client)
     same_bits(found, whole)
     assert found.retrieval == whole.retrieval
     data[0].save(tmp_path / "als.npz")
     folders = [saved_csr(tmp_path / str(n), side) for n, side in enumerate(data[1:])]
     files = tmp_path / "als.npz", *folders
-    found = se.evaluate_model(*files, METRICS, client=workers, keep="totals")
+    found = se.evaluate_model(*files, METRICS, client=client, keep="totals")
     same_numbers(found, whole)
     same_random(found, whole)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_changes_nothing(workers: Any, data: Any) -> None:
     request = Request.parse(se.Protocol("ndcg@10"), {"train"})
     source = ModelSource(request, Execution(client=workers), *data, {})

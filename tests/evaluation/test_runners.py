@@ -97,14 +97,6 @@ def test_every_error_is_that_of_the_worker(pool: Executor, error: Exception) -> 
     assert told.value.__dict__.items() >= error.__dict__.items()
 
 
-def test_tags_stay_with_their_tasks(pool: Executor) -> None:
-    tasks = [(number, -number) for number in range(50)]
-    for client in (pool, None):
-        with open_runner(client) as runner:
-            done = list(runner.run(work_of, "shared", iter(tasks)))
-        assert sorted(done) == sorted((tag, ("shared", task)) for task, tag in tasks)
-
-
 def test_no_more_than_a_few_tasks_wait_and_are_cancelled_after_an_error() -> None:
     waiting: list[Future[Any]] = []
     given = []

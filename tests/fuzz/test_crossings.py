@@ -272,7 +272,6 @@ def blocks() -> Iterator[None]:
 
 
 def test_ways_agree(tries: Tries) -> None:
-    tries.seconds = max(tries.seconds, 25)
     for random in tries:
         check(random, f"try {tries.number}")
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+import pytest
+from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
@@ -24,6 +28,7 @@ ODD = [
 ]
 
 
+@cache
 def evaluate(seed: int, skill: float, odd: bool = False, whole: bool = True) -> se.Evaluation:
     """Evaluate random lists of 240 users and 60 items; more skill makes them better."""
     n_users, n_items = 240, 60
@@ -53,3 +58,9 @@ def three(odd: bool = False) -> dict[str, se.Evaluation]:
         name: evaluate(seed, skill, odd)
         for seed, (name, skill) in enumerate(zip(names, skills, strict=True), start=1)
     }
+
+
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Leave charts empty, for tests that do not look at them: drawing takes most of the time."""
+    chart = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    patch.setattr(Figure, "savefig", lambda _, file, **_options: file.write(chart))

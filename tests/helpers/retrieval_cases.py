@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import oracle
 import pytest
 import retrieval_oracle
-from hypothesis import assume, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -24,8 +23,6 @@ from sparse_eval import Rankings
 from sparse_eval.retrieval import search
 from sparse_eval.retrieval.ranker import TopK
 
-#: Fewer examples where the kernels run as Python.
-EXAMPLES = settings(max_examples=20 if numba.config.DISABLE_JIT else 100)
 Array = NDArray[Any]
 Generator = np.random.Generator
 

@@ -87,18 +87,21 @@ def parquet(case: Case, *, shuffled: bool) -> Iterator[list[Path]]:
         yield paths
 
 
-def by_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
-    with parquet(case, shuffled=False) as paths:
+def of_parquet(
+    case: Case, metrics: Any, options: dict[str, Any], *, shuffled: bool = True
+) -> se.Evaluation:
+    with parquet(case, shuffled=shuffled) as paths:
         evaluation = se.evaluate(*paths, metrics, **options)
         evaluation.summary()  # with the random baseline, of a second pass
     return evaluation
 
 
+def by_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
+    return of_parquet(case, metrics, options, shuffled=False)
+
+
 def by_shuffled_parquet(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
-    with parquet(case, shuffled=True) as paths:
-        evaluation = se.evaluate(*paths, metrics, **options)
-        evaluation.summary()
-    return evaluation
+    return of_parquet(case, metrics, options)
 
 
 def by_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
@@ -107,10 +110,8 @@ def by_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluat
 
 
 def by_parquet_and_executor(case: Case, metrics: Any, options: dict[str, Any]) -> se.Evaluation:
-    with parquet(case, shuffled=True) as paths, ThreadPoolExecutor(2) as pool:
-        evaluation = se.evaluate(*paths, metrics, client=pool, **options)
-        evaluation.summary()
-    return evaluation
+    with ThreadPoolExecutor(2) as pool:
+        return of_parquet(case, metrics, options | {"client": pool})
 
 
 WAYS: list[Way] = [

@@ -195,6 +195,7 @@ except MemoryError:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.long
 def test_survives_a_fork_an_interruption_and_a_lack_of_memory(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("user,at\n" + "".join(f"u{at % 9973},{at}\n" for at in range(900_000)))

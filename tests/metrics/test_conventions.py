@@ -170,21 +170,6 @@ def test_the_evaluator_of_recsys2019(k: int, binary: bool) -> None:
     for name in of_users[0]:
         expected = [one[name] for one in of_users]
         assert ev.values(f"{name}@{k}") == pytest.approx(expected, rel=1e-12), name
-    drawn = [
-        se.evaluate(
-            se.Rankings.from_topk([rng.permutation(40)[:k] for _ in range(30)]),
-            csr_matrix(held_out.astype(np.float64)),
-            f"ndcg@{k}",
-            convention="recsys2019",
-        )[f"ndcg@{k}"]
-        for _ in range(300)
-    ]
-    full = se.Rankings.from_topk([list(range(k))] * 30, shape=held_out.shape)
-    ev = se.evaluate(
-        full, csr_matrix(held_out.astype(np.float64)), f"ndcg@{k}", convention="recsys2019"
-    )
-    error = np.std(drawn) / math.sqrt(len(drawn))
-    assert ev.summary()["random"].iloc[0] == pytest.approx(np.mean(drawn), abs=5 * error)
 
 
 def test_mind_notebook_counts_stored_zeros_as_hits() -> None:

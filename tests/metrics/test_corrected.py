@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from raising import raises
 from scipy.sparse import csr_matrix
 
 import sparse_eval as se
 from sparse_eval.errors import InvalidDataError, InvalidMetricError
-from sparse_eval.metrics.corrected import GAMMA, _Tables, rank_chances
+from sparse_eval.metrics.corrected import GAMMA, _Tables
 from sparse_eval.metrics.request import Request
 
 SAMPLED = pytest.mark.filterwarnings("ignore:metrics among sampled")
-
-
-@given(st.integers(1, 9), st.data())
-def test_chances_are_counted_over_all_samples(n: int, data: st.DataObject) -> None:
-    m = data.draw(st.integers(0, n - 1))
-    chances = rank_chances(0, n, n, m)
-    for rank in range(1, n + 1):
-        others = [other for other in range(1, n + 1) if other != rank]
-        samples = list(combinations(others, m))
-        for place in range(m + 1):
-            count = sum(sum(other < rank for other in sample) == place for sample in samples)
-            assert chances[rank - 1, place] == pytest.approx(count / len(samples), abs=1e-12)
 
 
 class Problem:

@@ -69,43 +69,12 @@ def test_every_metric_equals_its_definition(case: Case) -> None:
             assert ev.values(spelling)[user] == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
-NDEVAL: list[tuple[str, list[int], list[int], list[float]]] = [
-    (
-        "bd acd ac a d ad d a a acd b ad",
-        [1, 2, 4, 8, 9],
-        [9, 11, 3, 5],
-        [
-            0.6892716567867891,
-            0.6892716567867891,
-            0.7261724659606658,
-            0.7214332043568696,
-            0.3055555555555555,
-        ],
-    ),
-    (
-        "d c bc a bd ac a bcd bc b acd acd",
-        [2, 4, 5, 6, 8, 9],
-        [8, 11, 10, 5, 3, 4],
-        [0.6445583801641125, 0.766401655970291, 0.4311649016641453, 0.4734405403591958, 0.28125],
-    ),
-]
-
-
 def test_a_cutoff_of_any_size_takes_no_memory() -> None:
     case: Case = ([[0, 1]], [{0: 1.0, 3: 1.0}], [{0}, {0}, {1}, {1}])
     names = [f"{name}@{k}" for name in ("err_ia", "alpha_ndcg") for k in (5000, 10**15)]
     ev = evaluate(case, names)
     for some, many in (names[:2], names[2:]):
         assert ev[many] == pytest.approx(ev[some], rel=1e-15)
-
-
-def test_numbers_are_ndevals() -> None:
-    """What pyndeval 0.0.8 gives: groups of the items, relevant items, the list, five numbers."""
-    names = ["alpha_ndcg@5", "alpha_ndcg@10", "err_ia@5", "err_ia@10", "map_ia"]
-    for groups, relevant, items, expected in NDEVAL:
-        sets = [set(map("abcd".index, word)) for word in groups.split()]
-        ev = evaluate(([items], [dict.fromkeys(relevant, 1.0)], sets), names)
-        np.testing.assert_allclose(list(ev.mean().values()), expected, rtol=1e-12)
 
 
 @settings(max_examples=10)

@@ -94,20 +94,6 @@ def test_every_form_equals_its_definition(case: Case) -> None:
         assert (defined <= plan.upper + 1e-12).all(), message
 
 
-def test_epc_and_efd_are_elliots() -> None:
-    """What Elliot 0.3.1's own EPC and EFD give for these lists, run on them."""
-    train = to_csr([dict.fromkeys(row, 1) for row in ({0, 1, 2}, {0, 1}, {0, 3}, {0})], np.int64, 6)
-    lists = se.Rankings.from_topk([[4, 3, 1], [2, 3, 0], [1, 2, 4], [1, 5, 2]], shape=(4, 6))
-    truth = to_csr([{3: 1.0}, {2: 1.0, 3: 1.0}, {0: 1.0}, {1: 1.0, 5: 2.0}], np.float64, 6)
-    ev = se.evaluate(lists, truth, ["epc@3", "efd@3"], train=train)
-    np.testing.assert_allclose(ev.values("epc@3"), ELLIOT_EPC, rtol=1e-12)
-    np.testing.assert_allclose(ev.values("efd@3"), ELLIOT_EFD, rtol=1e-12)
-
-
-ELLIOT_EPC = [0.22206143322439892, 0.5740204777414663, 0.0, 0.5307212739772434]
-ELLIOT_EFD = [0.8882457328975957, 2.296081910965865, 0.0, 1.8268031849431088]
-
-
 def test_items_seen_before_are_not_new() -> None:
     lists = se.Rankings.from_topk([[0, 1, 2]], shape=(1, 4))
     train = csr_matrix([[1, 0, 1, 0]])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.metrics import ndcg_score
 
 import sparse_eval as se
 
@@ -54,70 +53,6 @@ def test_average_precision() -> None:
 @pytest.mark.parametrize(("n", "idcg"), [(10, 4.543559), (14, 4.543559), (8, 3.953465)])
 def test_ideal_gain_of_binary_relevance(n: int, idcg: float) -> None:
     assert of_gains([1] * n, "idcg@10") == pytest.approx(idcg, abs=5e-7)
-
-
-@pytest.mark.parametrize("k", [1, 3, 5, 10, 50])
-@pytest.mark.parametrize("decimals", [8, 1])  # with one, most scores are tied
-def test_tied_scores_equal_scikit_learn(k: int, decimals: int) -> None:
-    rng = np.random.default_rng(42)
-    truth = np.where(rng.random((10, 50)) < 0.07, 1.0, 0.0)
-    truth[:, 0] = 1
-    scores = rng.uniform(0.25, 0.65, truth.shape).round(decimals)
-    lists = se.Rankings.from_scores(scores, ties="average")
-    value = se.evaluate(lists, csr_matrix(truth), f"ndcg@{k}")[f"ndcg@{k}"]
-    assert value == pytest.approx(ndcg_score(truth, scores, k=k), abs=1e-12)
-
-
-# A > B > C ranked B, A, C is 1/3 in the text that this is from, which errs: B is ranked above C, as
-# the user prefers it, so two of the three pairs are concordant. Its verdicts (A above C, B above A,
-# C above B) go round in a circle, and no ranking has them. 1/3 belongs to B, C, A and to C, A, B.
-CONCORDANT_OF_3 = {"ABC": 3, "ACB": 2, "BAC": 2, "BCA": 1, "CAB": 1, "CBA": 0}
-
-
-@pytest.mark.parametrize("ranking", ["".join(order) for order in permutations("ABC")])
-def test_concordant_pairs(ranking: str) -> None:
-    gains = [{"A": 3, "B": 2, "C": 1}[item] for item in ranking]
-    lists = se.Rankings.from_topk([[0, 1, 2]])
-    value = se.evaluate(lists, csr_matrix([gains]), "fcp@3")["fcp@3"]
-    assert value == pytest.approx(CONCORDANT_OF_3[ranking] / 3, rel=1e-12)
-
-
-# The lists that a text on ranking metrics prints: ten films by preference, and as recommended.
-FILMS = """1469820375 9684517302 1076895432 9462037158 8953624017
-    6450917238 3976150842 7425308619 2940678513 1583409276"""
-PREFERENCES = [[int(film) for film in films] for films in FILMS.split()]
-RECOMMENDED = [*PREFERENCES]
-RECOMMENDED[4] = [7, 3, 9, 5, 8, 6, 2, 4, 0, 1]
-RECOMMENDED[8] = [5, 2, 0, 1, 8, 9, 3, 6, 4, 7]
-
-
-def favourites(n: int) -> csr_matrix:
-    """Each user's first n preferences, as the relevant items."""
-    rows = [user for user in range(10) for _ in range(n)]
-    items = [item for films in PREFERENCES for item in films[:n]]
-    return csr_matrix(([1] * len(items), (rows, items)), shape=(10, 10))
-
-
-@pytest.mark.parametrize("metric", ["precision(average=micro)@4", "recall(average=micro)@4"])
-def test_micro_averages(metric: str) -> None:
-    # without masks the source takes the first k = 4 preferences as relevant
-    lists = se.Rankings.from_topk(RECOMMENDED)
-    assert se.evaluate(lists, favourites(4), metric)[metric] == pytest.approx(0.925, rel=1e-12)
-
-
-def test_micro_recall_with_masks() -> None:
-    # with masks five films per user are relevant, but only the first k = 4 of them can be hit:
-    # the others leave gaps in the positions
-    shown = [
-        (rank, user, item)
-        for user, items in enumerate(RECOMMENDED)
-        for rank, item in enumerate(items, 1)
-        if item in PREFERENCES[user][:4]
-    ]
-    ranks, users, items = zip(*shown, strict=True)
-    gapped = se.Rankings.from_positions(csr_matrix((ranks, (users, items)), shape=(10, 10)))
-    metric = "recall(average=micro)@4"
-    assert se.evaluate(gapped, favourites(5), metric)[metric] == pytest.approx(0.74, rel=1e-12)
 
 
 #: Of each library's figures on Gowalla: the convention that gives them, and our name of each.
@@ -172,38 +107,48 @@ def close_to(value: float, library: str) -> object:
     return pytest.approx(value, abs=5e-6 if rounded else 1e-12)
 
 
+@pytest.fixture(scope="module")
+def sides(gowalla: Path) -> tuple[Any, Any]:
+    """Return the training data and the relevant items of the real split."""
+    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
+    return train.matrix(), validation.matrix()
+
+
 @pytest.mark.parametrize("library", FIGURES)
-def test_real_lists_equal_other_libraries(gowalla: Path, library: str) -> None:
+def test_real_lists_equal_other_libraries(
+    gowalla: Path, sides: tuple[Any, Any], library: str
+) -> None:
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
     achievable = expected.pop(ACHIEVABLE, None)
     assert expected.keys() == names.keys()
-    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
+    train, validation = sides
     with np.load(gowalla / "als64_top20.npz", allow_pickle=False) as lists:
         rankings = se.Rankings.from_topk(
             lists["ids"], user_rows=lists["users"], shape=validation.shape
         )
-    data = (rankings, validation.matrix())
-    ev = se.evaluate(*data, list(names.values()), convention=convention, train=train.matrix())
+    data = (rankings, validation)
+    ev = se.evaluate(*data, list(names.values()), convention=convention, train=train)
     for theirs, ours in names.items():
         assert ev[ours] == close_to(expected[theirs], library), theirs
     if achievable is not None:
         assert se.evaluate(*data, "ndcg@20")["ndcg@20"] == close_to(achievable, library)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["rectools 0.19.0", "implicit 0.7.3 ranking_metrics_at_k K=20"])
-def test_real_checkpoint_equals_other_libraries(gowalla: Path, library: str) -> None:
+def test_real_checkpoint_equals_other_libraries(
+    gowalla: Path, sides: tuple[Any, Any], library: str
+) -> None:
     convention, names = FIGURES[library]
     expected = json.loads((gowalla / "expected.json").read_text())[library]
-    train, validation = se.datasets.load_parts(gowalla / "train.txt", gowalla / "test.txt")
     # a list of 20 is all there is: without a cut-off the model's would be the whole catalogue
     cut_names = [name if "@" in name or name == "mrr" else f"{name}@20" for name in names.values()]
     # Their lists are the model's own, where single precision puts a few items in another order.
-    parts = (train.matrix(), validation.matrix())
     checkpoint = gowalla / "als64.npz"
-    ev = se.evaluate_model(se.Recommender(checkpoint), *parts, cut_names, convention=convention)
-    exact = se.evaluate_model(checkpoint, *parts, cut_names, convention=convention)
+    ev = se.evaluate_model(se.Recommender(checkpoint), *sides, cut_names, convention=convention)
+    exact = se.evaluate_model(checkpoint, *sides, cut_names, convention=convention)
     for name in cut_names:
         assert exact[name] == pytest.approx(ev[name], rel=1e-5)
     for theirs, ours in zip(names, cut_names, strict=True):

@@ -18,8 +18,6 @@ import sparse_eval as se
 from sparse_eval import Candidates
 from sparse_eval.errors import InvalidDataError, InvalidFileError
 
-NCF = Path(__file__).parents[3] / "shared" / "published" / "ncf_ml1m"
-
 
 def rows_of(candidates: Candidates) -> list[set[int]]:
     bounds = candidates.indptr.tolist()
@@ -219,15 +217,3 @@ def test_reads_several_lines_of_a_user(tmp_path: Path) -> None:
 def test_refuses_other_files(tmp_path: Path, text: str) -> None:
     with raises(InvalidFileError):
         se.read_negatives(write(tmp_path, text), sparse.csr_matrix(np.eye(3, 5)))
-
-
-@pytest.mark.skipif(not NCF.exists(), reason="the published files of NCF are not there")
-def test_ncf_as_published() -> None:
-    with np.load(NCF / "train.npz") as arrays:
-        pairs = arrays["user"].astype(int), arrays["item"].astype(int)
-    train = sparse.csr_matrix((np.ones(len(pairs[0])), pairs), shape=(6040, 3706))
-    validation, candidates = se.read_negatives(NCF / "ml-1m.test.negative", train)
-    assert candidates.kind == "1+99"
-    counts = np.diff(candidates.indptr)
-    assert (np.count_nonzero(counts == 100), np.count_nonzero(counts == 99)) == (5884, 156)
-    assert validation.n_relevant.tolist() == [1] * 6040

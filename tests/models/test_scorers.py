@@ -245,6 +245,7 @@ def test_scores_are_sorted(
     assert again.columns.tobytes() == ev.columns.tobytes()
 
 
+@pytest.mark.long
 def test_other_processes(holdout: Any, weights: Any, tmp_path: Path) -> None:
     scores = holdout.train.csr @ weights
     np.save(tmp_path / "scores.npy", scores)

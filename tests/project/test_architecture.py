@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,16 @@ from sparse_eval.cli.commands import app
 ROOT = Path(sparse_eval.__file__).parent
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path: Path) -> set[str]:
     """The parts of the package, and the libraries, that a module imports anywhere."""
     found = set()
     inside = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -55,7 +61,7 @@ def test_nothing_reads_pickles_or_runs_text() -> None:
         pickles = names & {"pickle", "joblib", "dill", "marshal", "shelve"}
         # Kept kernels are machine code, which would run whatever it were wrapped in.
         assert pickles <= ({"pickle"} if module == ROOT / "kernels/cache.py" else set()), module
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(module)):
             if isinstance(node, ast.Call):
                 called = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 assert called not in {"exec", "read_pickle", "to_pickle"}, module

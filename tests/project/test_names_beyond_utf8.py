@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_models_and_results(folder: Path, tmp_path: Path, command: Command) -> None:
     split = folder / "split"
     status, printed, said = command("score", folder / ODD, "--split", split, "-m", "ndcg@10")

@@ -121,6 +121,7 @@ def test_ratings_are_gains_and_said() -> None:
         se.evaluate(recs, truth.assign(count=1), "precision@2")
 
 
+@pytest.mark.long
 def test_threads_may_use_a_name_first_at_the_same_time() -> None:
     program = """
 import threading, sparse_eval as se

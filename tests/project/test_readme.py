@@ -18,8 +18,8 @@ README = ROOT / "README.md"
 #: Pages whose examples stand alone, and those whose examples follow one another.
 ALONE = [README, ROOT / "docs" / "index.md"]
 GUIDE = sorted([*(ROOT / "docs/guide").glob("*.md"), *(ROOT / "docs/coming_from").glob("*.md")])
-#: Pages of the guide that take long, and of which the README has the first examples.
-LONG = {"nightly"}
+#: Pages of the guide that take long.
+LONG = {"nightly", "time_splits", "compare", "tune"}
 
 
 def examples(page: Path) -> list[tuple[str, str]]:

@@ -69,6 +69,16 @@ def read(path: Path) -> Reader:
     return reader
 
 
+#: Tests that look at charts.
+DRAWN = {"test_page_has_every_section_and_number", "test_page_is_self_contained_and_reproducible"}
+
+
+@pytest.fixture(autouse=True)
+def charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.name not in DRAWN:
+        reporting.draw_nothing(monkeypatch)
+
+
 @pytest.fixture(scope="module")
 def models() -> dict[str, se.Evaluation]:
     return reporting.three()

@@ -39,7 +39,10 @@ def section(history: se.History) -> str:
     return template.render(trend=describe_trend(history, ["ndcg@10", "coverage@10"]))
 
 
-def test_the_page_shows_the_trend(history: se.History, tmp_path: Path) -> None:
+def test_the_page_shows_the_trend(
+    history: se.History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reporting.draw_nothing(monkeypatch)
     page = se.write_report(
         {"good": EVS["good"]}, tmp_path / "r.html", ["ndcg@10", "coverage@10"], history=history.path
     )

@@ -9,11 +9,10 @@ import numba
 import numpy as np
 import pytest
 import retrieval_oracle
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from retrieval_cases import (
     DTYPES,
-    EXAMPLES,
     KINDS,
     SCALES,
     SEEN,
@@ -52,7 +51,6 @@ def test_both_oracles_agree(kind: str, dtype: type) -> None:
             assert one[1].tobytes() == other[1].tobytes()
 
 
-@EXAMPLES
 @given(cases(), tilings(), threads)
 def test_lists_agree_with_the_oracle(
     case: Case, tiling: dict[str, int], num_threads: int | None
@@ -62,7 +60,6 @@ def test_lists_agree_with_the_oracle(
     check_top_k(case, result, k=case.k)
 
 
-@EXAMPLES
 @given(cases(), tilings(), threads)
 def test_ranks_agree_with_the_oracle(
     case: Case, tiling: dict[str, int], num_threads: int | None
@@ -74,7 +71,7 @@ def test_ranks_agree_with_the_oracle(
     check_ranks(case, full)
 
 
-@EXAMPLES
+@settings(max_examples=20)
 @given(cases_of_any_floats(), tilings())
 def test_lists_and_ranks_of_any_floats_agree_with_the_oracle(
     case: Case, tiling: dict[str, int]
@@ -95,7 +92,6 @@ def cases_of_candidates(draw: st.DrawFn) -> Case:
     return replace(case, among=None, own=own)
 
 
-@EXAMPLES
 @given(cases_of_candidates(), threads)
 def test_lists_and_ranks_among_candidates_agree_with_the_oracle(
     case: Case, num_threads: int | None

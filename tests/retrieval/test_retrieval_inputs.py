@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from own_process import own_process
 from raising import raises, warns
 from retrieval_cases import (
     ALL,
@@ -375,7 +374,6 @@ def long_work() -> Case:
 
 @pytest.mark.slow  # interpreted, a block of users would take too long
 @pytest.mark.parametrize("of", ALL)
-@own_process
 def test_an_interrupt_ends_the_work(plain: Case, long_work: Case, of: str) -> None:
     need_posix()
     call(of, plain, num_threads=2)  # compiles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from callback_cases import (
     trained,
 )
 from implicit.nearest_neighbours import CosineRecommender
-from own_process import own_process
 from raising import raises
 
 import sparse_eval as se
@@ -169,7 +167,6 @@ def test_shows_itself_in_a_line_and_as_a_table(holdout: Any) -> None:
 
 
 @pytest.mark.parametrize("patience", [None, 50])
-@own_process
 def test_an_interrupt_leaves_a_usable_model(
     holdout: Any, curves: dict[str, Any], patience: int | None
 ) -> None:
@@ -177,7 +174,7 @@ def test_an_interrupt_leaves_a_usable_model(
 
     def interrupt(values: dict[str, float], step: int) -> None:
         if step == 7:
-            signal.raise_signal(signal.SIGINT)  # what Ctrl-C does
+            raise KeyboardInterrupt
 
     callback = evaluating(holdout, patience=patience, log=interrupt)
     model = make(family)

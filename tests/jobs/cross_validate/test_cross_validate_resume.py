@@ -77,6 +77,7 @@ cross(out=Path(sys.argv[1]))
 """
 
 
+@pytest.mark.long
 def test_survives_being_killed(whole: Any, tmp_path: Path) -> None:
     """Each run is killed before it moves its n-th file to its place."""
     cv, out = whole

@@ -159,6 +159,7 @@ se.sweep(folder, *data, out=evs, save=True)
 
 
 @pytest.mark.parametrize("call", [3, 6])
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_killed_sweep_leaves_nothing_half_saved(
     folder: Path, holdout: Any, data: Any, tmp_path: Path, call: int, scored: list[Any]

@@ -132,7 +132,7 @@ def test_keeps_parameters_and_names_of_every_kind(data: Any, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_clients(folder: Path, data: Any) -> None:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert same_table(se.sweep(folder, *data, client=pool), se.sweep(folder, *data))
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
