@@ -277,7 +277,7 @@ def test_types_are_compared_before_any_job(
     ranked = se.Rankings.scan(recs, rank="rank")
     with pytest.raises(
         InvalidDataError,
-        match="column 'item' holds int64 in the recommendations and column 'item' string in",
+        match="'item' has type int64 in the recommendations, but column 'item' has type string",
     ):
         se.evaluate(ranked, text, "ndcg@3")
     for dtype, found in (("double", "double"), ("timestamp", "timestamp.us"), ("float", "float")):
