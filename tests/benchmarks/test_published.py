@@ -76,7 +76,8 @@ def test_beyond_accuracy_is_that_of_plain_counts(
 ) -> None:
     # As in Ferrari Dacrema et al. (2021), online appendix, section C.2, and in their code.
     folder = toys / "spectralcf_ml1m"
-    train, held_out, _ = module("suites.published.data", monkeypatch).spectralcf(folder)
+    data = module("suites.published.data", monkeypatch)
+    train, held_out, _ = data.READERS["spectralcf_ml1m"](folder)
     order = np.lexsort((np.arange(train.shape[1]), -np.asarray(train.sum(axis=0)).ravel()))
     users = np.flatnonzero(np.diff(held_out.indptr))
     lists = [order[~np.isin(order, train[user].indices)][:50].tolist() for user in users]
