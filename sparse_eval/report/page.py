@@ -308,7 +308,8 @@ def in_words(row: Mapping[str, Any]) -> str:
         return f"{a} against {b}"
     a, b, *ends = numbers(*means, low, high, within=high - low)
     low, high = (end if end.startswith("-") else f"+{end}" for end in ends)
-    text = f"{a} against {b}; 95 % interval {low} to {high}; {row['n_users']:,} users"
+    interval = f"95 % interval of the difference {low} to {high}"
+    text = f"{a} against {b}; {interval}; {row['n_users']:,} users"
     if abs(row["difference"]) < 1e4 * row["mean_b"]:
         share = 100 * row["difference"] / row["mean_b"]
         digits = 0 if abs(share) >= 10 else 1

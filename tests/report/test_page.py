@@ -232,6 +232,7 @@ def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_pa
     difference = good.per_user["ndcg@5"] - fair.per_user["ndcg@5"]
     counts = {"training": good.n_seen, "relevant": good.n_relevant}
     both = pd.DataFrame({"difference": difference, **counts}).dropna()
+    ends = []
     for by, column in bands_of_users(good).items():
         for band in column.cat.categories[column.value_counts(sort=False) > 0]:
             low, _, high = band.replace("cold", "0").removesuffix(" items").partition("–")
@@ -240,9 +241,11 @@ def test_subgroups_have_wins_and_losses(models: dict[str, se.Evaluation], tmp_pa
             if len(inside) >= 10:
                 test = stats.ttest_1samp(inside, 0)
                 interval = " to ".join(format_numbers(*test.confidence_interval(0.95)))
+                ends.append(test.confidence_interval(0.95).high)
             shares = format_shares(*(sum(np.sign(inside) == sign) for sign in (1, 0, -1)))
             numbers = f"{format_number(inside.mean())}{interval} {' '.join(shares)}"
             assert f"{band} {len(inside)} {numbers}" in text
+    assert ("In no band is good significantly worse." in text) == (min(ends) >= 0)
 
 
 def test_page_is_self_contained_and_reproducible(
@@ -448,6 +451,7 @@ def test_names_subgroups_and_segments_for_which_the_best_model_is_worse(tmp_path
     assert "a beats b" in text
     assert "But a is worse than b for users with 4 training items." in text
     assert "But a is worse than b for users of plan paid." in text
+    assert "In no band" not in text
 
 
 def test_a_margin_adds_verdicts(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
@@ -529,10 +533,16 @@ def test_shares_add_to_100(parts: tuple[int, ...], expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [
-        ((0.25, 0.2, 0.03, 0.07), "+25 % (0.25 against 0.20; 95 % interval +0.03 to +0.07"),
+        (
+            (0.25, 0.2, 0.03, 0.07),
+            "+25 % (0.25 against 0.20; 95 % interval of the difference +0.03 to +0.07",
+        ),
         ((3e-300, 2e-300, 1e-300, 2e-300), "+50 % (3.00e−300 against 2.00e−300; 95 % interval"),
         ((1e308, -1e308, -1e308, 1.7e308), "(1.00e+308 against −1.00e+308; 95 % interval"),
-        ((0.3, 1e-300, 0.2, 0.4), "(0.30 against 0.00; 95 % interval +0.20 to +0.40; 9 users)"),
+        (
+            (0.3, 1e-300, 0.2, 0.4),
+            "(0.30 against 0.00; 95 % interval of the difference +0.20 to +0.40; 9 users)",
+        ),
         ((0.3, 0.2, 0.1, 0.1 + 2e-17), "+50 % (0.300000000 against 0.200000000; 95 % interval"),
     ],
 )
