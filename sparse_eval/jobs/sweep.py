@@ -108,8 +108,8 @@ def sweep(
         Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
         checkpoint: ``als-32`` for ``als-32.npz``. If two checkpoints share that name, the one in a
         folder ``night`` becomes ``night-als-32``. The evaluations rank whole lists, with the
-        popularity ranking as a baseline, and their `about` names the checkpoint. Rows of `out`
-        without an evaluation are scored again.
+        popularity ranking as a baseline. Their `about` names the checkpoint, and the folder of a
+        loaded `Holdout`. Rows of `out` without an evaluation are scored again.
     convention : str, optional
         As in `evaluate`.
     candidates
@@ -201,7 +201,9 @@ def sweep(
     execution = Execution("lists" if save else "values", num_threads=num_threads, progress=False)
     doubtful: dict[Callable[[str], None], list[Path]] = {}
     with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
-        table = Table(ledger, files, scoring, monitored, save=save)
+        folder = getattr(train, "folder", None)
+        data = {} if folder is None else {"data": str(folder)}
+        table = Table(ledger, files, scoring, monitored, save=save, about=data)
         tasks = ((path.absolute(), path) for path in files)
         with (
             progress_bar(progress, total=len(files), desc="score", unit=" checkpoints") as bar,
@@ -305,6 +307,8 @@ class Table:
         The metric that determines the best row.
     save : bool
         Whether each row needs a saved evaluation.
+    about : dict
+        More that saved evaluations record.
     """
 
     def __init__(
@@ -315,8 +319,9 @@ class Table:
         monitor: Metric,
         *,
         save: bool,
+        about: Row,
     ) -> None:
-        self.ledger, self._save = ledger, save
+        self.ledger, self._save, self._about = ledger, save, about
         self._listed = {path_of(file): shown(file) for file in files}
         self._names, self._monitor = scoring.names, monitor
         names = ("train", "validation", "candidates", "convention", "seen")
@@ -348,7 +353,7 @@ class Table:
                 self.scored.pop(row["sha256"], None)
                 return False
             else:
-                about = {
+                about = self._about | {
                     "checkpoint": row["parameters"] | {"file": slot, "sha256": row["sha256"]},
                     "sweep": self._inputs | {"metrics": self.ledger.rows[INPUTS]["metrics"]},
                 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from ..times import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
+    from pathlib import Path
 
     from ...core.types import Booleans, CSRMatrix, PathLike
     from ...inputs.axes import Axis
@@ -93,6 +94,11 @@ class Holdout:
     left_out : LeftOut
         Counts of the data in no part.
 
+    Attributes
+    ----------
+    folder : Path or None
+        Where the parts were loaded from, for the record of evaluations.
+
     Raises
     ------
     InvalidDataError
@@ -126,6 +132,7 @@ class Holdout:
     fold_in: LabelledMatrix | None
     cut: np.datetime64 | int | None
     left_out: LeftOut
+    folder: Path | None = field(init=False)
 
     def __init__(
         self,
@@ -147,6 +154,7 @@ class Holdout:
                 )
         users, items = matrix_labels(train, train.shape, users, items)
         values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
+        values["folder"] = None
         for part, matrix in given.items():
             before = cut if part == "train" else None
             values[part] = (
@@ -443,6 +451,7 @@ class Holdout:
             raise InvalidFileError(
                 f"{listed} and labels.npz belong to different splits; split again", folder
             )
+        object.__setattr__(holdout, "folder", folder)
         return holdout
 
     def _parts(self) -> list[tuple[SplitPart, LabelledMatrix]]:

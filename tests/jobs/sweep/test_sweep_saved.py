@@ -76,6 +76,19 @@ def test_evaluations_follow_the_content_of_a_file(
     assert table["status"].tolist() == ["ok"] * len(table)
 
 
+def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path: Path) -> None:
+    clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
+    holdout = se.split.random(clicks, seed=0)
+    holdout.save(tmp_path / "split")
+    model = se.train_als(holdout.train, factors=2, iterations=1)
+    se.save_model(model, tmp_path / "a.npz")
+    loaded = se.Holdout.load(tmp_path / "split")
+    for parts, data in ((loaded, str(tmp_path / "split")), (holdout, None), (loaded.known(), None)):
+        se.sweep(tmp_path / "a.npz", parts, "ndcg@3", out=tmp_path / "evs", save=True)
+        assert load_all(tmp_path / "evs")["a"].about.get("data") == data
+        shutil.rmtree(tmp_path / "evs")
+
+
 def test_a_checkpoint_that_fails_has_no_evaluation(folder: Path, data: Any, tmp_path: Path) -> None:
     evs = tmp_path / "evs"
     se.sweep(folder, *data, out=evs, save=True)
