@@ -71,7 +71,7 @@ class Pairing:
             margin = margin[0]
         elif margin:
             margin = _parse_sizes(margin, self.metrics, first, "--margin")
-        return asdict(self) | {"margin": margin or None}
+        return asdict(self) | {"margin": margin if self.margin else None}
 
 
 def _parse_sizes(

@@ -171,6 +171,10 @@ class Events(Loading):
         return {name: least for name in CONDITIONS if (least := getattr(self, name)) is not None}
 
 
+#: The options of `Splitting` that only some methods have.
+_OF_METHODS = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeats")
+
+
 @dataclass(frozen=True)
 class Splitting(Events):
     """How interactions are split.
@@ -234,7 +238,7 @@ class Splitting(Events):
 
     def described(self) -> str:
         """Return the method and its given options in a line."""
-        options = ((name, getattr(self, name)) for name in ("fraction", "n", "at", "gap", "test"))
+        options = ((name, getattr(self, name)) for name in _OF_METHODS)
         return ", ".join([self.how, *(f"{name} {value}" for name, value in options if value)])
 
     def events(self, path: Path) -> Interactions:
@@ -283,9 +287,8 @@ class Splitting(Events):
 
         function = getattr(split, self.how.replace("-", "_"))
         known = ["n" if name == "k" else name for name in signature(function).parameters]
-        names = ("fraction", "n", "at", "gap", "test", "fold_in", "order", "repeats")
-        check_applies(names, known, f"--method {self.how}")
-        given = {name: getattr(self, name) for name in names if name in known}
+        check_applies(_OF_METHODS, known, f"--method {self.how}")
+        given = {name: getattr(self, name) for name in _OF_METHODS if name in known}
         options: dict[str, Any] = {
             name: _number_or_text(value) if name in ("at", "gap", "test") else value
             for name, value in given.items()

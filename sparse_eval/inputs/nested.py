@@ -120,7 +120,7 @@ def rows_of_columns(frame: Any) -> pa.Table | None:
                 "or a mapping of users to lists"
             ) from error
     else:
-        table = pa.table(frame)
+        table = pa.table(frame.lazy().collect() if engine == "polars" else frame)
     user = _plain(table.column(users[0]))
     if wide:
         return _of_wide(user, [_plain(table.column(name)) for name in wide])

@@ -212,7 +212,7 @@ def open_table(source: Any, **options: Any) -> Table:
 
             source = from_dataframe(source)
         reader = pa.RecordBatchReader.from_stream(source)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:  # Dask lacks parts
         raise InvalidDataError(f"the {name} cannot be read: {error}") from error
     table = ArrowTable(reader.schema, lambda _: reader)
     if not hasattr(type(source), "__len__"):

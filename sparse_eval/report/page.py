@@ -212,7 +212,7 @@ def write_report(
             more = _of_metrics(margin, chosen[1:])
             rest = compare(ordered, chosen[1:], margin=more, **options)
             secondary = records(rest.table)
-            notes += [note for note in rest.notes if note not in comparison.notes]
+            notes += rest.notes
         notes += comparison.notes
     segments: list[_Row] = []
     if divided is not None:
@@ -241,7 +241,7 @@ def write_report(
         ranked=ranked,
         higher=first.higher_is_better(main),
         comparison=comparison,
-        notes=notes,
+        notes=list(dict.fromkeys(notes)),
         pairs=pairs,
         secondary=secondary,
         better_by_others=_better_by_others(ranked, secondary),

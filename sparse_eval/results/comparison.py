@@ -368,6 +368,8 @@ class Comparison:
             f"{metric} {' to '.join(dict.fromkeys(numbers(sizes.min(), sizes.max())))}"
             for metric, sizes in ends
         ]
+        if not margins:  # percentages of no mean
+            return []
         return [
             f"Underlined: better by more than the margin ({', '.join(margins)}).",
             f"≈: the difference from the models of these {marks} is within the margin.",
@@ -656,8 +658,8 @@ def _comparison(
         )
         if undefined:
             places = ", ".join([*undefined][:3]) + (", …" if len(undefined) > 3 else "")
-            note = f"no verdict, because the margin is a percentage of a mean of 0: {places}"
-            facts["notes"] = (*facts["notes"], note)
+            why = "no verdict, because the margin is a percentage of a mean of 0 or less"
+            facts["notes"] = (*facts["notes"], f"{why}: {places}")
     among = None if first.candidates is None else first.candidates.kind
     return Comparison(table=table, candidates=among, higher_is_better=higher_is_better, **facts)
 

@@ -205,7 +205,7 @@ def test_a_margin_gives_verdicts(command: Command, results: Path) -> None:
     assert "verdict" in printed
     rows = json.loads(command(*both, "ndcg@10=0.01", "--format", "json")[1])["differences"]
     assert rows[0]["margin"] == 0.01
-    for wrong in ("much", "ndcg@10=-1%", "map@3=1%"):
+    for wrong in ("much", "ndcg@10=-1%", "map@3=1%", ""):
         status, _, said = command(*both, wrong)
         assert status == 2
         assert "--margin" in said

@@ -167,9 +167,16 @@ def test_splits_as_python_does(
     holdout = expected(se.datasets.load_csv(log, timestamp="timestamp"))
     assert command("split", log, *words.split(), "--out", tmp_path / "s" / "split")[0] == 0
     folders = ["s"]
-    if words.startswith("--at 2019"):
-        assert command("run", log, *words.split(), *SMALL, "--out", tmp_path / "r")[0] == 0
-        folders.append("r")
+    described = {
+        "--at 2019": "temporal, at 2019-11-20, gap 12h, test 1575158400",
+        "--method users": "users, fold_in 0.5, order time",
+    }
+    for start, text in described.items():
+        if words.startswith(start):
+            assert command("run", log, *words.split(), *SMALL, "--out", tmp_path / "r")[0] == 0
+            about = json.loads((tmp_path / "r" / "summary.json").read_text())["about"]
+            assert about["split"] == text
+            folders.append("r")
     for folder in folders:
         found = se.Holdout.load(tmp_path / folder / "split")
         assert repr(found) == repr(holdout)

@@ -250,6 +250,8 @@ def test_tables_and_clients_have_to_fit(client: Any, tables: Any, tmp_path: Path
         for truth, runner in ((tables[1], client), (frame, pool)):
             with raises(InvalidDataError):
                 se.evaluate(frame, truth, "ndcg@5", client=runner)
+    with raises(InvalidDataError):
+        se.Rankings.from_frame(frame)
     tables[1].to_parquet(tmp_path / "truth.parquet", index=False)
     found = se.evaluate(frame, tmp_path / "truth.parquet", OF_TABLES, client=client)
     same_numbers(found, se.evaluate(*tables, OF_TABLES))

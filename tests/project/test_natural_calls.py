@@ -162,6 +162,7 @@ FAISS = np.array([[0, 1, 2], [2, 3, -1]])
         (LISTS, {"ann": {"y": 1, "q": 0}, "bob": {"z": 1, "w": 1}}),
         ({**LISTS, "eve": []}, HELD),
         *((frame, HELD) for frame in (WIDE, pl.from_pandas(WIDE), pa.Table.from_pandas(WIDE))),
+        (pl.from_pandas(WIDE).lazy(), HELD),
         (SCORED, HELD),
         *((frame, HELD) for frame in (NESTED, pl.from_pandas(NESTED), pa.table(NESTED))),
         (se.Rankings.from_frame(WIDE), HELD),

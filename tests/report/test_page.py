@@ -486,6 +486,15 @@ def test_random_lists_have_the_interval_of_their_draws() -> None:
         assert _random_cell(exact)["ci_low"] is None
 
 
+def test_notes_and_reasons_of_users(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
+    by = {user: str(user)[-1] for user in models["good"].evaluated_users}
+    options: dict[str, Any] = {"margin": 0.01, "by": by, "test": "wilcoxon"}
+    path = se.write_report(models, tmp_path / "r.html", ["recall@5", "mrr@10"], **options)
+    text = read(path).text
+    assert text.count("verdicts are by t-tests") == 1
+    assert "best by nDCG@5" in text  # the first metric of the evaluation, not of the page
+
+
 def test_control_characters_are_escaped(models: dict[str, se.Evaluation], tmp_path: Path) -> None:
     named = {"a\u202eb": models["good"], "c\x07": models["poor"]}
     page = se.write_report(named, tmp_path / "r.html", "ndcg@5", title="\u202etitle")

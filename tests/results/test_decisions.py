@@ -172,7 +172,7 @@ def test_a_percentage_of_no_mean_has_no_verdict(tmp_path: Path) -> None:
     compared = se.compare(evs, margin="1%")
     assert compared.table["verdict"].tolist() == ["better", "not shown"]
     assert compared.table["margin"].isna().tolist() == [False, True]
-    note = "no verdict, because the margin is a percentage of a mean of 0: ndcg@1 of b"
+    note = "no verdict, because the margin is a percentage of a mean of 0 or less: ndcg@1 of b"
     assert compared.notes == (note,)
     assert compared.users_needed("1%")["users_needed"].isna().tolist() == [True, True]
     with raises(InvalidDataError):
@@ -194,6 +194,9 @@ def test_tables_for_papers_mark_verdicts(pair: dict[str, se.Evaluation]) -> None
     assert "<sup><u>b</u> ≈c</sup>" in markdown
     assert "more than the margin (ndcg@10 " in markdown
     assert "≈" not in se.compare(both, "ndcg@10").to_markdown()
+    nothing = se.evaluate(se.Rankings.from_topk([[1], [0]]), csr_matrix(np.eye(2)), "ndcg@1")
+    undefined = se.compare({"a": nothing, "b": nothing}, margin="1%")
+    assert "margin (" not in undefined.to_latex() + undefined.to_markdown()
 
 
 @pytest.mark.parametrize("n", [2, 5, 20, 200, 50_000])
@@ -280,4 +283,4 @@ def test_cross_validated_models_have_probabilities() -> None:
     assert "Bayesian" in compared.notes[-1]
     nothing = cv.compare("cold_share@10", margin="1%")
     assert nothing.table["verdict"].tolist() == ["not shown"]
-    assert nothing.notes[-1].endswith("a mean of 0: cold_share@10 of popularity")
+    assert nothing.notes[-1].endswith("a mean of 0 or less: cold_share@10 of popularity")
