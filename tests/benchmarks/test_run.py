@@ -27,7 +27,7 @@ def test_every_suite_runs_at_toy_size_and_writes_nothing() -> None:
     assert not done.returncode, done.stderr
     for suite in SUITES:
         assert f"finished {suite}\n" in done.stderr
-    for line in ("lists, ndcg@10, dense: sklearn: ", "checkpoint, toy-als16-k10: implicit, "):
+    for line in ("lists, diversity@10: scipy: ", "checkpoint, toy-als16-k10: implicit, "):
         assert line in done.stdout
     assert "scale: left out: spark: " in done.stdout
     assert written() == before

@@ -99,7 +99,7 @@ def test_headline_names_the_best_model(models: dict[str, se.Evaluation], tmp_pat
     share = 100 * row["difference"] / row["mean_b"]
     assert (
         f"good beats fair: nDCG@10 +{share:.0f} % ({means[0]:.2f} against {means[1]:.2f}; 95 % "
-        f"interval +{ends[0]:.2f} to +{ends[1]:.2f}; 231 users)."
+        f"interval of the difference +{ends[0]:.2f} to +{ends[1]:.2f}; 231 users)."
     ) in text
     shares = format_shares(row["wins"], row["ties"], row["losses"])
     assert sum(int(share.removesuffix(" %")) for share in shares) == 100
