@@ -56,11 +56,13 @@ def test_the_page_shows_the_trend(
     assert text.count("2026-11-03 03:00") == 1
 
 
-def test_the_last_night_is_worse(history: se.History) -> None:
+def test_the_last_night_is_worse(history: se.History, tmp_path: Path) -> None:
     history.append(EVS["poor"], "<b>poor</b>", time="2026-11-05T03:00Z")
     html = section(history)
     assert "nDCG@10 is worse than the night before:" in text_of(html)
     assert "&lt;b&gt;poor&lt;/b&gt;" in html
+    page = se.write_report(EVS, tmp_path / "r.html", "ndcg@10", history=history)
+    assert "history, nDCG@10 is worse than the night before." in text_of(page.read_text("utf-8"))
 
 
 def test_the_chart_marks_what_has_changed(history: se.History) -> None:
