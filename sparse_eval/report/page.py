@@ -670,7 +670,7 @@ def _made(shown: Evaluations, ranked: list[str]) -> dict[str, str]:
     of_best = f" of {best}" * (len(shown) > 1)
     made = about.get("model") or about.get("checkpoint") or about.get("parameters") or ""
     if isinstance(made, dict):
-        made = {key: value for key, value in made.items() if key != "sha256"}
+        made = {key: value for key, value in made.items() if key not in ("sha256", "num_threads")}
     seeds = [f"{key} {_text(about[key])}" for key in ("seed", "seeds") if key in about]
     version = f"sparse_eval {record['versions'].get('sparse_eval', installed_version())}"
     facts = {
