@@ -9,8 +9,11 @@ import oracle
 import pytest
 from cases import Case, cases, spelled
 from hypothesis import given, settings
+from raising import raises
+from scipy.sparse import csr_matrix
 
 import sparse_eval as se
+from sparse_eval.errors import InvalidDataError
 from sparse_eval.metrics import REGISTRY
 
 #: The lists of a few users may have gaps at rank 1.
@@ -66,3 +69,17 @@ def test_gauc_equals_the_oracle(case: Case) -> None:
         weight = "relevant" if "relevant" in name else "impressions"
         expected = oracle.gauc(weight, 3 if "@" in name else None, users)
         assert ev[name] == pytest.approx(expected, rel=1e-12), name
+
+
+def test_gains_whose_sum_is_not_finite() -> None:
+    truth = csr_matrix([[1.0, 0, 1.0], [1.7e308, 0, 1.7e308]])
+    lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
+    with raises(InvalidDataError, row=1):
+        se.evaluate(lists, truth, "ndcg@2")
+
+
+def test_the_order_of_lists_without_a_miss_and_without_a_hit() -> None:
+    lists = se.Rankings.from_topk([[0, 1], [1, 0]], shape=(2, 3))
+    truth = csr_matrix([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    name = "auc(among=list)@2"
+    assert se.evaluate(lists, truth, name).values(name).tolist() == [1.0, 0.0]
