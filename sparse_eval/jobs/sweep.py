@@ -31,6 +31,7 @@ from ..core.hashing import digest_file
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..core.threads import thread_count
+from ..datasets.split.holdout import Holdout
 from ..errors import (
     InvalidCheckpointError,
     InvalidDataError,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..core.types import JSONValue, PathLike
-    from ..datasets.split.holdout import Holdout
     from ..evaluation.runners import ClientLike
     from ..metrics import Metric
     from ..metrics.request import MetricsLike
@@ -108,8 +108,9 @@ def sweep(
         Also save each evaluation by `Evaluation.save`, in a folder of `out` that is named after the
         checkpoint: ``als-32`` for ``als-32.npz``. If two checkpoints share that name, the one in a
         folder ``night`` becomes ``night-als-32``. The evaluations rank whole lists, with the
-        popularity ranking as a baseline. Their `about` names the checkpoint, and the folder of a
-        loaded `Holdout`. Rows of `out` without an evaluation are scored again.
+        popularity ranking as a baseline. Their `about` names the checkpoint, and the path of
+        `train` or the folder of a loaded `Holdout`. Rows of `out` without an evaluation are scored
+        again.
     convention : str, optional
         As in `evaluate`.
     candidates
@@ -201,8 +202,8 @@ def sweep(
     execution = Execution("lists" if save else "values", num_threads=num_threads, progress=False)
     doubtful: dict[Callable[[str], None], list[Path]] = {}
     with Ledger.opened(out, JOB, scoring.inputs, earlier=(TABLE,)) as ledger:
-        folder = getattr(train, "folder", None)
-        data = {} if folder is None else {"data": str(folder)}
+        origin = train.folder if isinstance(train, Holdout) else train
+        data = {"data": shown(origin)} if isinstance(origin, str | Path) else {}
         table = Table(ledger, files, scoring, monitored, save=save, about=data)
         tasks = ((path.absolute(), path) for path in files)
         with (

@@ -153,8 +153,8 @@ class Holdout:
                     f"train has shape {train.shape}, {part} {matrix.shape}; expected the same"
                 )
         users, items = matrix_labels(train, train.shape, users, items)
-        values: dict[str, Any] = {"users": users, "items": items, "cut": cut, "left_out": left_out}
-        values["folder"] = None
+        values: dict[str, Any] = {"users": users, "items": items, "cut": cut}
+        values |= {"left_out": left_out, "folder": None}
         for part, matrix in given.items():
             before = cut if part == "train" else None
             values[part] = (

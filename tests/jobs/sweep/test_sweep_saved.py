@@ -76,6 +76,7 @@ def test_evaluations_follow_the_content_of_a_file(
     assert table["status"].tolist() == ["ok"] * len(table)
 
 
+@pytest.mark.filterwarnings("ignore:.*was trained on pairs that are not in train")  # the frames
 def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path: Path) -> None:
     clicks = se.datasets.synthetic(n_users=30, n_items=20, seed=0)
     holdout = se.split.random(clicks, seed=0)
@@ -83,8 +84,17 @@ def test_evaluations_name_the_folder_of_a_loaded_split(tmp_path: Path) -> None:
     model = se.train_als(holdout.train, factors=2, iterations=1)
     se.save_model(model, tmp_path / "a.npz")
     loaded = se.Holdout.load(tmp_path / "split")
-    for parts, data in ((loaded, str(tmp_path / "split")), (holdout, None), (loaded.known(), None)):
-        se.sweep(tmp_path / "a.npz", parts, "ndcg@3", out=tmp_path / "evs", save=True)
+    # A column that is called folder is no folder.
+    frame = clicks.to_frame()[["user", "item"]].assign(folder="x")
+    split = tmp_path / "split"
+    for parts, data in (
+        ((loaded,), str(split)),
+        ((split,), str(split)),
+        ((holdout,), None),
+        ((loaded.known(),), None),
+        ((frame[::2], frame[1::2]), None),
+    ):
+        se.sweep(tmp_path / "a.npz", *parts, "ndcg@3", out=tmp_path / "evs", save=True)
         assert load_all(tmp_path / "evs")["a"].about.get("data") == data
         shutil.rmtree(tmp_path / "evs")
 
